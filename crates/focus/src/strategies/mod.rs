@@ -1,0 +1,139 @@
+//! Strategies order the frontier. One file each; everything that needs the list reads [`ALL`].
+
+use crate::text::Doc;
+use types::{Assessment, LinkKind, Priority, Problem, Source, Url, UrlId, Verdict};
+
+/// A page that was fetched and judged, as a strategy sees it.
+pub struct Visit<'a> {
+    pub id: UrlId,
+    pub url: &'a Url,
+    pub kind: LinkKind,
+    pub doc: &'a Doc,
+    pub assessment: &'a Assessment,
+    pub verdict: Verdict,
+    /// The page it was first found on.
+    pub parent: Option<UrlId>,
+    /// Links from the seed.
+    pub depth: u16,
+    /// Priority and evidence of its lease (empty evidence for seeds of strategies that give none).
+    pub priority: Priority,
+    pub evidence: &'a [u8],
+    /// Every remembered sighting of it, first found first: what a learner trains on.
+    pub sources: &'a [Source],
+    /// Pages fetched so far, this one included.
+    pub n: u64,
+    /// Near-duplicate of an earlier page, soft 404 or error page: earns nothing.
+    pub worthless: bool,
+}
+
+/// A URL whose fetch brought no page (error, wrong type, robots): also something to learn from.
+pub struct Miss<'a> {
+    pub id: UrlId,
+    pub url: &'a Url,
+    pub priority: Priority,
+    pub evidence: &'a [u8],
+    pub sources: &'a [Source],
+}
+
+/// The score of one link, and what is needed to score it again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    pub priority: Priority,
+    /// Opaque to everyone else; at most 1 KB.
+    pub evidence: Vec<u8>,
+    /// Steps after which the frontier forgets the link.
+    pub ttl: Option<u32>,
+}
+
+impl Scored {
+    pub fn key(key: f64) -> Scored {
+        Scored { priority: Priority::key_only(key), evidence: Vec::new(), ttl: None }
+    }
+}
+
+/// What has to be scored anew after a visit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rescore {
+    Nothing,
+    /// The pending siblings of the visited page (other links of the page it was found on) get this priority.
+    Siblings(Priority),
+    /// These get these priorities, if still pending.
+    Urls(Vec<(UrlId, Priority)>),
+    /// The model changed: pending URLs are scored again lazily, when they come near the top.
+    Stale,
+    /// Score every pending URL again now.
+    Everything,
+}
+
+/// One reason for a score, for people: `("anchor", +1.9)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    pub label: String,
+    pub value: f64,
+}
+
+/// Orders the frontier. It is told of visits and answers with scores; it never sees the frontier or the store.
+pub trait Strategy: Send {
+    /// A URL the user named.
+    fn seed(&mut self, _url: &Url) -> Scored {
+        Scored::key(1.0)
+    }
+
+    /// Learn from a visit. Called in arrival order, before `score` for the same visit.
+    fn learn(&mut self, _visit: &Visit) -> Rescore {
+        Rescore::Nothing
+    }
+
+    /// Learn from a fetch that brought nothing.
+    fn miss(&mut self, _miss: &Miss) {}
+
+    /// One answer per link of the page, in order; `None` = do not follow it.
+    fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>>;
+
+    /// Score a pending URL again under the present model, from its sightings. `None` = keep what it has.
+    fn rescore(&mut self, _sources: &[Source]) -> Option<Priority> {
+        None
+    }
+
+    /// Combine the priority a pending URL has with that of a new sighting of it.
+    fn merge(&self, old: Priority, new: Priority) -> Priority {
+        old.max(new)
+    }
+
+    /// Version of the model; a pending URL scored under an older one may be re-scored when it comes near the top.
+    fn model(&self) -> u32 {
+        0
+    }
+
+    /// How many of the best pending URLs to look at (and re-score when stale) before each lease; 0 = none.
+    fn lookahead(&self) -> usize {
+        0
+    }
+
+    /// Which lane to serve next; `None` = the highest lane that has something.
+    fn lane(&mut self) -> Option<u8> {
+        None
+    }
+
+    /// Why a link got its score.
+    fn explain(&self, _evidence: &[u8], _priority: Priority) -> Vec<Reason> {
+        Vec::new()
+    }
+
+    /// What was learnt since the last call (`full = false`) or everything (`full = true`). `None` = no state, or
+    /// nothing new. `load` of a full save and then of each later change, in order, restores the exact state.
+    fn save(&mut self, _full: bool) -> Option<Vec<u8>> {
+        None
+    }
+    fn load(&mut self, _bytes: &[u8]) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// What was learnt since the last call, as a sum other workers can add to theirs; `apply` adds theirs to ours.
+    fn delta(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+    fn apply(&mut self, _delta: &[u8]) -> Result<(), Problem> {
+        Ok(())
+    }
+}

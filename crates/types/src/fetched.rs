@@ -1,0 +1,146 @@
+use crate::{Millis, Page, Url};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The answer to one request, of one hop: a redirect is an answer, not something to be followed here.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    pub url: Url,
+    /// HTTP status; 0 when there was no HTTP answer (see `failure`).
+    pub status: u16,
+    /// Response headers in order, names lower-case, values as Latin-1/UTF-8 text.
+    pub headers: Vec<(String, String)>,
+    pub payload: Payload,
+    /// Why there is no (whole) answer.
+    pub failure: Option<Failure>,
+    pub truncated: Option<Truncation>,
+    /// Absolute target of a 3xx answer, unparsed.
+    pub location: Option<String>,
+    /// `Retry-After`, as a wait from the moment of the answer.
+    pub retry_after: Option<Duration>,
+    /// The address that was really connected to.
+    pub ip: Option<IpAddr>,
+    pub started: Millis,
+    pub elapsed: Duration,
+    /// Bytes of the body on the wire.
+    pub wire_bytes: u64,
+    /// The request head as it was sent, for the archive (empty when nothing was sent).
+    pub request_head: String,
+    /// `HTTP/1.1`, `HTTP/2`, or empty.
+    pub protocol: &'static str,
+}
+
+/// What came with the answer.
+#[derive(Clone, Debug, Default)]
+pub enum Payload {
+    #[default]
+    None,
+    /// `wire` is the body as it was sent (still content-encoded); `decoded` after content decoding. They share
+    /// one allocation when there was no encoding.
+    Bytes { wire: Arc<[u8]>, decoded: Arc<[u8]> },
+    /// A page that a recorded web already extracted (its cache); same value extraction would give.
+    Page(Arc<Page>),
+}
+
+impl Payload {
+    pub fn plain(bytes: impl Into<Arc<[u8]>>) -> Payload {
+        let wire: Arc<[u8]> = bytes.into();
+        Payload::Bytes { decoded: wire.clone(), wire }
+    }
+
+    /// The decoded body; empty when there is none.
+    pub fn decoded(&self) -> &[u8] {
+        match self {
+            Payload::Bytes { decoded, .. } => decoded,
+            _ => &[],
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Truncation {
+    /// The size limit was reached.
+    Length,
+    /// The total time limit was reached.
+    Time,
+    /// The connection broke in the middle of the body.
+    Disconnect,
+}
+
+/// Why a request got no usable answer. The text is for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    Dns(String),
+    Connect(String),
+    Tls(String),
+    Timeout(String),
+    Protocol(String),
+    /// The SSRF guard refused the address.
+    Guarded(String),
+    /// The scheme or the URL cannot be fetched at all.
+    Unsupported(String),
+    /// Not a type we asked for; aborted after the headers.
+    Unwanted(String),
+    /// The answer's headers exceed the limits.
+    TooLarge(String),
+}
+
+impl Failure {
+    /// May the same request succeed later?
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_) | Failure::Protocol(_))
+    }
+
+    /// A short, stable name for counters.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Failure::Dns(_) => "dns",
+            Failure::Connect(_) => "connect",
+            Failure::Tls(_) => "tls",
+            Failure::Timeout(_) => "timeout",
+            Failure::Protocol(_) => "protocol",
+            Failure::Guarded(_) => "guarded",
+            Failure::Unsupported(_) => "unsupported",
+            Failure::Unwanted(_) => "unwanted",
+            Failure::TooLarge(_) => "too-large",
+        }
+    }
+}
+
+impl Fetched {
+    /// An answer with nothing in it, to be filled in.
+    pub fn empty(url: Url, started: Millis) -> Fetched {
+        Fetched {
+            url,
+            status: 0,
+            headers: Vec::new(),
+            payload: Payload::None,
+            failure: None,
+            truncated: None,
+            location: None,
+            retry_after: None,
+            ip: None,
+            started,
+            elapsed: Duration::ZERO,
+            wire_bytes: 0,
+            request_head: String::new(),
+            protocol: "",
+        }
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    pub fn is_redirect(&self) -> bool {
+        matches!(self.status, 301 | 302 | 303 | 307 | 308) && self.location.is_some()
+    }
+
+    /// The media type without parameters, lower-case; empty when unknown.
+    pub fn media_type(&self) -> String {
+        let value = self.header("content-type").unwrap_or("");
+        value.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
+    }
+}

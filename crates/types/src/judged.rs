@@ -1,0 +1,46 @@
+use serde::{Deserialize, Serialize};
+
+/// What a judge measured on a page: pure, parallel, independent of thresholds and of other pages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// The soft score, 0–1: how much like the wanted pages this is.
+    pub score: f64,
+    /// The parts the score was made of, by name (`genre`, `content`, `url`, class names …).
+    pub parts: Vec<Part>,
+    /// The terms that matched, for people.
+    pub hits: Vec<Hit>,
+    /// The `exclude` term that ruled the page out.
+    pub excluded: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    pub name: String,
+    pub value: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    /// Which of the topic's sets the term belongs to (`genre`, `content`, `url` …).
+    pub set: String,
+    pub term: String,
+    pub count: u32,
+}
+
+impl Assessment {
+    pub fn part(&self, name: &str) -> Option<f64> {
+        self.parts.iter().find(|p| p.name == name).map(|p| p.value)
+    }
+}
+
+/// The judge's decision. It may be revised later without fetching the page again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub relevant: bool,
+    /// 0–1; what strategies learn from. Usually the assessment's score.
+    pub relevance: f64,
+    /// The threshold that was applied.
+    pub threshold: f64,
+    /// Which version of the judge's state decided.
+    pub version: u32,
+}

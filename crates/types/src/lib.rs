@@ -1,0 +1,33 @@
+//! The nouns of a crawl: plain values that flow one way through the loop.
+//!
+//! ```text
+//!  Lease ──fetch──► Fetched ──extract──► Page ──judge──► Assessment, Verdict ──strategy──► Turn
+//! ```
+//!
+//! Nothing here does anything but hold data, keep its own invariants and say what it means. Every other
+//! crate depends on this one; this one depends on none of ours.
+
+pub mod canon;
+mod fetched;
+mod judged;
+mod order;
+mod page;
+mod problem;
+mod record;
+mod time;
+mod url;
+mod web;
+
+pub use canon::Canon;
+pub use fetched::{Failure, Fetched, Payload, Truncation};
+pub use judged::{Assessment, Hit, Part, Verdict};
+pub use order::{
+    Candidate, HostUpdate, Lease, LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source, Task, Turn,
+    UrlId,
+};
+pub use page::{Block, Heading, Leaf, Link, MetaRobots, Page, PageKind, Region, Rel, Span};
+pub use problem::Problem;
+pub use record::{ArchiveRef, Record};
+pub use time::Millis;
+pub use url::{Fingerprint, Url, UrlError};
+pub use web::{FetchFuture, Request, Web};

@@ -1,0 +1,245 @@
+use crate::{Millis, Record, Url, Verdict};
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::net::IpAddr;
+
+/// A URL of one collection: dense, in order of discovery, never reused. First found = smallest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct UrlId(pub u32);
+
+/// Orders the frontier: higher lane first, then higher key, then first found first.
+///
+/// FIFO (all keys equal), LIFO (key = a counter), sums above 1, layers (lanes) and bonuses all fit. The key is
+/// never NaN.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Priority {
+    pub lane: u8,
+    key: f64,
+}
+
+impl Priority {
+    pub const LOWEST: Priority = Priority { lane: 0, key: f64::NEG_INFINITY };
+
+    /// NaN, which no strategy should produce, is the lowest key rather than a poisoned order.
+    pub fn new(lane: u8, key: f64) -> Priority {
+        let key = if key.is_nan() { f64::NEG_INFINITY } else { key + 0.0 };
+        Priority { lane, key }
+    }
+    /// Lane 0.
+    pub fn key_only(key: f64) -> Priority {
+        Priority::new(0, key)
+    }
+    pub fn key(self) -> f64 {
+        self.key
+    }
+}
+
+impl Eq for Priority {}
+impl Ord for Priority {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.lane.cmp(&other.lane).then_with(|| self.key.total_cmp(&other.key))
+    }
+}
+impl PartialOrd for Priority {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// How a URL was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum LinkKind {
+    #[default]
+    Anchor,
+    Area,
+    Frame,
+    Refresh,
+    Canonical,
+    Redirect,
+    Sitemap,
+    Feed,
+    Seed,
+}
+
+/// What a lease asks to be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum Task {
+    #[default]
+    Page,
+    /// The host's robots.txt, before anything else of it.
+    Robots,
+}
+
+/// A URL offered to the frontier: a scored sighting.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub url: Url,
+    pub parent: Option<UrlId>,
+    pub kind: LinkKind,
+    /// Links from the seed.
+    pub depth: u16,
+    /// Links since the host was entered.
+    pub site_depth: u16,
+    /// Redirects followed to get here.
+    pub hops: u8,
+    pub priority: Priority,
+    /// Opaque, versioned bytes of the strategy (at most 1 KB), enough to score again under a newer model.
+    pub evidence: Vec<u8>,
+    /// Version of the model that scored it.
+    pub model: u32,
+    /// Steps (leases) after which the frontier forgets it, if still pending; a forgotten URL may be found again.
+    pub ttl: Option<u32>,
+    /// The anchor text, shortened, for people.
+    pub anchor: Box<str>,
+}
+
+/// One sighting of a URL, as the frontier remembers it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    pub parent: Option<UrlId>,
+    pub kind: LinkKind,
+    pub priority: Priority,
+    pub evidence: Vec<u8>,
+    pub anchor: Box<str>,
+}
+
+/// The right to fetch one URL now.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    pub id: UrlId,
+    /// Counts leases; with the finish time it orders arrivals.
+    pub number: u64,
+    pub url: Url,
+    pub task: Task,
+    pub kind: LinkKind,
+    pub parent: Option<UrlId>,
+    pub depth: u16,
+    pub site_depth: u16,
+    pub hops: u8,
+    /// 0 at the first try.
+    pub attempt: u8,
+    pub priority: Priority,
+    /// Evidence of the sighting with the best priority.
+    pub evidence: Vec<u8>,
+    pub expires: Millis,
+}
+
+/// How a URL ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Outcome {
+    /// Answered with a page that was read and judged.
+    Fetched,
+    Redirected,
+    /// 4xx/5xx that will not be tried again.
+    HttpError(u16),
+    /// No answer after all retries.
+    Unreachable,
+    /// robots.txt forbids it, or could not be had.
+    RobotsDenied,
+    /// A type we do not want.
+    Unwanted,
+    /// Refused by the SSRF guard, or not fetchable at all.
+    Refused,
+    /// Out of scope (found after admission, e.g. settings changed on resume).
+    OutOfScope,
+    /// Forgotten: time-to-live over, or a cap reached.
+    Dropped,
+}
+
+/// What a robots.txt request brought, to be kept with the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RobotsAnswer {
+    pub status: u16,
+    /// The (capped) body; empty unless 2xx.
+    pub body: Vec<u8>,
+    pub fetched: Millis,
+    /// When it must be asked for again.
+    pub expires: Millis,
+}
+
+/// How a lease ends.
+#[derive(Clone, Debug)]
+pub enum Settle {
+    Done { id: UrlId, outcome: Outcome },
+    /// Goes back to pending, not before the given time. Counts an attempt.
+    Retry { id: UrlId, not_before: Millis },
+    /// A robots lease: the URL itself stays pending.
+    Robots { id: UrlId, answer: RobotsAnswer },
+    /// Goes back to pending untouched (the loop is stopping).
+    Return { id: UrlId },
+}
+
+impl Settle {
+    pub fn id(&self) -> UrlId {
+        match *self {
+            Settle::Done { id, .. } | Settle::Retry { id, .. } | Settle::Robots { id, .. } | Settle::Return { id } => id,
+        }
+    }
+}
+
+/// What a fetch taught about its host. The frontier turns it into clocks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostUpdate {
+    /// Was the host contacted at all? (A URL denied by cached robots rules costs no politeness.)
+    pub contacted: bool,
+    pub finished: Millis,
+    /// `Crawl-delay` of robots.txt, in milliseconds.
+    pub crawl_delay: Option<u64>,
+    /// Do not come back before (429/503 with `Retry-After`).
+    pub not_before: Option<Millis>,
+    /// The host failed (connection, time-out, 5xx, 429): back off. `Some(false)` resets the back-off.
+    pub failed: Option<bool>,
+    pub ip: Option<IpAddr>,
+}
+
+/// A new priority for a pending URL.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rescored {
+    pub id: UrlId,
+    pub priority: Priority,
+    pub model: u32,
+    /// The page that caused it, for `explain`.
+    pub cause: Option<UrlId>,
+}
+
+/// Everything one visit changes. Applied at once, committed with its batch: all of it or nothing.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    pub settle: Settle,
+    pub host: HostUpdate,
+    /// Offered to the frontier, in page order.
+    pub add: Vec<Candidate>,
+    pub rescore: Vec<Rescored>,
+    pub record: Option<Record>,
+    /// Verdicts given earlier that changed.
+    pub revised: Vec<(UrlId, Verdict)>,
+    /// Named pieces of state (strategy, judge, counters): `(name, is a change to be appended, bytes)`.
+    pub state: Vec<(String, bool, Vec<u8>)>,
+}
+
+impl Turn {
+    pub fn new(settle: Settle) -> Turn {
+        Turn {
+            settle,
+            host: HostUpdate::default(),
+            add: Vec::new(),
+            rescore: Vec::new(),
+            record: None,
+            revised: Vec::new(),
+            state: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lane_beats_key_and_nan_is_lowest() {
+        assert!(Priority::new(1, 0.0) > Priority::new(0, 9.0));
+        assert!(Priority::new(0, 2.0) > Priority::new(0, 1.0));
+        assert_eq!(Priority::new(0, f64::NAN), Priority::LOWEST);
+        assert_eq!(Priority::key_only(-0.0), Priority::key_only(0.0));
+    }
+}

@@ -1,0 +1,71 @@
+use std::fmt;
+
+/// An error for a person: what happened to which thing, why, and what to do next.
+///
+/// ```
+/// use types::Problem;
+/// let p = Problem::usage("topic.toml:3:1: unknown key `treshold`").hint("did you mean `threshold`?");
+/// assert_eq!(p.to_string(), "topic.toml:3:1: unknown key `treshold`\n\nhint: did you mean `threshold`?");
+/// assert_eq!(p.exit_code(), 2);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    what: String,
+    cause: Option<String>,
+    hint: Option<String>,
+    exit: u8,
+}
+
+impl Problem {
+    /// Something failed (exit code 1).
+    pub fn new(what: impl Into<String>) -> Problem {
+        Problem { what: what.into(), cause: None, hint: None, exit: 1 }
+    }
+    /// The user asked for something that makes no sense (exit code 2).
+    pub fn usage(what: impl Into<String>) -> Problem {
+        Problem { exit: 2, ..Problem::new(what) }
+    }
+    /// There is nothing to do (exit code 4).
+    pub fn nothing(what: impl Into<String>) -> Problem {
+        Problem { exit: 4, ..Problem::new(what) }
+    }
+    pub fn because(mut self, cause: impl fmt::Display) -> Problem {
+        self.cause = Some(cause.to_string());
+        self
+    }
+    pub fn hint(mut self, hint: impl Into<String>) -> Problem {
+        self.hint = Some(hint.into());
+        self
+    }
+    pub fn exit_code(&self) -> u8 {
+        self.exit
+    }
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+    /// A file or folder could not be read or written.
+    pub fn io(doing: &str, path: &std::path::Path, e: &std::io::Error) -> Problem {
+        let p = Problem::new(format!("cannot {doing} {}", path.display())).because(e);
+        match e.kind() {
+            std::io::ErrorKind::NotFound => p.hint("check the path; nothing is there under this name"),
+            std::io::ErrorKind::PermissionDenied => p.hint("check who owns it and its permissions"),
+            std::io::ErrorKind::StorageFull => p.hint("free some space and run the same command again; nothing is lost"),
+            std::io::ErrorKind::ReadOnlyFilesystem => p.hint("the disk is mounted read-only; choose another folder with --out"),
+            _ => p,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(cause) = &self.cause {
+            write!(f, "\n  because: {cause}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+impl std::error::Error for Problem {}

@@ -1,0 +1,29 @@
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// Milliseconds: since the Unix epoch in a live crawl, since the start in a simulated one.
+///
+/// Everything that decides *when* takes the time as an argument, so that a backtest can run a week of polite
+/// waiting in a second, and a test can turn the clock back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Millis(pub u64);
+
+impl Millis {
+    pub const NEVER: Millis = Millis(u64::MAX);
+
+    pub fn plus(self, d: Duration) -> Millis {
+        Millis(self.0.saturating_add(d.as_millis() as u64))
+    }
+
+    /// Time from `earlier` to `self`; zero when the clock went backwards.
+    pub fn since(self, earlier: Millis) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl fmt::Debug for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ms", self.0)
+    }
+}

@@ -1,0 +1,98 @@
+use serde::{Deserialize, Serialize};
+use siphasher::sip128::{Hasher128, SipHasher24};
+use std::fmt;
+use std::hash::Hasher;
+
+/// A canonical `http` or `https` URL: two spellings of one page are one value.
+///
+/// Made by [`crate::Canon`]; never by hand, so that a `Url` in any other crate is canonical by construction.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Url(pub(crate) url::Url);
+
+/// A 128-bit name of a URL, keyed per collection: two URLs never share one in practice, and nobody who does not
+/// know the key can make them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Fingerprint(pub u64, pub u64);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UrlError {
+    /// Not a URL at all.
+    Malformed(String),
+    /// A URL, but not one a web crawler fetches (`mailto:`, `javascript:`, `ftp:` …).
+    Scheme(String),
+    TooLong(usize),
+}
+
+impl fmt::Display for UrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UrlError::Malformed(why) => write!(f, "not a URL ({why})"),
+            UrlError::Scheme(s) => write!(f, "cannot fetch `{s}:` URLs, only http and https"),
+            UrlError::TooLong(n) => write!(f, "URL of {n} bytes is too long"),
+        }
+    }
+}
+impl std::error::Error for UrlError {}
+
+impl Url {
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+    pub fn scheme(&self) -> &str {
+        self.0.scheme()
+    }
+    /// Host name in ASCII, without port. Never empty.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or("")
+    }
+    pub fn port(&self) -> Option<u16> {
+        self.0.port()
+    }
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+    pub fn query(&self) -> Option<&str> {
+        self.0.query()
+    }
+    /// `host`, or `host:port` when the port is not the scheme's own: the unit of politeness and of robots rules.
+    pub fn host_key(&self) -> &str {
+        &self.0[url::Position::BeforeHost..url::Position::AfterPort]
+    }
+    /// The registrable domain (`example.co.uk`), or the host itself for IP addresses and unknown suffixes.
+    pub fn domain(&self) -> &str {
+        let host = self.host();
+        psl::domain_str(host).unwrap_or(host)
+    }
+    /// Everything but the scheme: how recorded webs name pages.
+    pub fn without_scheme(&self) -> &str {
+        &self.0[url::Position::BeforeHost..]
+    }
+    pub fn as_url(&self) -> &url::Url {
+        &self.0
+    }
+    /// The host's robots.txt.
+    pub fn robots_txt(&self) -> Url {
+        let mut u = self.0.clone();
+        u.set_path("/robots.txt");
+        u.set_query(None);
+        Url(u)
+    }
+
+    pub fn fingerprint(&self, key: (u64, u64)) -> Fingerprint {
+        let mut h = SipHasher24::new_with_keys(key.0, key.1);
+        h.write(self.as_str().as_bytes());
+        let h = h.finish128();
+        Fingerprint(h.h1, h.h2)
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,34 @@
+use crate::{Fetched, Millis, Task, Url};
+use std::future::Future;
+use std::pin::Pin;
+
+/// What is asked of a web: one URL, no redirects followed.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub url: Url,
+    pub task: Task,
+    /// Validators of an earlier answer, for a conditional GET.
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+}
+
+impl Request {
+    pub fn page(url: Url) -> Request {
+        Request { url, task: Task::Page, etag: None, last_modified: None }
+    }
+}
+
+pub type FetchFuture<'a> = Pin<Box<dyn Future<Output = Fetched> + Send + 'a>>;
+
+/// Anything that answers fetches: the internet, a folder, WARC files, a simulation.
+///
+/// An answer is always a [`Fetched`]; failures are values, not errors, because a failed fetch is an outcome
+/// the ledger must keep. Recorded and generated webs return futures that are ready at once.
+pub trait Web: Send + Sync {
+    fn fetch<'a>(&'a self, request: &'a Request) -> FetchFuture<'a>;
+
+    /// How long the answer takes, for webs whose time is simulated; the live web ignores it.
+    fn latency(&self, _url: &Url, _at: Millis) -> Millis {
+        Millis(0)
+    }
+}
