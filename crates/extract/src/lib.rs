@@ -1,1 +1,97 @@
-//! extract
+//! Extraction: the bytes of an answer → a [`Page`].
+//!
+//! ```text
+//!  bytes ─sniff─► kind ─charset─► text ─parse─► tree ─walk─► text, leaves, links ─finish─► Page
+//! ```
+//!
+//! Pure: no network, no clock, no randomness; the same bytes give the same page on every machine. It never fails:
+//! bad input gives a poorer page, and `page.cut` says when a guard stopped reading. Time and memory are bounded by
+//! the size of the input, whatever is in it (see `parse.rs` for how).
+//!
+//! ```
+//! use types::Canon;
+//! let url = Canon::default().parse("http://example.org/courses/").unwrap();
+//! let html = b"<title>Courses</title><h1>Autumn</h1><p>See the <a href=db.html>database course</a>.";
+//! let page = extract::extract(&url, Some("text/html"), None, html, &extract::Options::default());
+//! assert_eq!(page.title, "Courses");
+//! let link = &page.links[0];
+//! assert_eq!(link.url.as_str(), "http://example.org/courses/db.html");
+//! assert_eq!(page.anchor(link), "database course");
+//! assert_eq!(page.context(link), "See the database course.");
+//! assert_eq!(page.heading(link), "Autumn");
+//! assert_eq!(page.path(link), "html>body>p>a");
+//! ```
+
+mod charset;
+mod class;
+mod context;
+#[doc(hidden)]
+pub mod dom;
+mod html;
+mod language;
+mod meta;
+#[doc(hidden)]
+pub mod parse;
+mod paths;
+mod pdf;
+mod plain;
+mod simhash;
+mod sniff;
+mod text;
+mod walk;
+mod xml;
+
+pub use sniff::{Kind, sniff};
+use types::{Canon, Page, PageKind, Url};
+
+/// Changes whenever the same bytes may give another page, so that caches of pages know.
+pub const VERSION: u32 = 1;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How links are made canonical.
+    pub canon: Canon,
+    /// Most links of a page that are kept. Sitemaps may hold more.
+    pub max_links: usize,
+    /// Most bytes of text that are kept.
+    pub max_text: usize,
+    /// Guess the language when the markup does not say.
+    pub detect_language: bool,
+    /// Compute [`Page::simhash`].
+    pub detect_simhash: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            canon: Canon::default(),
+            max_links: 2_000,
+            max_text: 2 << 20,
+            detect_language: true,
+            detect_simhash: true,
+        }
+    }
+}
+
+/// The page an answer brings. `body` is decoded (no content encoding); a gzip file in it is unpacked.
+pub fn extract(
+    url: &Url,
+    content_type: Option<&str>,
+    x_robots_tag: Option<&str>,
+    body: &[u8],
+    options: &Options,
+) -> Page {
+    let kind = sniff(content_type, body);
+    let (content_type, body) = sniff::unzipped(content_type, body);
+    let page = html::with_header(x_robots_tag);
+    let page = match kind {
+        Kind::Html => html::html(url, content_type, &body, false, options, page),
+        Kind::Xhtml => html::html(url, content_type, &body, true, options, page),
+        Kind::Text => plain::plain(url, content_type, &body, options, page),
+        Kind::Pdf => pdf::pdf(&body, options, page),
+        Kind::Sitemap => xml::sitemap(url, content_type, &body, options, page),
+        Kind::Feed => xml::feed(url, content_type, &body, options, page),
+        Kind::Opaque => Page { kind: PageKind::Opaque, ..page },
+    };
+    Page { url: Some(url.clone()), ..page }
+}

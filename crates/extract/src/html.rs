@@ -1,0 +1,77 @@
+//! HTML and XHTML → [`Page`].
+
+use crate::{Options, charset, context, language, meta, parse, simhash, walk};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use types::{Page, PageKind, Region, Url};
+
+pub fn html(
+    url: &Url,
+    content_type: Option<&str>,
+    body: &[u8],
+    xhtml: bool,
+    options: &Options,
+    page: Page,
+) -> Page {
+    let body_whole = body.len();
+    let body = body.get(..parse::MAX_INPUT).unwrap_or(body);
+    let (text, charset) = charset::decode(body, content_type, url.host());
+    let mut page =
+        Page { kind: PageKind::Html, charset: charset.into(), cut: body.len() < body_whole, ..page };
+    // The parser is not ours and asserts its own invariants; a page must not be able to stop a crawl with one.
+    let walked = catch_unwind(AssertUnwindSafe(|| {
+        let dom = parse::parse(&text, xhtml);
+        walk::walk(&dom, url, options, text.len(), page.clone())
+    }));
+    match walked {
+        Ok(walked) => page = walked,
+        Err(_) => page.cut = true,
+    }
+    finish(&mut page, options);
+    page
+}
+
+/// What is computed from the text once it is whole.
+pub fn finish(page: &mut Page, options: &Options) {
+    page.headings.retain(|h| !h.span.is_empty());
+    context::headings(&page.headings, &mut page.links);
+    for link in &mut page.links {
+        link.context = context::around(&page.text, link.anchor);
+        link.rel.nofollow |= page.robots.nofollow;
+    }
+    let text = &page.text;
+    let body = || page.blocks.iter().filter(|b| b.region == Region::Body).map(|b| b.span.of(text));
+    if options.detect_language && page.language.is_empty() {
+        // A page that is all navigation has a language, too.
+        let mut code = language::detect(body());
+        if code.is_empty() {
+            code = language::detect([page.title.as_str(), text.as_str()].into_iter());
+        }
+        page.language = code.into();
+    }
+    if options.detect_simhash {
+        page.simhash = simhash::simhash(body());
+    }
+}
+
+/// The visible text of a piece of HTML, as one line (feeds carry such pieces).
+pub fn text_of(fragment: &str, url: &Url, options: &Options) -> String {
+    if !fragment.contains(['<', '&']) {
+        return crate::text::collapsed(fragment, options.max_text);
+    }
+    let bare = Options { max_links: 0, detect_language: false, detect_simhash: false, ..options.clone() };
+    let walked = catch_unwind(AssertUnwindSafe(|| {
+        let dom = parse::parse(fragment, false);
+        walk::walk(&dom, url, &bare, fragment.len(), Page::default())
+    }));
+    let text = walked.map(|page| page.text).unwrap_or_default();
+    text.replace(['\n', '\t'], " ")
+}
+
+/// The header's word on robots, before the markup adds its own.
+pub fn with_header(x_robots_tag: Option<&str>) -> Page {
+    let mut page = Page::default();
+    if let Some(value) = x_robots_tag {
+        meta::robots_header(&mut page.robots, value);
+    }
+    page
+}

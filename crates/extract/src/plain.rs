@@ -1,0 +1,34 @@
+//! Plain text → [`Page`]: one leaf, lines kept.
+
+use crate::text::Text;
+use crate::{Options, charset, html};
+use types::{Block, Leaf, Page, PageKind, Region, Span, Url};
+
+/// Longest title taken from a first line.
+const MAX_TITLE: usize = 200;
+
+pub fn plain(url: &Url, content_type: Option<&str>, body: &[u8], options: &Options, page: Page) -> Page {
+    // Collapsing never makes text longer, decoding at most three times as long.
+    let part = body.get(..options.max_text.saturating_mul(4).max(1 << 16)).unwrap_or(body);
+    let (text, charset) = charset::decode(part, content_type, url.host());
+    let page = Page { kind: PageKind::Text, charset: charset.into(), cut: part.len() < body.len(), ..page };
+    from_text(&text, options, page)
+}
+
+/// A page whose text is `text`, as one leaf in one block.
+pub fn from_text(text: &str, options: &Options, mut page: Page) -> Page {
+    let mut out = Text::new(options.max_text);
+    let span = out.push(text, true);
+    page.cut |= out.full;
+    page.text = out.finish();
+    if !span.is_empty() {
+        page.blocks.push(Block { span: Span::new(0, page.text.len()), region: Region::Body });
+        page.leaves.push(Leaf { span });
+    }
+    if page.title.is_empty() {
+        let line = page.text.lines().next().unwrap_or("");
+        page.title = line[..line.floor_char_boundary(MAX_TITLE)].to_string();
+    }
+    html::finish(&mut page, options);
+    page
+}
