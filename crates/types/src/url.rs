@@ -79,8 +79,15 @@ impl Url {
     }
 
     pub fn fingerprint(&self, key: (u64, u64)) -> Fingerprint {
+        Fingerprint::of(self.as_str(), key)
+    }
+}
+
+impl Fingerprint {
+    /// Of the text of a canonical URL (a ledger that replays ten million of them need not parse each again).
+    pub fn of(text: &str, key: (u64, u64)) -> Fingerprint {
         let mut h = SipHasher24::new_with_keys(key.0, key.1);
-        h.write(self.as_str().as_bytes());
+        h.write(text.as_bytes());
         let h = h.finish128();
         Fingerprint(h.h1, h.h2)
     }

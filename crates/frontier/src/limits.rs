@@ -1,0 +1,183 @@
+//! How polite and how far: the knobs of the frontier, with their defaults.
+
+use std::fmt;
+
+/// Caps, clocks and guards. Decisions read them; what is in the ledger never depends on them, so they may change
+/// between two runs of one crawl.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Pause between two requests to one host, from the end of one to the start of the next.
+    pub delay_ms: u64,
+    /// A `Crawl-delay` longer than this counts as this.
+    pub max_delay_ms: u64,
+    /// Requests to one host at the same time.
+    pub per_host_in_flight: u32,
+    /// Requests to one address at the same time, over all hosts that share it. `None` = no such limit.
+    pub per_ip_in_flight: Option<u32>,
+    /// Pause between two requests to one address; needs `per_ip_in_flight`.
+    pub per_ip_delay_ms: u64,
+    /// First pause after a failure; doubles with each further one.
+    pub backoff_ms: u64,
+    /// Longest pause after failures.
+    pub max_backoff_ms: u64,
+    /// Failures in a row after which a host is given up.
+    pub host_failures: u32,
+    /// How long a host that was given up gets no new URLs.
+    pub closed_ms: u64,
+    /// Pages fetched of one host; then its other URLs are dropped.
+    pub pages_per_host: Option<u64>,
+    /// Links from the seed.
+    pub depth: Option<u16>,
+    /// Links since the host was entered.
+    pub site_depth: Option<u16>,
+    /// Links followed of one page, the first ones in page order.
+    pub links_per_page: Option<u32>,
+    /// Bytes of a URL.
+    pub url_length: usize,
+    /// Tries of one URL, and of one host's robots.txt.
+    pub max_attempts: u8,
+    /// A lease not settled after this long returns.
+    pub lease_ms: u64,
+    /// How often one path segment may occur in a path (`/a/b/a/b/a/b`).
+    pub path_repeat: Option<u32>,
+    /// Different queries of one host and path.
+    pub query_variants: Option<u32>,
+    /// Date pages of one host's calendars.
+    pub calendar_pages: Option<u32>,
+    /// Nothing with a lower key is leased.
+    pub floor: Option<f64>,
+    /// Rather wait for a better URL than fetch a poor one.
+    pub patience: Option<Patience>,
+    /// Ask for robots.txt before anything else of a host.
+    pub use_robots: bool,
+    /// More pending URLs than this: the worst tenth is dropped.
+    pub max_pending: Option<u64>,
+}
+
+/// If the best URL of a host that becomes free within `wait_ms` has a key more than `margin` above the best that could
+/// be fetched now (or is in a higher lane), nothing is leased until then. A host with a request in flight counts as
+/// free one delay from now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Patience {
+    pub wait_ms: u64,
+    pub margin: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            delay_ms: 1_000,
+            max_delay_ms: 30_000,
+            per_host_in_flight: 1,
+            per_ip_in_flight: None,
+            per_ip_delay_ms: 0,
+            backoff_ms: 2_000,
+            max_backoff_ms: 600_000,
+            host_failures: 10,
+            closed_ms: 24 * 3_600_000,
+            pages_per_host: None,
+            depth: None,
+            site_depth: None,
+            links_per_page: Some(5_000),
+            url_length: 2_000,
+            max_attempts: 3,
+            lease_ms: 300_000,
+            path_repeat: Some(3),
+            query_variants: Some(500),
+            calendar_pages: Some(200),
+            floor: None,
+            patience: None,
+            use_robots: true,
+            max_pending: None,
+        }
+    }
+}
+
+impl Limits {
+    /// No cap, no delay, no robots: strategies compared in themselves, on a recorded web.
+    pub fn none() -> Limits {
+        Limits {
+            delay_ms: 0,
+            max_delay_ms: 0,
+            per_host_in_flight: u32::MAX,
+            backoff_ms: 0,
+            max_backoff_ms: 0,
+            host_failures: u32::MAX,
+            links_per_page: None,
+            url_length: 8_000,
+            lease_ms: u64::MAX,
+            path_repeat: None,
+            query_variants: None,
+            calendar_pages: None,
+            use_robots: false,
+            ..Limits::default()
+        }
+    }
+}
+
+/// Why a URL was not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Refusal {
+    Depth,
+    SiteDepth,
+    LinksPerPage,
+    UrlLength,
+    PathRepeat,
+    QueryVariants,
+    Calendar,
+    /// The host has had its pages.
+    HostFull,
+    /// The host was given up: unreachable, or its robots.txt could not be had.
+    HostClosed,
+    /// There are no more ids (four billion URLs).
+    Full,
+}
+
+impl Refusal {
+    pub const ALL: [Refusal; 10] = [
+        Refusal::Depth,
+        Refusal::SiteDepth,
+        Refusal::LinksPerPage,
+        Refusal::UrlLength,
+        Refusal::PathRepeat,
+        Refusal::QueryVariants,
+        Refusal::Calendar,
+        Refusal::HostFull,
+        Refusal::HostClosed,
+        Refusal::Full,
+    ];
+
+    /// A short, stable name for counters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Refusal::Depth => "depth",
+            Refusal::SiteDepth => "site-depth",
+            Refusal::LinksPerPage => "links-per-page",
+            Refusal::UrlLength => "url-length",
+            Refusal::PathRepeat => "path-repeat",
+            Refusal::QueryVariants => "query-variants",
+            Refusal::Calendar => "calendar",
+            Refusal::HostFull => "host-full",
+            Refusal::HostClosed => "host-closed",
+            Refusal::Full => "full",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_is_listed_in_its_place() {
+        for (i, r) in Refusal::ALL.into_iter().enumerate() {
+            assert_eq!(r as usize, i, "{r}");
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! Who is served next: ready hosts by their best URL, waiting hosts by time, leases, addresses.
+
+use crate::entry::{LEASED, PENDING};
+use crate::heap::{Heap, NOWHERE, Node};
+use crate::host::HostState;
+use crate::idle::Idle;
+use crate::order::Order;
+use crate::traits::Peek;
+use std::collections::{BinaryHeap, HashSet};
+use std::net::IpAddr;
+use types::{Millis, Priority, Task, UrlId};
+
+/// What the order decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Lease { id: UrlId, task: Task, number: u64, expires: Millis },
+    Wait { until: Millis, idle: Idle },
+    Empty(Idle),
+}
+
+/// A lease that is out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub task: Task,
+    pub expires: u64,
+    /// The address it was counted under.
+    pub ip: Option<IpAddr>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IpState {
+    pub in_flight: u32,
+    pub next_allowed: u64,
+    /// Hosts that wait for a request of this address to end.
+    pub parked: Vec<u32>,
+}
+
+/// Per lane, the ready hosts by their best URL in it.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    /// Highest first.
+    lanes: Vec<Lane>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub lane: u8,
+    pub heap: Heap,
+    /// By host.
+    pub pos: Vec<u32>,
+}
+
+impl Lanes {
+    /// The best URL that `host` offers in `lane` is `top` (`None`: it offers nothing there).
+    pub fn set(&mut self, lane: u8, host: u32, top: Option<Node>) {
+        let at = self.lanes.partition_point(|l| l.lane > lane);
+        if self.lanes.get(at).is_none_or(|l| l.lane != lane) {
+            if top.is_none() {
+                return;
+            }
+            self.lanes.insert(at, Lane { lane, heap: Heap::default(), pos: Vec::new() });
+        }
+        let l = &mut self.lanes[at];
+        if l.pos.len() <= host as usize {
+            l.pos.resize(host as usize + 1, NOWHERE);
+        }
+        let old = l.pos[host as usize];
+        match top {
+            Some(top) => {
+                let node = Node { slot: host, ..top };
+                if old == NOWHERE {
+                    l.heap.push(node, &mut l.pos);
+                } else if l.heap.get(old as usize) != Some(node) {
+                    l.heap.update(old as usize, node, &mut l.pos);
+                }
+            }
+            None if old != NOWHERE => {
+                l.heap.remove(old as usize, &mut l.pos);
+            }
+            None => {}
+        }
+    }
+
+    /// The named lane first, then the others from high to low.
+    fn served(&self, first: Option<u8>) -> impl Iterator<Item = &Lane> {
+        let named = self.lanes.iter().filter(move |l| Some(l.lane) == first);
+        named.chain(self.lanes.iter().filter(move |l| Some(l.lane) != first))
+    }
+
+    pub fn all(&self) -> &[Lane] {
+        &self.lanes
+    }
+}
+
+impl Order {
+    /// The best URL that may be fetched now; it is leased by this call. See [`crate::Frontier::lease`].
+    pub fn choose(&mut self, now: Millis, lane: Option<u8>) -> Choice {
+        self.advance(now);
+        let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
+        loop {
+            let best = self
+                .ready
+                .served(lane)
+                .find_map(|l| l.heap.top().filter(|n| n.key >= floor).map(|n| (n, l.lane)));
+            let Some((node, from)) = best else { return self.nothing(None) };
+            if self.held_up_by_address(node.slot) {
+                continue;
+            }
+            if let Some(until) = self.worth_waiting(node, from, lane) {
+                return self.nothing(Some(until));
+            }
+            return self.lease(node);
+        }
+    }
+
+    /// The best `k` URLs that could be leased now, best first.
+    pub fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek> {
+        self.advance(now);
+        let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
+        let mut out = Vec::with_capacity(k.min(1024));
+        for l in self.ready.served(lane) {
+            // Walks down the heap of hosts and the heaps of their URLs at once, touching O(k) nodes.
+            let mut open = BinaryHeap::new();
+            let host_node =
+                |at: usize| l.heap.get(at).map(|n| Seen { node: n, host: n.slot, of_host: Some(at), at: 0 });
+            open.extend(host_node(0));
+            while out.len() < k
+                && let Some(seen) = open.pop()
+                && seen.node.key >= floor
+            {
+                if let Some(at) = seen.of_host {
+                    open.extend(Heap::children(at).filter_map(host_node));
+                    if self.address_wait(seen.host).is_some() {
+                        continue;
+                    }
+                }
+                if let Some(queue) = self.hosts[seen.host as usize].queue(l.lane) {
+                    let child =
+                        |at| queue.get(at).map(|n| Seen { node: n, host: seen.host, of_host: None, at });
+                    open.extend(Heap::children(seen.at).filter_map(child));
+                }
+                let e = &self.entries[seen.node.id as usize];
+                out.push(Peek { id: UrlId(seen.node.id), priority: e.priority(), model: e.model });
+            }
+            if out.len() >= k {
+                break;
+            }
+        }
+        out
+    }
+
+    /// A lease ends (the caller then says how: `settle`, `retry`, `release`). `contacted`: until when, if it was.
+    pub fn end_lease(&mut self, id: UrlId, finished: Option<Millis>) -> Option<Task> {
+        let held = self.leases.remove(&id.0)?;
+        self.lease_expiry.remove(&(held.expires, id.0));
+        let host = self.entries[id.0 as usize].host;
+        let h = &mut self.hosts[host as usize];
+        h.in_flight = h.in_flight.saturating_sub(1);
+        if held.task == Task::Robots {
+            h.robots_lease = false;
+        }
+        if let Some(ip) = held.ip {
+            self.free_address(ip, finished);
+        }
+        self.place(host);
+        Some(held.task)
+    }
+
+    /// Brings everything whose time has come to where it can be chosen.
+    fn advance(&mut self, now: Millis) {
+        self.now = self.now.max(now.0);
+        while let Some(&(at, id)) = self.lease_expiry.first()
+            && at <= self.now
+        {
+            let (id, host) = (UrlId(id), self.entries[id as usize].host);
+            self.end_lease(id, Some(Millis(self.now)));
+            self.release(id);
+            self.returned += 1;
+            // The fetch may have happened, or may still be going on.
+            let h = &mut self.hosts[host as usize];
+            let delay = h.clock.delay(&self.limits);
+            h.clock.push_back(self.now, delay);
+            self.place(host);
+        }
+        while let Some(&(at, id)) = self.delayed.first()
+            && at <= self.now
+        {
+            self.delayed.remove(&(at, id));
+            self.delayed_at.remove(&id);
+            self.enqueue(id);
+        }
+        while let Some(&(at, host)) = self.waiting.first()
+            && at <= self.now
+        {
+            self.waiting.remove(&(at, host));
+            self.hosts[host as usize].place = HostState::Out;
+            self.count_back_off(host, false);
+            self.place(host);
+        }
+    }
+
+    fn lease(&mut self, node: Node) -> Choice {
+        let (id, host) = (node.id, node.slot);
+        let h = &mut self.hosts[host as usize];
+        let task =
+            if self.limits.use_robots && h.robots.expires <= self.now { Task::Robots } else { Task::Page };
+        h.in_flight += 1;
+        h.robots_lease = task == Task::Robots;
+        let ip = self.limits.per_ip_in_flight.and_then(|_| shared_address(h.clock.ip));
+        if let Some(ip) = ip {
+            self.ips.entry(ip).or_default().in_flight += 1;
+        }
+        let expires = self.now.saturating_add(self.limits.lease_ms);
+        self.leases.insert(id, Held { task, expires, ip });
+        self.lease_expiry.insert((expires, id));
+        self.step += 1;
+        if task == Task::Page {
+            // Out of the ready lanes in one step, before its queue changes.
+            self.place(host);
+            self.dequeue(id);
+            self.entries[id as usize].phase = LEASED;
+            self.counts.pending -= 1;
+            self.counts.leased += 1;
+        }
+        self.place(host);
+        Choice::Lease { id: UrlId(id), task, number: self.step, expires: Millis(expires) }
+    }
+
+    /// Puts a host where its clock, its requests in flight and its queues say it belongs.
+    pub(crate) fn place(&mut self, host: u32) {
+        if !self.live {
+            return;
+        }
+        let h = &self.hosts[host as usize];
+        let limits = &self.limits;
+        let full = limits.pages_per_host.is_some_and(|most| h.clock.pages + u64::from(h.in_flight) >= most);
+        let mut until = h.clock.next_allowed;
+        if limits.use_robots && h.robots.failed() {
+            until = until.max(h.robots.expires);
+        }
+        let to = if h.queued == 0 {
+            HostState::Out
+        } else if h.robots_lease || full || h.in_flight >= limits.per_host_in_flight {
+            HostState::Held
+        } else if until > self.now {
+            HostState::Waiting(until)
+        } else {
+            HostState::Ready
+        };
+        self.move_to(host, to);
+    }
+
+    fn move_to(&mut self, host: u32, to: HostState) {
+        let h = &mut self.hosts[host as usize];
+        let from = std::mem::replace(&mut h.place, to);
+        if from == to {
+            return;
+        }
+        match from {
+            HostState::Ready => {
+                for (lane, _) in &h.queues {
+                    self.ready.set(*lane, host, None);
+                }
+            }
+            HostState::Waiting(at) => {
+                self.waiting.remove(&(at, host));
+                self.count_back_off(host, false);
+            }
+            _ => {}
+        }
+        match to {
+            HostState::Ready => {
+                for (lane, queue) in &self.hosts[host as usize].queues {
+                    self.ready.set(*lane, host, queue.top());
+                }
+            }
+            HostState::Waiting(at) => {
+                self.waiting.insert((at, host));
+                self.count_back_off(host, self.hosts[host as usize].clock.failures > 0);
+            }
+            _ => {}
+        }
+    }
+
+    fn count_back_off(&mut self, host: u32, on: bool) {
+        let h = &mut self.hosts[host as usize];
+        if h.backing_off != on {
+            h.backing_off = on;
+            self.backing_off = if on { self.backing_off + 1 } else { self.backing_off.saturating_sub(1) };
+        }
+    }
+
+    // ---- addresses -----------------------------------------------------------------------------------------------
+
+    /// Until when the host's address may not be contacted: `Some(None)` = until a request to it ends.
+    fn address_wait(&self, host: u32) -> Option<Option<u64>> {
+        let most = self.limits.per_ip_in_flight?;
+        let ip = shared_address(self.hosts[host as usize].clock.ip)?;
+        let state = self.ips.get(&ip)?;
+        if state.in_flight >= most {
+            return Some(None);
+        }
+        (state.next_allowed > self.now).then_some(Some(state.next_allowed))
+    }
+
+    fn held_up_by_address(&mut self, host: u32) -> bool {
+        match self.address_wait(host) {
+            None => false,
+            Some(None) => {
+                if let Some(ip) = shared_address(self.hosts[host as usize].clock.ip) {
+                    self.ips.entry(ip).or_default().parked.push(host);
+                }
+                self.move_to(host, HostState::Parked);
+                true
+            }
+            Some(Some(at)) => {
+                self.move_to(host, HostState::Waiting(at));
+                true
+            }
+        }
+    }
+
+    fn free_address(&mut self, ip: IpAddr, finished: Option<Millis>) {
+        let delay = self.limits.per_ip_delay_ms;
+        let Some(state) = self.ips.get_mut(&ip) else { return };
+        state.in_flight = state.in_flight.saturating_sub(1);
+        if let Some(at) = finished {
+            state.next_allowed = state.next_allowed.max(at.0.saturating_add(delay));
+        }
+        for host in std::mem::take(&mut state.parked) {
+            if self.hosts[host as usize].place == HostState::Parked {
+                self.place(host);
+            }
+        }
+    }
+
+    // ---- waiting -------------------------------------------------------------------------------------------------
+
+    /// Patience: when a clearly better URL becomes free soon, its time.
+    fn worth_waiting(&self, ready: Node, from: u8, named: Option<u8>) -> Option<u64> {
+        let p = self.limits.patience?;
+        let rank = |lane: u8| (Some(lane) == named, lane);
+        let beats =
+            |lane: u8, key: f64| rank(lane) > rank(from) || (lane == from && key - ready.key > p.margin);
+        let worth = |host: u32| {
+            self.hosts[host as usize]
+                .queues
+                .iter()
+                .any(|(lane, q)| q.top().is_some_and(|n| beats(*lane, n.key)))
+        };
+        let soon = self.now.saturating_add(p.wait_ms);
+        let waiting = self.waiting.range(..=(soon, u32::MAX)).find(|(_, h)| worth(*h)).map(|(at, _)| *at);
+        let in_flight = self.leases.keys().filter_map(|&id| {
+            let host = self.entries[id as usize].host;
+            let h = &self.hosts[host as usize];
+            let at = self.now.saturating_add(h.clock.delay(&self.limits)).max(self.now + 1);
+            (h.place == HostState::Held && at <= soon && worth(host)).then_some(at)
+        });
+        waiting.into_iter().chain(in_flight.min()).min()
+    }
+
+    fn nothing(&self, patient_until: Option<u64>) -> Choice {
+        let firsts = [
+            patient_until,
+            self.waiting.first().map(|w| w.0),
+            self.delayed.first().map(|d| d.0),
+            self.lease_expiry.first().map(|l| l.0),
+        ];
+        let until = patient_until.or_else(|| firsts.into_iter().flatten().min());
+        let mut idle = Idle {
+            pending: self.counts.pending,
+            hosts_waiting: self.waiting.len() as u64,
+            hosts_backing_off: self.backing_off,
+            hosts_in_flight: self
+                .leases
+                .keys()
+                .map(|&id| self.entries[id as usize].host)
+                .collect::<HashSet<_>>()
+                .len() as u64,
+            retries: self.delayed.len() as u64,
+            urls_below_floor: 0,
+            patient: patient_until.is_some(),
+            next_in_ms: until.filter(|&at| at != u64::MAX).map(|at| at.saturating_sub(self.now)),
+        };
+        if patient_until.is_none() {
+            // Whatever is still ready is below the floor.
+            let below = |l: &Lane| -> u64 {
+                let queue_len =
+                    |n: &Node| self.hosts[n.slot as usize].queue(l.lane).map_or(0, Heap::len) as u64;
+                l.heap.nodes().iter().map(queue_len).sum()
+            };
+            idle.urls_below_floor = self.ready.all().iter().map(below).sum();
+        }
+        match until {
+            Some(at) => Choice::Wait { until: Millis(at), idle },
+            None => Choice::Empty(idle),
+        }
+    }
+
+    // ---- starting ------------------------------------------------------------------------------------------------
+
+    /// Builds the seen set, so that [`Order::find`] works.
+    pub fn index(&mut self) {
+        if !self.indexed {
+            self.seen = seen_set(&self.entries);
+            self.indexed = true;
+        }
+    }
+
+    /// Builds everything that is not kept: the seen set, queues, waiting hosts. `clean`: the last run was closed in
+    /// order; else any host may have been contacted a moment ago, so each rests for its delay.
+    pub fn wake(&mut self, now: Millis, clean: bool) {
+        const DAY: u64 = 24 * 3_600_000;
+        if self.live {
+            return;
+        }
+        self.live = true;
+        self.now = now.0;
+        for h in &mut self.hosts {
+            h.clock.clamp(now.0, &self.limits);
+            let delay = h.clock.delay(&self.limits);
+            if !clean {
+                h.clock.push_back(now.0, delay);
+            }
+            if h.robots.fetched > now.0 {
+                let kept = h.robots.expires.saturating_sub(h.robots.fetched);
+                h.robots.expires = h.robots.expires.min(now.0.saturating_add(kept));
+            }
+            if self.limits.per_ip_in_flight.is_some()
+                && let Some(ip) = shared_address(h.clock.ip)
+            {
+                let finished = h.clock.next_allowed.saturating_sub(h.clock.wait_ms);
+                let state = self.ips.entry(ip).or_default();
+                state.next_allowed =
+                    state.next_allowed.max(finished.saturating_add(self.limits.per_ip_delay_ms));
+            }
+        }
+        // A retry was never meant to be further away than a day; the clock went back.
+        let far: Vec<(u64, u32)> = self.delayed.range((now.0.saturating_add(DAY), 0)..).copied().collect();
+        for (at, id) in far {
+            self.delayed.remove(&(at, id));
+            self.delayed.insert((now.0 + DAY, id));
+            self.delayed_at.insert(id, now.0 + DAY);
+        }
+        let (entries, hosts, pos, delayed) =
+            (&self.entries, &mut self.hosts, &mut self.pos, &self.delayed_at);
+        let indexed = self.indexed;
+        let seen = std::thread::scope(|s| {
+            // Two passes over ten million entries that do not touch each other.
+            let seen = s.spawn(|| if indexed { None } else { Some(seen_set(entries)) });
+            for (id, e) in entries.iter().enumerate() {
+                if e.phase == PENDING && (delayed.is_empty() || !delayed.contains_key(&(id as u32))) {
+                    let h = &mut hosts[e.host as usize];
+                    h.queue_mut(e.lane).push_unordered(Node { key: e.key, id: id as u32, slot: id as u32 });
+                    h.queued += 1;
+                }
+            }
+            for h in hosts.iter_mut() {
+                h.queues.iter_mut().for_each(|(_, q)| q.heapify(pos));
+            }
+            seen.join()
+        });
+        match seen {
+            Ok(Some(seen)) => self.seen = seen,
+            Ok(None) => {}
+            Err(_) => self.seen = seen_set(&self.entries),
+        }
+        self.indexed = true;
+        for host in 0..self.hosts.len() as u32 {
+            self.place(host);
+        }
+    }
+}
+
+fn seen_set(entries: &[crate::entry::Entry]) -> hashbrown::HashTable<u32> {
+    let mut seen = hashbrown::HashTable::with_capacity(entries.len());
+    for (id, e) in entries.iter().enumerate() {
+        seen.insert_unique(e.print.0, id as u32, |&id: &u32| entries[id as usize].print.0);
+    }
+    seen
+}
+
+/// Loopback is nobody's shared server: replays and demos put a whole web there.
+fn shared_address(ip: Option<IpAddr>) -> Option<IpAddr> {
+    ip.filter(|ip| !ip.is_loopback())
+}
+
+/// A node met by `peek`: of the heap of hosts (then also the first of its URLs), or of a host's URLs.
+struct Seen {
+    node: Node,
+    host: u32,
+    of_host: Option<usize>,
+    at: usize,
+}
+impl PartialEq for Seen {
+    fn eq(&self, other: &Seen) -> bool {
+        self.node.id == other.node.id
+    }
+}
+impl Eq for Seen {}
+impl PartialOrd for Seen {
+    fn partial_cmp(&self, other: &Seen) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Seen {
+    fn cmp(&self, other: &Seen) -> std::cmp::Ordering {
+        let rank = |s: &Seen| Priority::key_only(s.node.key);
+        rank(self).cmp(&rank(other)).then(other.node.id.cmp(&self.node.id))
+    }
+}

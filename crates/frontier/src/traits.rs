@@ -1,0 +1,81 @@
+//! The frontier as the crawl loop sees it: memory, disk or a shared database.
+
+use crate::{Next, Refusal};
+use types::{Candidate, Millis, Priority, Problem, Rescored, RobotsAnswer, Source, Turn, UrlId};
+
+/// What to fetch next, and when. Everything applied changes the order at once and becomes durable with `commit`.
+pub trait Frontier {
+    /// The best URL that may be fetched now, by stored priority. A host whose robots.txt is unknown or too old answers
+    /// with a lease of [`types::Task::Robots`] first. A named lane is served first; when it has nothing to give now, the
+    /// others are served as usual, highest first.
+    fn lease(&mut self, now: Millis, lane: Option<u8>) -> Result<Next, Problem>;
+
+    /// The best `k` URLs that could be leased now, best first, in the order of `lease`.
+    fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek>;
+
+    /// Offers a URL outside any turn. `true` when it is new; a known one is merged by its best priority.
+    fn seed(&mut self, candidate: Candidate, now: Millis) -> Result<bool, Problem>;
+
+    /// Everything one visit changes. `merge` combines the priority a known URL has with that of a new sighting.
+    fn apply(
+        &mut self,
+        turn: Turn,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+    ) -> Result<Applied, Problem>;
+
+    /// New priorities; those of URLs that are no longer pending are ignored.
+    fn rescore(&mut self, rescored: &[Rescored]) -> Result<(), Problem>;
+
+    /// Everything applied so far is kept, all of it or nothing. When it fails (a full disk), nothing is lost in memory and
+    /// a later commit takes it up again.
+    fn commit(&mut self) -> Result<(), Problem>;
+
+    /// The other links of the page `id` was first found on, if still pending, in page order.
+    fn siblings(&self, id: UrlId) -> Vec<UrlId>;
+
+    /// Every remembered sighting of a URL, first found first.
+    fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem>;
+
+    /// Every pending URL, first found first.
+    fn pending(&self) -> Box<dyn Iterator<Item = UrlId> + '_>;
+
+    /// The newest answer to a host's robots.txt.
+    fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem>;
+}
+
+/// One of the best pending URLs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peek {
+    pub id: UrlId,
+    pub priority: Priority,
+    /// Version of the model that scored it.
+    pub model: u32,
+}
+
+/// What a turn did to the frontier.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// New URLs (forgotten ones that were found again included).
+    pub admitted: u32,
+    /// Sightings of URLs that are still pending or leased.
+    pub merged: u32,
+    /// Sightings of URLs that are settled.
+    pub known: u32,
+    /// Not admitted, by reason, in the order of [`Refusal::ALL`].
+    pub refused: Vec<(Refusal, u32)>,
+    /// A retry was asked for, but the URL has had all its attempts: it was settled as unreachable.
+    pub gave_up: bool,
+    /// The lease had run out and someone else settled the URL: the settlement was ignored.
+    pub stale: bool,
+    /// Pending URLs settled along with it, because the host was given up, had its pages, or the frontier is full.
+    pub dropped: u32,
+}
+
+impl Applied {
+    pub fn refuse(&mut self, why: Refusal) {
+        match self.refused.binary_search_by_key(&why, |r| r.0) {
+            Ok(at) => self.refused[at].1 += 1,
+            Err(at) => self.refused.insert(at, (why, 1)),
+        }
+    }
+}
