@@ -1,0 +1,76 @@
+//! SHA-1 as the archive world uses it: a name for identical payloads, not a seal against forgery.
+
+use sha1::{Digest as _, Sha1};
+
+/// The SHA-1 of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Digest(pub [u8; 20]);
+
+/// The digest of a page's payload: the body as it was sent (content-encoded, without transfer-encoding). This is
+/// what `WARC-Payload-Digest` and [`types::Record::digest`] hold.
+pub fn payload_digest(wire: &[u8]) -> Digest {
+    Digest::of(&[wire])
+}
+
+impl Digest {
+    /// Of the concatenation of the pieces.
+    pub fn of(pieces: &[&[u8]]) -> Digest {
+        let mut sha = Sha1::new();
+        for piece in pieces {
+            sha.update(piece);
+        }
+        Digest(sha.finalize().into())
+    }
+
+    /// Lower-case hex, as records and exports show it.
+    pub fn hex(&self) -> String {
+        self.0
+            .iter()
+            .flat_map(|b| [b >> 4, b & 15])
+            .map(|n| char::from_digit(u32::from(n), 16).unwrap_or('0'))
+            .collect()
+    }
+
+    pub fn from_hex(text: &str) -> Option<Digest> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 40 {
+            return None;
+        }
+        let mut out = [0; 20];
+        for (slot, pair) in out.iter_mut().zip(bytes.chunks_exact(2)) {
+            let nibble = |b: u8| (b as char).to_digit(16);
+            *slot = (nibble(pair[0])? << 4 | nibble(pair[1])?) as u8;
+        }
+        Some(Digest(out))
+    }
+
+    /// RFC 4648 base 32, the spelling WARC tools compare as text. 20 bytes need no padding.
+    pub fn base32(&self) -> String {
+        const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+        let mut out = String::with_capacity(32);
+        for five in self.0.chunks_exact(5) {
+            let bits = five.iter().fold(0u64, |bits, &b| bits << 8 | u64::from(b));
+            for shift in (0..8).rev() {
+                out.push(ALPHABET[(bits >> (shift * 5) & 31) as usize] as char);
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_digests() {
+        // Both spellings of SHA-1 of nothing are well known from WARC files.
+        assert_eq!(payload_digest(b"").base32(), "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ");
+        assert_eq!(payload_digest(b"").hex(), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+        assert_eq!(payload_digest(b"abc").hex(), "a9993e364706816aba3e25717850c26c9cd0d89d");
+        assert_eq!(Digest::of(&[b"a", b"", b"bc"]), payload_digest(b"abc"));
+        assert_eq!(Digest::from_hex(&payload_digest(b"abc").hex()), Some(payload_digest(b"abc")));
+        assert_eq!(Digest::from_hex("zz"), None);
+        assert_eq!(Digest::from_hex(&"g".repeat(40)), None);
+    }
+}

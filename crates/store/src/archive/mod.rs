@@ -1,0 +1,34 @@
+//! How is a page kept, byte for byte? In WARC/1.1 files that every web-archive tool reads.
+//!
+//! Writing is in two steps. [`Composer`] turns one HTTP exchange into finished gzip members (hashing and compressing:
+//! pure, may run on any thread); [`Archive`] appends those bytes to the current file (one place, in commit order).
+//! The ledger commits [`Archive::position`] with each batch, and [`Archive::open`] cuts whatever lies beyond the
+//! committed position, so a page is in the archive exactly when the ledger says so.
+//!
+//! ```text
+//!  warcinfo │ response request metadata │ revisit request metadata │ …      one gzip member per record
+//! ```
+//!
+//! Of one exchange the response (or revisit) comes first: [`types::ArchiveRef`] points at it, and what belongs to
+//! it is found by reading on.
+//!
+//! Reading ([`WarcReader`], [`http_message`]) takes the files of any crawler, trusts nothing and is bounded in
+//! memory.
+
+mod compose;
+pub(crate) mod date;
+mod digest;
+mod http;
+mod members;
+mod reader;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use compose::{Composed, Composer, ComposerSettings, Original, PageNote, RecordId};
+pub use date::{parse_rfc3339, rfc3339};
+pub use digest::{Digest, payload_digest};
+pub use http::{HttpLimits, HttpMessage, http_message};
+pub use reader::{Limits, WarcError, WarcReader, WarcRecord, read_at};
+pub use writer::{Archive, ArchiveSettings, Position, Written};

@@ -1,0 +1,282 @@
+//! The archive's files: appending, rotating, and cutting back to what was committed.
+
+use super::compose::{Composed, Composer, ComposerSettings, PageNote};
+use super::date::compact;
+use super::digest::Digest;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use types::{ArchiveRef, Fetched, Millis, Problem};
+
+const SUFFIX: &str = ".warc.gz";
+
+#[derive(Clone, Debug)]
+pub struct ArchiveSettings {
+    /// First part of every file name.
+    pub prefix: String,
+    /// Last part of every file name: several workers may share a folder, none touches another's files.
+    pub worker: String,
+    /// A file that has reached this size is not continued.
+    pub max_size: u64,
+    /// Further fields of the `warcinfo` record (`software`, `operator`, `isPartOf`, `http-header-user-agent` …).
+    pub info: Vec<(String, String)>,
+    /// Bytes kept in memory before they are written.
+    pub buffer: usize,
+    pub composer: ComposerSettings,
+}
+
+impl Default for ArchiveSettings {
+    fn default() -> Self {
+        ArchiveSettings {
+            prefix: "gleaner".into(),
+            worker: "0".into(),
+            max_size: 1 << 30,
+            info: vec![("software".into(), concat!("gleaner/", env!("CARGO_PKG_VERSION")).into())],
+            buffer: 1 << 20,
+            composer: ComposerSettings::default(),
+        }
+    }
+}
+
+/// How far the archive is written: what the ledger commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub file: String,
+    pub length: u64,
+}
+
+/// Where a page went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The response or revisit record.
+    pub at: ArchiveRef,
+    /// Of the payload.
+    pub digest: Digest,
+    pub revisit: bool,
+}
+
+/// The file being written.
+pub(super) struct Current {
+    pub(super) file: File,
+    name: String,
+    /// Bytes of it that the operating system has.
+    written: u64,
+}
+
+/// Appends exchanges to a folder of `.warc.gz` files.
+///
+/// Nothing is in the archive until [`Archive::flush`] (survives a killed process) or [`Archive::sync`] (survives a
+/// power cut) has returned and the ledger has committed [`Archive::position`]. When an append or flush fails, for
+/// example on a full disk, nothing is lost: the bytes stay in the buffer and the next call tries again.
+pub struct Archive {
+    dir: PathBuf,
+    settings: ArchiveSettings,
+    composer: Composer,
+    pub(super) current: Option<Current>,
+    buffer: Vec<u8>,
+    next_serial: u64,
+    /// A file was created since the folder was last synced.
+    dir_dirty: bool,
+}
+
+impl Archive {
+    /// Opens or creates the folder and makes it agree with `committed`: the committed file is cut to its committed
+    /// length, later files are deleted. Without a committed position existing files are set aside, not deleted: they
+    /// are either the few pages before the first commit, or a collection whose ledger was lost.
+    pub fn open(
+        dir: &Path,
+        settings: ArchiveSettings,
+        committed: Option<Position>,
+    ) -> Result<Archive, Problem> {
+        for part in [&settings.prefix, &settings.worker] {
+            if part.is_empty()
+                || !part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+            {
+                return Err(Problem::usage(format!("`{part}` cannot be part of an archive's file name"))
+                    .hint("use letters, digits, `.`, `_` and `-`"));
+            }
+        }
+        fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
+        let mut ours = Vec::new();
+        for entry in fs::read_dir(dir).map_err(|e| Problem::io("read", dir, &e))? {
+            let entry = entry.map_err(|e| Problem::io("read", dir, &e))?;
+            if let Some(name) = entry.file_name().to_str()
+                && let Some(serial) = serial(name, &settings)
+            {
+                ours.push((serial, name.to_string()));
+            }
+        }
+        ours.sort();
+        let next_serial = ours.last().map_or(0, |(n, _)| n + 1);
+        let composer = Composer::new(settings.composer.clone());
+        let mut archive = Archive {
+            dir: dir.to_path_buf(),
+            settings,
+            composer,
+            current: None,
+            buffer: Vec::new(),
+            next_serial,
+            dir_dirty: false,
+        };
+        archive.recover(&ours, committed)?;
+        Ok(archive)
+    }
+
+    fn recover(&mut self, ours: &[(u64, String)], committed: Option<Position>) -> Result<(), Problem> {
+        let Some(position) = committed else {
+            for (_, name) in ours {
+                let from = self.dir.join(name);
+                let aside = self.dir.join(format!("{name}.uncommitted"));
+                fs::rename(&from, &aside).map_err(|e| Problem::io("set aside", &from, &e))?;
+            }
+            return Ok(());
+        };
+        let path = self.dir.join(&position.file);
+        let Some(last) = serial(&position.file, &self.settings) else {
+            return Err(Problem::new(format!(
+                "the ledger names {} as the archive's last file",
+                position.file
+            ))
+            .because("that is not a name this worker gives")
+            .hint("resume with the same archive prefix and worker name as before"));
+        };
+        let length = fs::metadata(&path).map_err(|e| Problem::io("find", &path, &e))?.len();
+        if length < position.length {
+            return Err(Problem::new(format!("{} is shorter than the ledger says", path.display()))
+                .because(format!("{length} bytes are there, {} were committed", position.length))
+                .hint("restore the file from a copy; the pages at its end are missing"));
+        }
+        for (n, name) in ours {
+            if *n > last {
+                let path = self.dir.join(name);
+                fs::remove_file(&path).map_err(|e| Problem::io("remove", &path, &e))?;
+                self.dir_dirty = true;
+            }
+        }
+        let file = OpenOptions::new().write(true).open(&path).map_err(|e| Problem::io("open", &path, &e))?;
+        if length > position.length {
+            file.set_len(position.length).map_err(|e| Problem::io("cut", &path, &e))?;
+        }
+        self.next_serial = last + 1;
+        self.current = Some(Current { file, name: position.file, written: position.length });
+        Ok(())
+    }
+
+    /// Composes and appends one exchange. `None`: there was no HTTP answer to archive.
+    pub fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<Written>, Problem> {
+        match self.composer.exchange(fetched, note)? {
+            Some(composed) => self.append(&composed).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Appends one exchange composed elsewhere. On an error it is not appended and everything before it still is.
+    pub fn append(&mut self, exchange: &Composed) -> Result<Written, Problem> {
+        if self.length() >= self.settings.max_size {
+            self.finish_file()?;
+        }
+        if self.current.is_none() {
+            self.start_file(exchange.at)?;
+        }
+        if self.buffer.len() + exchange.bytes.len() > self.settings.buffer {
+            self.flush()?;
+        }
+        let offset = self.length();
+        self.buffer.extend_from_slice(&exchange.bytes);
+        let at = ArchiveRef { file: self.file_name().to_string(), offset, length: exchange.response as u64 };
+        Ok(Written { at, digest: exchange.digest, revisit: exchange.revisit })
+    }
+
+    /// The end of everything appended so far; `None` before the first page. Commit it after `flush` or `sync`.
+    pub fn position(&self) -> Option<Position> {
+        self.current.as_ref().map(|c| Position { file: c.name.clone(), length: self.length() })
+    }
+
+    /// Hands everything to the operating system.
+    pub fn flush(&mut self) -> Result<(), Problem> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let path = self.dir.join(&current.name);
+        // Always from a known place: if an earlier try failed half-way, this one writes over its remains.
+        let tried = current
+            .file
+            .seek(SeekFrom::Start(current.written))
+            .and_then(|_| current.file.write_all(&self.buffer));
+        if let Err(e) = tried {
+            // Best effort: a file that ends between records is valid for others while we wait for space.
+            let _ = current.file.set_len(current.written);
+            return Err(Problem::io("write", &path, &e));
+        }
+        current.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        if self.buffer.capacity() > 4 * self.settings.buffer {
+            self.buffer = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Flushes, and waits until the disk has it.
+    pub fn sync(&mut self) -> Result<(), Problem> {
+        self.flush()?;
+        if let Some(current) = &self.current {
+            current.file.sync_data().map_err(|e| Problem::io("sync", &self.dir.join(&current.name), &e))?;
+        }
+        if self.dir_dirty {
+            // A new file's name is only durable with its folder. Not every system can open one: then it need not.
+            if let Ok(dir) = File::open(&self.dir) {
+                dir.sync_all().map_err(|e| Problem::io("sync", &self.dir, &e))?;
+            }
+            self.dir_dirty = false;
+        }
+        Ok(())
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn file_name(&self) -> &str {
+        self.current.as_ref().map_or("", |c| &c.name)
+    }
+
+    fn length(&self) -> u64 {
+        self.current.as_ref().map_or(0, |c| c.written) + self.buffer.len() as u64
+    }
+
+    fn finish_file(&mut self) -> Result<(), Problem> {
+        self.sync()?;
+        self.current = None;
+        Ok(())
+    }
+
+    fn start_file(&mut self, at: Millis) -> Result<(), Problem> {
+        let (prefix, worker) = (&self.settings.prefix, &self.settings.worker);
+        let name = format!("{prefix}-{}-{:05}-{worker}{SUFFIX}", compact(at), self.next_serial);
+        let info = self.composer.warcinfo(&name, at, &self.settings.info)?;
+        let path = self.dir.join(&name);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|e| Problem::io("create", &path, &e))?;
+        self.next_serial += 1;
+        self.dir_dirty = true;
+        self.current = Some(Current { file, name, written: 0 });
+        self.buffer.extend_from_slice(&info);
+        Ok(())
+    }
+}
+
+/// The serial number in one of this worker's file names, `prefix-timestamp-serial-worker.warc.gz`.
+fn serial(name: &str, settings: &ArchiveSettings) -> Option<u64> {
+    let rest = name.strip_suffix(SUFFIX)?.strip_prefix(&settings.prefix)?.strip_prefix('-')?;
+    let (timestamp, rest) = rest.split_once('-')?;
+    let (serial, worker) = rest.split_once('-')?;
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    if timestamp.len() != 17 || !digits(timestamp) || !digits(serial) || worker != settings.worker {
+        return None;
+    }
+    serial.parse().ok()
+}

@@ -1,0 +1,57 @@
+//! CSV by RFC 4180: a header line, CRLF line ends, UTF-8, cells quoted when they must be.
+
+use super::{COLUMNS, Exporter, Format, Output, Row, cannot_write};
+use std::io::{BufWriter, Write};
+use types::Problem;
+
+pub const FORMAT: Format = Format {
+    name: "csv",
+    summary: "comma-separated values with a header line",
+    extension: "csv",
+    binary: false,
+    open: |out, options| {
+        let mut csv = Csv { out: BufWriter::new(out), formula_safe: options.formula_safe };
+        csv.line(COLUMNS.iter().map(|c| c.name.into()))?;
+        Ok(Box::new(csv))
+    },
+};
+
+struct Csv {
+    out: BufWriter<Output>,
+    formula_safe: bool,
+}
+
+impl Csv {
+    fn line<'a>(&mut self, cells: impl Iterator<Item = std::borrow::Cow<'a, str>>) -> Result<(), Problem> {
+        for (i, cell) in cells.enumerate() {
+            if i > 0 {
+                self.out.write_all(b",").map_err(cannot_write)?;
+            }
+            self.cell(&cell).map_err(cannot_write)?;
+        }
+        self.out.write_all(b"\r\n").map_err(cannot_write)
+    }
+
+    fn cell(&mut self, cell: &str) -> std::io::Result<()> {
+        let guard =
+            if self.formula_safe && cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+        // NUL breaks most readers, and no text needs it.
+        let plain =
+            !cell.contains(['"', ',', '\r', '\n', '\0']) && !cell.starts_with(' ') && !cell.ends_with(' ');
+        if plain {
+            return write!(self.out, "{guard}{cell}");
+        }
+        write!(self.out, "\"{guard}{}\"", cell.replace('"', "\"\"").replace('\0', ""))
+    }
+}
+
+impl Exporter for Csv {
+    fn write(&mut self, row: &Row) -> Result<(), Problem> {
+        let values: Vec<_> = COLUMNS.iter().map(|c| (c.get)(row)).collect();
+        self.line(values.iter().map(|v| v.to_cell()))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Problem> {
+        self.out.flush().map_err(cannot_write)
+    }
+}

@@ -1,0 +1,79 @@
+//! How do pages leave a collection? One exporter per format, one list, one table of columns.
+//!
+//! To add a format: write `<name>.rs` with an [`Exporter`], and list it in [`ALL`]. Whatever shows columns reads
+//! [`COLUMNS`], so a new column appears in every format by itself.
+
+mod columns;
+mod csv;
+mod jsonl;
+mod parquet;
+mod warc;
+
+#[cfg(test)]
+mod tests;
+
+pub use columns::{COLUMNS, Column, Kind, Value};
+
+use std::io::Write;
+use std::path::PathBuf;
+use types::{ArchiveRef, Millis, Problem, Record};
+
+/// One page, with the ids in its record resolved.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    pub record: &'a Record,
+    pub parent: Option<&'a str>,
+    pub duplicate_of: Option<&'a str>,
+    pub near_duplicate_of: Option<&'a str>,
+    /// Where the page this one duplicates is archived: a revisit record is of no use without it.
+    pub original: Option<&'a ArchiveRef>,
+}
+
+/// Writes pages in one format. `finish` must be called: some formats have an end.
+pub trait Exporter: Send {
+    fn write(&mut self, row: &Row) -> Result<(), Problem>;
+    fn finish(self: Box<Self>) -> Result<(), Problem>;
+}
+
+/// What an exporter may need besides the rows.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The collection's folder of WARC files.
+    pub archive: Option<PathBuf>,
+    /// CSV: put `'` before cells that a spreadsheet would take for a formula. Changes the data, so it is a choice.
+    pub formula_safe: bool,
+    /// When the export is made, for formats that say so.
+    pub now: Millis,
+    /// Further fields of the WARC subset's `warcinfo` record.
+    pub info: Vec<(String, String)>,
+}
+
+pub type Output = Box<dyn Write + Send>;
+
+/// An export format.
+pub struct Format {
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub extension: &'static str,
+    /// Bytes that a terminal should not be shown.
+    pub binary: bool,
+    pub open: fn(Output, &Options) -> Result<Box<dyn Exporter>, Problem>,
+}
+
+/// Every export format there is.
+pub const ALL: &[Format] = &[jsonl::FORMAT, csv::FORMAT, parquet::FORMAT, warc::FORMAT];
+
+/// The format of this name.
+pub fn find(name: &str) -> Result<&'static Format, Problem> {
+    ALL.iter().find(|f| f.name == name).ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|f| f.name).collect();
+        Problem::usage(format!("unknown export format `{name}`"))
+            .hint(format!("choose one of: {}", names.join(", ")))
+    })
+}
+
+fn cannot_write(e: impl std::fmt::Display) -> Problem {
+    Problem::new("cannot write the export")
+        .because(e)
+        .hint("check that the disk has space and the reader of the pipe is still there")
+}

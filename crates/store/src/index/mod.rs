@@ -1,0 +1,429 @@
+//! Which kept pages say these words? A full-text index over the ledger's records.
+//!
+//! The index holds no truth: every document can be made again from its record. So it is committed rarely and lazily;
+//! after a crash the ledger's ids are compared with [`Index::contains`] and what is missing is added again. Texts are
+//! not stored in it: snippets are cut from the record's text by [`snippet`].
+
+mod query;
+mod snippet;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use snippet::{Segment, snippet};
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tantivy::collector::TopDocs;
+use tantivy::indexer::IndexWriterOptions;
+use tantivy::query::Query;
+use tantivy::schema::{
+    FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
+};
+use tantivy::tokenizer::{AsciiFoldingFilter, TextAnalyzer};
+use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
+use types::{Millis, Problem, Record, UrlId};
+
+/// Name of the tokenizer in the schema. Change it when tokens change: an index made with another is rebuilt.
+const TOKENIZER: &str = "words-1";
+
+/// Memory for documents that are not written yet. The crawl's memory stays flat because this is fixed.
+const HEAP: usize = 24 << 20;
+
+/// When [`Index::commit_if_due`] commits.
+#[derive(Clone, Copy, Debug)]
+pub struct CommitPolicy {
+    pub documents: usize,
+    pub after: Duration,
+}
+
+impl Default for CommitPolicy {
+    fn default() -> Self {
+        CommitPolicy { documents: 5_000, after: Duration::from_secs(60) }
+    }
+}
+
+/// A page that was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    pub id: UrlId,
+    /// BM25; higher is better, comparable within one search only.
+    pub score: f32,
+}
+
+#[derive(Clone, Copy)]
+struct Fields {
+    id: Field,
+    url: Field,
+    host: Field,
+    title: Field,
+    text: Field,
+    language: Field,
+    fetched: Field,
+}
+
+pub struct Index {
+    dir: PathBuf,
+    index: tantivy::Index,
+    fields: Fields,
+    reader: IndexReader,
+    /// Made at the first change, because it locks the folder: searching must work while a crawl runs.
+    writer: Option<IndexWriter>,
+    ids: Ids,
+    policy: CommitPolicy,
+    pending: usize,
+    /// Time of the first change that is not committed.
+    pending_since: Option<Millis>,
+    reset: Option<String>,
+}
+
+impl Index {
+    /// Opens the index of a collection for adding and searching, and creates it when there is none. One that cannot
+    /// be read is emptied; [`Index::was_reset`] then says why, and every record is to be added again.
+    pub fn open_or_create(dir: &Path) -> Result<Index, Problem> {
+        fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
+        if !dir.join("meta.json").exists() {
+            // Also after a crash in the middle of `wipe`.
+            wipe(dir)?;
+            return Index::create(dir);
+        }
+        match Index::open(dir) {
+            Ok(index) => Ok(index),
+            Err(problem) => {
+                wipe(dir)?;
+                let mut index = Index::create(dir)?;
+                index.reset = Some(problem.to_string());
+                Ok(index)
+            }
+        }
+    }
+
+    /// Opens an existing index for searching; changes nothing on disk until something is added.
+    pub fn open(dir: &Path) -> Result<Index, Problem> {
+        let unreadable = |why: String| {
+            Problem::new(format!("cannot read the search index {}", dir.display()))
+                .because(why)
+                .hint("delete that folder; it is made again from the collection at the next crawl")
+        };
+        if !dir.join("meta.json").is_file() {
+            return Err(unreadable("there is no index".into()));
+        }
+        let index = tantivy::Index::open_in_dir(dir).map_err(|e| unreadable(e.to_string()))?;
+        if index.schema() != schema().0 {
+            return Err(unreadable("it was made by another version".into()));
+        }
+        Index::with(dir, index).map_err(|e| unreadable(e.to_string()))
+    }
+
+    fn create(dir: &Path) -> Result<Index, Problem> {
+        tantivy::Index::create_in_dir(dir, schema().0)
+            .and_then(|index| Index::with(dir, index))
+            .map_err(|e| failed("create", dir, &e))
+    }
+
+    fn with(dir: &Path, index: tantivy::Index) -> Result<Index, TantivyError> {
+        index.tokenizers().register(TOKENIZER, analyzer());
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let mut opened = Index {
+            dir: dir.to_path_buf(),
+            fields: schema().1,
+            reader,
+            index,
+            writer: None,
+            ids: Ids::default(),
+            policy: CommitPolicy::default(),
+            pending: 0,
+            pending_since: None,
+            reset: None,
+        };
+        opened.ids = opened.read_ids()?;
+        Ok(opened)
+    }
+
+    pub fn with_policy(mut self, policy: CommitPolicy) -> Index {
+        self.policy = policy;
+        self
+    }
+
+    /// Why the index was emptied on opening: everything has to be added again.
+    pub fn was_reset(&self) -> Option<&str> {
+        self.reset.as_deref()
+    }
+
+    /// Compares every file with its checksum. Reads the whole index.
+    pub fn verify(&self) -> Result<(), Problem> {
+        let damaged = self.index.validate_checksum().map_err(|e| failed("verify", &self.dir, &e))?;
+        let mut damaged: Vec<String> = damaged.iter().map(|p| p.display().to_string()).collect();
+        damaged.sort();
+        if damaged.is_empty() {
+            return Ok(());
+        }
+        Err(Problem::new(format!("the search index {} is damaged", self.dir.display()))
+            .because(format!("wrong checksum: {}", damaged.join(", ")))
+            .hint("delete that folder; it is made again from the collection at the next crawl"))
+    }
+
+    /// Adds a page, or replaces it. It is found after the next commit.
+    pub fn add(&mut self, record: &Record) -> Result<(), Problem> {
+        let fields = self.fields;
+        let replaces = self.ids.contains(record.id);
+        let mut doc = TantivyDocument::new();
+        doc.add_u64(fields.id, u64::from(record.id.0));
+        doc.add_text(fields.url, record.url.split_once("://").map_or(record.url.as_str(), |(_, rest)| rest));
+        doc.add_text(fields.host, host(&record.url));
+        doc.add_text(fields.title, &record.title);
+        doc.add_text(fields.text, &record.text);
+        doc.add_text(fields.language, &record.language);
+        doc.add_u64(fields.fetched, record.fetched.0);
+        let writer = self.writer()?;
+        if replaces {
+            // Only then: every deletion is looked up in every segment.
+            writer.delete_term(Term::from_field_u64(fields.id, u64::from(record.id.0)));
+        }
+        let added = writer.add_document(doc);
+        added.map_err(|e| failed("write to", &self.dir, &e))?;
+        self.ids.insert(record.id);
+        self.pending += 1;
+        Ok(())
+    }
+
+    /// Forgets a page, if it is there.
+    pub fn remove(&mut self, id: UrlId) -> Result<(), Problem> {
+        if self.ids.contains(id) {
+            let field = self.fields.id;
+            self.writer()?.delete_term(Term::from_field_u64(field, u64::from(id.0)));
+            self.ids.remove(id);
+            self.pending += 1;
+        }
+        Ok(())
+    }
+
+    /// Makes everything added so far durable and searchable.
+    pub fn commit(&mut self) -> Result<(), Problem> {
+        if self.pending == 0 {
+            return Ok(());
+        }
+        self.writer()?.commit().map_err(|e| failed("commit", &self.dir, &e))?;
+        self.reader.reload().map_err(|e| failed("read", &self.dir, &e))?;
+        self.pending = 0;
+        self.pending_since = None;
+        Ok(())
+    }
+
+    /// Commits when enough has gathered (or waited long enough); true when it did.
+    pub fn commit_if_due(&mut self, now: Millis) -> Result<bool, Problem> {
+        if self.pending == 0 {
+            return Ok(false);
+        }
+        let since = *self.pending_since.get_or_insert(now);
+        if self.pending < self.policy.documents && now.since(since) < self.policy.after {
+            return Ok(false);
+        }
+        self.commit().map(|()| true)
+    }
+
+    /// Commits, and waits for merges in the background to end.
+    pub fn close(mut self) -> Result<(), Problem> {
+        self.commit()?;
+        match self.writer.take() {
+            Some(writer) => writer.wait_merging_threads().map_err(|e| failed("close", &self.dir, &e)),
+            None => Ok(()),
+        }
+    }
+
+    /// Is this page in the index? (Additions count before they are committed.)
+    pub fn contains(&self, id: UrlId) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// The largest id in the index.
+    pub fn last_id(&self) -> Option<UrlId> {
+        self.ids.last()
+    }
+
+    /// Number of pages in the index.
+    pub fn len(&self) -> usize {
+        self.ids.count
+    }
+    pub fn is_empty(&self) -> bool {
+        self.ids.count == 0
+    }
+
+    /// The best pages for a query, best first, after skipping `offset` of them.
+    ///
+    /// All words must occur; when no page has them all, any will do. Phrases (`"query plan"`), `OR`, `-word` and
+    /// `title:word`, `host:example.org`, `language:de` work; whatever cannot be understood is searched as plain words.
+    /// Only pages that `keep` accepts are returned and counted: verdicts change, the index does not know them.
+    pub fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        offset: usize,
+        keep: &dyn Fn(UrlId) -> bool,
+    ) -> Result<Vec<Found>, Problem> {
+        let fields =
+            query::SearchFields { title: self.fields.title, text: self.fields.text, url: self.fields.url };
+        for query in query::readings(&self.index, fields, query) {
+            let found =
+                self.run(query.as_ref(), limit, offset, keep).map_err(|e| failed("search", &self.dir, &e))?;
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// `None` when nothing at all matches.
+    fn run(
+        &self,
+        query: &dyn Query,
+        limit: usize,
+        offset: usize,
+        keep: &dyn Fn(UrlId) -> bool,
+    ) -> Result<Option<Vec<Found>>, TantivyError> {
+        let searcher = self.reader.searcher();
+        let total = searcher.num_docs() as usize;
+        let wanted = offset.saturating_add(limit);
+        if total == 0 || limit == 0 {
+            return Ok(None);
+        }
+        let columns: Result<Vec<_>, _> =
+            searcher.segment_readers().iter().map(|s| s.fast_fields().u64("id")).collect();
+        let columns = columns?;
+        // The filter cannot be asked inside the search, so the window grows until enough of it passed.
+        let mut window = wanted.saturating_mul(2).clamp(16, total.max(16));
+        loop {
+            let hits = searcher.search(query, &TopDocs::with_limit(window).order_by_score())?;
+            let exhausted = hits.len() < window || window >= total;
+            let mut kept: Vec<Found> = hits
+                .iter()
+                .filter_map(|(score, at)| {
+                    let id = columns.get(at.segment_ord as usize)?.first(at.doc_id)?;
+                    Some(Found { id: UrlId(u32::try_from(id).ok()?), score: *score })
+                })
+                .filter(|found| keep(found.id))
+                .collect();
+            if kept.len() >= wanted || exhausted {
+                // Equal scores in order of discovery: how documents lie in segments must not show.
+                kept.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+                let nothing = kept.is_empty();
+                let page = kept.into_iter().skip(offset).take(limit).collect();
+                return Ok((!nothing).then_some(page));
+            }
+            window = window.saturating_mul(4).min(total);
+        }
+    }
+
+    fn writer(&mut self) -> Result<&mut IndexWriter, Problem> {
+        if self.writer.is_none() {
+            let options = IndexWriterOptions::builder()
+                .memory_budget_per_thread(HEAP)
+                .num_worker_threads(1)
+                .num_merge_threads(1)
+                .build();
+            let writer =
+                self.index.writer_with_options(options).map_err(|e| failed("write to", &self.dir, &e))?;
+            self.writer = Some(writer);
+        }
+        self.writer.as_mut().ok_or_else(|| Problem::new("the search index has no writer"))
+    }
+
+    fn read_ids(&self) -> Result<Ids, TantivyError> {
+        let mut ids = Ids::default();
+        for segment in self.reader.searcher().segment_readers() {
+            let column = segment.fast_fields().u64("id")?;
+            for doc in segment.doc_ids_alive() {
+                if let Some(id) = column.first(doc).and_then(|id| u32::try_from(id).ok()) {
+                    ids.insert(UrlId(id));
+                }
+            }
+        }
+        Ok(ids)
+    }
+}
+
+fn failed(doing: &str, dir: &Path, e: &TantivyError) -> Problem {
+    let problem = Problem::new(format!("cannot {doing} the search index {}", dir.display())).because(e);
+    match e {
+        TantivyError::LockFailure(..) => {
+            problem.hint("another process is writing to this collection; wait for it or stop it")
+        }
+        _ => problem.hint("the index can be deleted: it is made again from the collection"),
+    }
+}
+
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or("")
+}
+
+fn analyzer() -> TextAnalyzer {
+    TextAnalyzer::builder(words::Words::default()).filter(AsciiFoldingFilter).build()
+}
+
+fn schema() -> (Schema, Fields) {
+    let words = |option| {
+        let indexing = TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_index_option(option);
+        TextOptions::default().set_indexing_options(indexing)
+    };
+    let mut schema = Schema::builder();
+    let fields = Fields {
+        id: schema.add_u64_field("id", INDEXED | FAST),
+        url: schema.add_text_field("url", words(IndexRecordOption::WithFreqsAndPositions)),
+        host: schema.add_text_field("host", STRING | FAST),
+        title: schema.add_text_field("title", words(IndexRecordOption::WithFreqsAndPositions)),
+        text: schema.add_text_field("text", words(IndexRecordOption::WithFreqsAndPositions)),
+        language: schema.add_text_field("language", STRING),
+        fetched: schema.add_u64_field("fetched", FAST),
+    };
+    (schema.build(), fields)
+}
+
+/// Removes an index's files and nothing else.
+fn wipe(dir: &Path) -> Result<(), Problem> {
+    const ENDINGS: &[&str] =
+        &["idx", "pos", "term", "store", "fast", "fieldnorm", "del", "temp", "lock", "json"];
+    for entry in fs::read_dir(dir).map_err(|e| Problem::io("read", dir, &e))? {
+        let path = entry.map_err(|e| Problem::io("read", dir, &e))?.path();
+        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+        if path.is_file() && ENDINGS.contains(&ending) {
+            fs::remove_file(&path).map_err(|e| Problem::io("remove", &path, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// The ids in the index, one bit each (ids are dense).
+#[derive(Default)]
+struct Ids {
+    bits: Vec<u64>,
+    count: usize,
+}
+
+impl Ids {
+    fn contains(&self, id: UrlId) -> bool {
+        self.bits.get(id.0 as usize / 64).is_some_and(|w| w >> (id.0 % 64) & 1 == 1)
+    }
+    fn insert(&mut self, id: UrlId) {
+        let word = id.0 as usize / 64;
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        if !self.contains(id) {
+            self.bits[word] |= 1 << (id.0 % 64);
+            self.count += 1;
+        }
+    }
+    fn remove(&mut self, id: UrlId) {
+        if self.contains(id) {
+            self.bits[id.0 as usize / 64] &= !(1 << (id.0 % 64));
+            self.count -= 1;
+        }
+    }
+    fn last(&self) -> Option<UrlId> {
+        let word = self.bits.iter().rposition(|w| *w != 0)?;
+        Some(UrlId(word as u32 * 64 + 63 - self.bits.get(word)?.leading_zeros()))
+    }
+}
