@@ -1,6 +1,18 @@
-//! Judges decide whether a page is what the user wants. One file each; everything that needs the list reads `ALL`.
+//! Judges decide whether a page is what the user wants. One file each; everything that needs the list reads [`ALL`].
 
-use crate::text::Doc;
+mod combine;
+mod exclude;
+mod genre;
+mod measure;
+pub mod query;
+mod threshold;
+
+pub use measure::Measure;
+pub use threshold::Thresholded;
+
+use crate::text::{Doc, DocFreq, TextOptions};
+use crate::topic::{Topic, did_you_mean};
+use std::sync::Arc;
 use types::{Assessment, Problem, Verdict};
 
 /// Decides a page's relevance, in two steps: `assess` measures (pure, parallel), `decide` applies what is known so
@@ -23,4 +35,97 @@ pub trait Judge: Send + Sync {
     fn load(&mut self, _bytes: &[u8]) -> Result<(), Problem> {
         Ok(())
     }
+
+    /// What was chosen by itself and why ("threshold 0.31: …"), for reports; `None` when there is nothing to tell.
+    fn explain(&self) -> Option<String> {
+        None
+    }
 }
+
+/// A page the user gave as an example.
+#[derive(Clone)]
+pub struct Example {
+    pub doc: Arc<Doc>,
+    pub kind: ExampleKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExampleKind {
+    Relevant,
+    Irrelevant,
+    /// Of the right kind, whatever it is about.
+    Genre,
+}
+
+/// What a judge is made from.
+#[derive(Clone, Copy)]
+pub struct JudgeSetup<'a> {
+    pub topic: &'a Topic,
+    /// The judge's own options (`[judge]` without `kind`, `threshold`, `weights`).
+    pub options: &'a toml::Table,
+    /// The background collection, when `[text] idf` names a file.
+    pub idf: Option<&'a DocFreq>,
+    /// The example pages, read.
+    pub examples: &'a [Example],
+    /// How many seeds the crawl starts from: so many of the first pages observed are seeds. 0 = unknown.
+    pub seeds: usize,
+    pub rng: u64,
+}
+
+impl<'a> JudgeSetup<'a> {
+    /// From a topic alone: no background collection, no examples.
+    pub fn new(topic: &'a Topic) -> JudgeSetup<'a> {
+        JudgeSetup { topic, options: &topic.judge.options, idf: None, examples: &[], seeds: 0, rng: 0 }
+    }
+    pub fn text(&self) -> &'a TextOptions {
+        &self.topic.text.options
+    }
+}
+
+/// A judge by name.
+pub struct JudgeEntry {
+    pub name: &'static str,
+    pub summary: &'static str,
+    /// Markdown with the headings of [`crate::strategies::HEADINGS`].
+    pub doc: &'static str,
+    pub build: fn(&JudgeSetup) -> Result<Box<dyn Judge>, Problem>,
+}
+
+/// The judge of a topic that names none.
+pub const DEFAULT: &str = "genre";
+
+/// Every judge.
+pub const ALL: &[JudgeEntry] = &[
+    genre::GENRE,
+    genre::TERMS,
+    query::QUERY,
+    query::REGEX,
+    combine::ALL_OF,
+    combine::ANY_OF,
+    combine::WEIGHTED,
+];
+
+pub fn find(name: &str) -> Result<&'static JudgeEntry, Problem> {
+    ALL.iter().find(|e| e.name == name).ok_or_else(|| {
+        let known: Vec<&str> = ALL.iter().map(|e| e.name).collect();
+        Problem::usage(format!("there is no judge `{name}`")).hint(did_you_mean(name, &known))
+    })
+}
+
+/// The topic's judge, with its `exclude` terms on top.
+pub fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
+    let inner = (find(&setup.topic.judge.kind)?.build)(setup)?;
+    Ok(exclude::over(inner, setup))
+}
+
+/// For judges that have none of their own.
+fn no_options(setup: &JudgeSetup) -> Result<(), Problem> {
+    crate::options::parse::<crate::options::NoOptions>(
+        &format!("judge `{}`", setup.topic.judge.kind),
+        setup.options,
+    )?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

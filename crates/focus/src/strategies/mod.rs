@@ -1,7 +1,77 @@
 //! Strategies order the frontier. One file each; everything that needs the list reads [`ALL`].
 
-use crate::text::Doc;
+mod best_first;
+mod best_first_anchor;
+mod best_first_page;
+mod breadth_first;
+mod genre;
+mod query_vector;
+
+use crate::judges::Example;
+use crate::text::{Doc, DocFreq, TextOptions};
+use crate::topic::{Topic, did_you_mean};
 use types::{Assessment, LinkKind, Priority, Problem, Source, Url, UrlId, Verdict};
+
+/// What a strategy is made from.
+#[derive(Clone, Copy)]
+pub struct StrategySetup<'a> {
+    pub topic: &'a Topic,
+    /// The strategy's own options (`[strategy]` without `kind`).
+    pub options: &'a toml::Table,
+    /// Seed of all its randomness.
+    pub rng: u64,
+    /// A background collection for idf, when there is one.
+    pub idf: Option<&'a DocFreq>,
+    /// The example pages, read.
+    pub examples: &'a [Example],
+}
+
+impl<'a> StrategySetup<'a> {
+    /// From a topic alone: no background collection, no examples.
+    pub fn new(topic: &'a Topic) -> StrategySetup<'a> {
+        StrategySetup { topic, options: &topic.strategy.options, rng: 0, idf: None, examples: &[] }
+    }
+    pub fn text(&self) -> &'a TextOptions {
+        &self.topic.text.options
+    }
+}
+
+/// A strategy by name.
+pub struct StrategyEntry {
+    pub name: &'static str,
+    pub summary: &'static str,
+    /// Markdown with the headings of [`HEADINGS`].
+    pub doc: &'static str,
+    pub build: fn(&StrategySetup) -> Result<Box<dyn Strategy>, Problem>,
+}
+
+/// The headings every strategy's and judge's documentation has, in this order.
+pub const HEADINGS: [&str; 5] =
+    ["## What it does", "## When it helps", "## When it hurts", "## Options", "## Source"];
+
+/// The strategy of a topic that names none.
+pub const DEFAULT: &str = "best-first";
+
+/// Every strategy.
+pub const ALL: &[StrategyEntry] = &[
+    breadth_first::ENTRY,
+    best_first::ENTRY,
+    best_first_page::ENTRY,
+    best_first_anchor::ENTRY,
+    genre::ENTRY,
+];
+
+pub fn find(name: &str) -> Result<&'static StrategyEntry, Problem> {
+    ALL.iter().find(|e| e.name == name).ok_or_else(|| {
+        let known: Vec<&str> = ALL.iter().map(|e| e.name).collect();
+        Problem::usage(format!("there is no strategy `{name}`")).hint(did_you_mean(name, &known))
+    })
+}
+
+/// The topic's strategy.
+pub fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
+    (find(&setup.topic.strategy.kind)?.build)(setup)
+}
 
 /// A page that was fetched and judged, as a strategy sees it.
 pub struct Visit<'a> {
@@ -15,6 +85,8 @@ pub struct Visit<'a> {
     pub parent: Option<UrlId>,
     /// Links from the seed.
     pub depth: u16,
+    /// Links since the host was entered.
+    pub site_depth: u16,
     /// Priority and evidence of its lease (empty evidence for seeds of strategies that give none).
     pub priority: Priority,
     pub evidence: &'a [u8],
@@ -137,3 +209,6 @@ pub trait Strategy: Send {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! Judges `genre` (S0 Algorithm 2) and `terms` (its ablation, S0 Tab. 4.4).
+
+use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
+use crate::bytes::{Reader, Writer, damaged};
+use crate::text::vector::idf;
+use crate::text::{Doc, Found, Language, Terms};
+use crate::topic::{IdfSource, Weights};
+use types::{Assessment, Hit, Part, Problem};
+
+pub(super) const GENRE: JudgeEntry = JudgeEntry {
+    name: "genre",
+    summary: "similarity to genre, content and URL terms, judged apart and combined",
+    doc: "\
+## What it does
+Measures the cosine between the page and the genre terms, the page and the content terms, and the page's URL and the URL
+terms: `comb = (GW·g + CW·c)/(GW+CW)`, `final = (GCW·comb + UW·u)/(GCW+UW)`. A set without terms is left out of its
+mean. Relevant from the threshold on.
+
+## When it helps
+When you can say in words both what kind of page you want and what it should be about: course syllabi, job offers,
+release notes. Needs no training.
+
+## When it hurts
+When wanted pages share no vocabulary, or when the same words fill unwanted pages.
+
+## Options
+`threshold` = \"auto\" (default), 0–1, or an estimator · `weights` = { genre = 5, content = 5, combined = 7, url = 3 }
+(4 and 6 for offers, says the source) · `[text] idf` = \"one\" (default), \"online\" or a file.
+
+## Source
+Assis, Laender, Gonçalves, da Silva: genre-aware focused crawling, Algorithm 2.",
+    build: |setup| build(setup, false),
+};
+
+pub(super) const TERMS: JudgeEntry = JudgeEntry {
+    name: "terms",
+    summary: "similarity to all terms in one set (genre and content not told apart)",
+    doc: "\
+## What it does
+As `genre`, with genre and content terms merged into one set.
+
+## When it helps
+As a baseline: it shows what telling genre and content apart is worth. Also when the terms are a mixed bag anyway.
+
+## When it hurts
+A page full of content terms and of another genre looks like a wanted one.
+
+## Options
+As `genre`; of `weights` only `combined` and `url` count.
+
+## Source
+The ablation of Assis et al., Table 4.4.",
+    build: |setup| build(setup, true),
+};
+
+fn build(setup: &JudgeSetup, merged: bool) -> Result<Box<dyn Judge>, Problem> {
+    super::no_options(setup)?;
+    Ok(Thresholded::over(GenreMeasure::new(setup, merged)?, setup))
+}
+
+/// Page words against the sets `genre` and `content` (or `terms`), URL words against `url`.
+struct GenreMeasure {
+    words: Terms,
+    urls: Terms,
+    weights: Weights,
+    idf: Idf,
+}
+
+enum Idf {
+    One,
+    /// Fixed, per term of `words` and of `urls`.
+    File {
+        words: Vec<f64>,
+        urls: Vec<f64>,
+    },
+    /// Documents seen, and with each term of `words`. URL words weigh 1: a URL is no document.
+    Online {
+        documents: u32,
+        with: Vec<u32>,
+    },
+}
+
+impl GenreMeasure {
+    fn new(setup: &JudgeSetup, merged: bool) -> Result<GenreMeasure, Problem> {
+        let topic = setup.topic;
+        if topic.genre.is_empty() && topic.content.is_empty() {
+            return Err(Problem::usage(format!("judge `{}` needs terms, and the topic has none", topic.judge.kind))
+                .hint("add `[genre] preset` or `terms`, or `[content] terms`; `gleaner terms` suggests some from example pages"));
+        }
+        let words = if merged { topic.merged_terms() } else { topic.page_terms() };
+        let urls = topic.url_terms();
+        let idf = match (&topic.text.idf, setup.idf) {
+            (IdfSource::One, _) => Idf::One,
+            (IdfSource::Online, _) => Idf::Online { documents: 0, with: vec![0; words.len()] },
+            (IdfSource::File(_), Some(df)) => {
+                Idf::File { words: words.idf_from(df), urls: urls.idf_from(df) }
+            }
+            (IdfSource::File(path), None) => {
+                return Err(Problem::new(format!("the idf file {path} was not read")));
+            }
+        };
+        if words.is_empty() {
+            return Err(Problem::usage("none of the topic's terms contains a letter or digit")
+                .hint("check `[genre] terms` and `[content] terms`"));
+        }
+        Ok(GenreMeasure { words, urls, weights: topic.judge.weights, idf })
+    }
+
+    fn word_idf(&self, term: usize) -> f64 {
+        match &self.idf {
+            Idf::One => 1.0,
+            Idf::File { words, .. } => words.get(term).copied().unwrap_or(1.0),
+            Idf::Online { documents, with } => idf(*documents, with.get(term).copied().unwrap_or(0)),
+        }
+    }
+    fn url_idf(&self, term: usize) -> f64 {
+        match &self.idf {
+            Idf::File { urls, .. } => urls.get(term).copied().unwrap_or(1.0),
+            _ => 1.0,
+        }
+    }
+
+    /// Algorithm 2, steps 5–9: the parts, the last of them the final similarity.
+    fn parts(&self, found: &Found, url: Option<f64>) -> Vec<Part> {
+        let mut parts = Vec::with_capacity(5);
+        let mut weighted = Vec::with_capacity(2);
+        for (name, weight) in
+            [("genre", self.weights.genre), ("content", self.weights.content), ("terms", 1.0)]
+        {
+            let Some(set) = self.words.set(name).filter(|s| !self.words.set_is_empty(*s)) else { continue };
+            let sim = self.words.sim(set, found, |t| self.word_idf(t));
+            parts.push(Part { name: name.into(), value: sim });
+            weighted.push((sim, weight));
+        }
+        let combined = mean(&weighted);
+        parts.push(Part { name: "combined".into(), value: combined });
+        let score = match url {
+            Some(u) => {
+                parts.push(Part { name: "url".into(), value: u });
+                mean(&[(combined, self.weights.combined), (u, self.weights.url)])
+            }
+            None => combined,
+        };
+        parts.push(Part { name: "score".into(), value: score });
+        parts
+    }
+
+    /// What was found, from the hits of an earlier assessment.
+    fn recall(&self, assessment: &Assessment) -> Found {
+        let list =
+            assessment.parts.iter().find_map(|p| p.name.strip_prefix("list:")).and_then(Language::from_code);
+        let mut counts = vec![0; self.words.len()];
+        for hit in &assessment.hits {
+            let term = self.words.set(&hit.set).and_then(|s| self.words.find(s, &hit.term, list));
+            if let Some(n) = term.and_then(|t| counts.get_mut(t)) {
+                *n = hit.count;
+            }
+        }
+        Found::new(counts, list)
+    }
+}
+
+/// Weighted mean; 0 when nothing has weight.
+fn mean(values: &[(f64, f64)]) -> f64 {
+    let weights: f64 = values.iter().map(|v| v.1).sum();
+    if weights > 0.0 { values.iter().map(|v| v.0 * v.1).sum::<f64>() / weights } else { 0.0 }
+}
+
+impl Measure for GenreMeasure {
+    fn assess(&self, doc: &Doc) -> Assessment {
+        let found = self.words.count(&doc.page_words(), doc.language());
+        let set = self.urls.set("url").filter(|s| !self.urls.set_is_empty(*s));
+        let in_url = set.map(|_| self.urls.count(&[doc.url()], None));
+        let url = set.zip(in_url.as_ref()).map(|(s, f)| self.urls.sim(s, f, |t| self.url_idf(t)));
+
+        let mut parts = self.parts(&found, url);
+        let score = parts.pop().map_or(0.0, |p| p.value);
+        let mut hits = Vec::new();
+        for name in ["genre", "content", "terms"] {
+            hits_of(&self.words, name, &found, &mut hits);
+        }
+        if let Some(f) = &in_url {
+            hits_of(&self.urls, "url", f, &mut hits);
+        }
+        if let Some(list) = found.language() {
+            // Which of a preset's lists was used: people want to know, and so does `recall`.
+            let own = |l| {
+                self.words.active(self.words.set("terms").or(self.words.set("genre")).unwrap_or(0), l).count()
+            };
+            parts.push(Part {
+                name: format!("list:{}", list.code()),
+                value: (own(Some(list)) - own(None)) as f64,
+            });
+        }
+        Assessment { score, parts, hits, excluded: None }
+    }
+
+    fn relevance(&self, assessment: &Assessment) -> f64 {
+        if !matches!(self.idf, Idf::Online { .. }) {
+            return assessment.score;
+        }
+        self.parts(&self.recall(assessment), assessment.part("url")).pop().map_or(0.0, |p| p.value)
+    }
+
+    fn observe(&mut self, assessment: &Assessment) -> bool {
+        let Idf::Online { .. } = self.idf else { return false };
+        let found = self.recall(assessment);
+        let Idf::Online { documents, with } = &mut self.idf else { return false };
+        *documents = documents.saturating_add(1);
+        for (term, n) in with.iter_mut().enumerate() {
+            *n += u32::from(found.count(term) > 0);
+        }
+        // Weights move slowly: earlier verdicts are looked at again as often as the threshold is.
+        false
+    }
+
+    fn save(&self) -> Vec<u8> {
+        let Idf::Online { documents, with } = &self.idf else { return Vec::new() };
+        let mut w = Writer::default();
+        w.u32(*documents).var(with.len() as u64);
+        with.iter().for_each(|n| {
+            w.var(u64::from(*n));
+        });
+        w.0
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let Idf::Online { documents, with } = &mut self.idf else { return Ok(()) };
+        let mut r = Reader(bytes);
+        *documents = r.u32()?;
+        if r.var()? != with.len() as u64 {
+            // The topic's terms were changed since: what was counted belongs to others.
+            *documents = 0;
+            return Ok(());
+        }
+        for n in with {
+            *n = u32::try_from(r.var()?).map_err(|_| damaged())?;
+        }
+        r.end()
+    }
+}
+
+fn hits_of(terms: &Terms, set: &str, found: &Found, out: &mut Vec<Hit>) {
+    let Some(number) = terms.set(set) else { return };
+    for term in terms.active(number, found.language()) {
+        let count = found.count(term);
+        if count > 0 {
+            out.push(Hit { set: set.to_string(), term: terms.text(term).to_string(), count });
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What most judges have of their own: a number per page. [`super::Thresholded`] makes a judge of it.
+
+use crate::text::Doc;
+use types::{Assessment, Problem};
+
+/// Measures how much a page is like the wanted ones.
+pub trait Measure: Send + Sync {
+    fn assess(&self, doc: &Doc) -> Assessment;
+
+    /// The score of an assessment under what is known now; differs from `assessment.score` when weights are learnt
+    /// during the crawl.
+    fn relevance(&self, assessment: &Assessment) -> f64 {
+        assessment.score
+    }
+
+    /// Told of every page in arrival order. True when `relevance` of earlier pages has changed enough to matter.
+    fn observe(&mut self, _assessment: &Assessment) -> bool {
+        false
+    }
+
+    fn save(&self) -> Vec<u8> {
+        Vec::new()
+    }
+    fn load(&mut self, _bytes: &[u8]) -> Result<(), Problem> {
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! The topic as a vector over words, and the cosine of texts with it (S3 §2.3, §3.2): shared by the best-first family.
+
+use super::StrategySetup;
+use crate::text::vector::DocFreq;
+use crate::text::{Counts, Doc, SparseVec, Token};
+use types::Problem;
+
+/// `cos(x, q)` over the whole vocabulary with tf·idf weights. The idf is that of a background collection when there
+/// is one, else of the pages so far.
+pub(crate) struct QueryVector {
+    words: Counts,
+    df: DocFreq,
+    /// Learns from the crawl.
+    online: bool,
+    vector: SparseVec,
+}
+
+impl QueryVector {
+    /// The topic's genre and content terms, as words; phrases contribute each of their words.
+    pub fn new(setup: &StrategySetup) -> QueryVector {
+        let topic = setup.topic;
+        let o = setup.text();
+        let mut tokens: Vec<Token> = Vec::new();
+        let lists = [&topic.genre, &topic.content];
+        for term in lists.iter().flat_map(|l| l.for_language(None, o)) {
+            o.tokenise(&term, None, &mut tokens);
+        }
+        let words = Counts::of(&[&tokens]);
+        let df = setup.idf.cloned().unwrap_or_default();
+        let vector = words.tf_idf(&df);
+        QueryVector { words, df, online: setup.idf.is_none(), vector }
+    }
+
+    /// One more page is known.
+    pub fn learn(&mut self, doc: &Doc) {
+        if self.online {
+            self.df.add(doc.counts());
+            self.vector = self.words.tf_idf(&self.df);
+        }
+    }
+
+    /// `cos(u, q)` of a whole page.
+    pub fn page(&self, doc: &Doc) -> f64 {
+        self.of(doc.counts())
+    }
+
+    /// `cos(a, q)` of some words.
+    pub fn words(&self, tokens: &[Token]) -> f64 {
+        if tokens.is_empty() { 0.0 } else { self.of(&Counts::of(&[tokens])) }
+    }
+
+    fn of(&self, counts: &Counts) -> f64 {
+        counts.tf_idf(&self.df).cosine(&self.vector).max(0.0)
+    }
+
+    pub fn save(&mut self, full: bool) -> Option<Vec<u8>> {
+        if self.online { self.df.save(full) } else { None }
+    }
+
+    pub fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        if self.online {
+            self.df.load(bytes)?;
+            self.vector = self.words.tf_idf(&self.df);
+        }
+        Ok(())
+    }
+}

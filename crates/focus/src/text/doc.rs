@@ -1,0 +1,248 @@
+//! A page with its words: what judges and strategies read. Built once per page, shared by all of them.
+
+use super::vector::Counts;
+use super::{Language, TextOptions, Token, url_tokens, words};
+use std::sync::{Arc, OnceLock};
+use types::{Link, Page, Span};
+
+/// A page and its tokens.
+///
+/// The cheap parts are made at once; what only some strategies want (leaf of each token, words of labels and link
+/// URLs, word counts) on first use. [`Doc::prepare`] makes them all, for the thread pool to do before the serial step.
+pub struct Doc {
+    pub page: Arc<Page>,
+    options: TextOptions,
+    language: Option<Language>,
+    body: Vec<Token>,
+    title: Vec<Token>,
+    url: Vec<Token>,
+    leaves: OnceLock<Vec<u32>>,
+    links: OnceLock<LinkWords>,
+    counts: OnceLock<Counts>,
+}
+
+/// Words of every link's label and URL, one flat list each.
+struct LinkWords {
+    labels: Vec<Token>,
+    label_ends: Vec<u32>,
+    urls: Vec<Token>,
+    url_ends: Vec<u32>,
+}
+
+impl Doc {
+    pub fn new(page: Arc<Page>, options: &TextOptions) -> Doc {
+        let language = Language::from_code(&page.language);
+        let mut body = Vec::with_capacity(page.text.len() / 6);
+        options.tokenise(&page.text, language, &mut body);
+        let mut title = Vec::new();
+        options.tokenise(&page.title, language, &mut title);
+        let mut url = Vec::new();
+        if let Some(u) = &page.url {
+            url_tokens(u, &mut url);
+            options.stem_url(u.as_str(), &mut url);
+        }
+        Doc {
+            page,
+            options: *options,
+            language,
+            body,
+            title,
+            url,
+            leaves: OnceLock::new(),
+            links: OnceLock::new(),
+            counts: OnceLock::new(),
+        }
+    }
+
+    /// Makes everything that is otherwise made on first use.
+    pub fn prepare(&self) {
+        self.leaves();
+        self.links();
+        self.counts();
+    }
+
+    /// The language, when it is one we know.
+    pub fn language(&self) -> Option<Language> {
+        self.language
+    }
+    /// Tokens of the visible text.
+    pub fn body(&self) -> &[Token] {
+        &self.body
+    }
+    pub fn title(&self) -> &[Token] {
+        &self.title
+    }
+    /// Tokens of the page's own URL.
+    pub fn url(&self) -> &[Token] {
+        &self.url
+    }
+    /// What counts as the page's words: title and visible text. Phrases do not cross from one to the other.
+    pub fn page_words(&self) -> [&[Token]; 2] {
+        [&self.title, &self.body]
+    }
+    /// How often each word that is not a stopword stands on the page (title included).
+    pub fn counts(&self) -> &Counts {
+        self.counts.get_or_init(|| Counts::of(&self.page_words()))
+    }
+
+    /// Tokens of the visible text that begin inside `span`.
+    pub fn within(&self, span: Span) -> &[Token] {
+        let from = self.body.partition_point(|t| t.start < span.start);
+        let to = self.body.partition_point(|t| t.start < span.end);
+        self.body.get(from..to).unwrap_or(&[])
+    }
+    pub fn anchor(&self, link: &Link) -> &[Token] {
+        self.within(link.anchor)
+    }
+    /// The sentence(s) around the link, its anchor included.
+    pub fn context(&self, link: &Link) -> &[Token] {
+        self.within(link.context)
+    }
+    /// The nearest heading before the link.
+    pub fn heading(&self, link: &Link) -> &[Token] {
+        let heading = link.heading.and_then(|h| self.page.headings.get(h as usize));
+        heading.map_or(&[], |h| self.within(h.span))
+    }
+    /// Tokens of what is said of the `i`th link but not shown: `title`, `alt` …
+    pub fn label(&self, i: usize) -> &[Token] {
+        let links = self.links();
+        piece(&links.labels, &links.label_ends, i)
+    }
+    /// Tokens of the `i`th link's URL.
+    pub fn link_url(&self, i: usize) -> &[Token] {
+        let links = self.links();
+        piece(&links.urls, &links.url_ends, i)
+    }
+
+    /// The DOM leaf of each body token (spec §4), as an index into [`Page::leaves`]; a token outside every leaf
+    /// belongs to the nearest one before it.
+    pub fn leaves(&self) -> &[u32] {
+        self.leaves.get_or_init(|| {
+            // Leaves without text have empty spans anywhere: only those with text own tokens.
+            let mut starts: Vec<(u32, u32)> = Vec::with_capacity(self.page.leaves.len());
+            for (number, leaf) in self.page.leaves.iter().enumerate() {
+                if !leaf.span.is_empty() {
+                    starts.push((leaf.span.start, number as u32));
+                }
+            }
+            starts.sort_unstable();
+            let mut at = 0;
+            let mut owner = starts.first().map_or(0, |s| s.1);
+            let of = |t: &Token| {
+                while let Some(&(start, number)) = starts.get(at)
+                    && start <= t.start
+                {
+                    owner = number;
+                    at += 1;
+                }
+                owner
+            };
+            self.body.iter().map(of).collect()
+        })
+    }
+
+    /// The normalised spelling of a body token (before stemming).
+    pub fn word(&self, token: Token) -> String {
+        words::normalise(token.span().of(&self.page.text))
+    }
+
+    fn links(&self) -> &LinkWords {
+        self.links.get_or_init(|| {
+            let n = self.page.links.len();
+            let mut w = LinkWords {
+                labels: Vec::new(),
+                label_ends: Vec::with_capacity(n),
+                urls: Vec::with_capacity(n * 6),
+                url_ends: Vec::with_capacity(n),
+            };
+            for link in &self.page.links {
+                self.options.tokenise(&link.label, self.language, &mut w.labels);
+                w.label_ends.push(w.labels.len() as u32);
+                let from = w.urls.len();
+                url_tokens(&link.url, &mut w.urls);
+                self.options.stem_url(link.url.as_str(), w.urls.get_mut(from..).unwrap_or(&mut []));
+                w.url_ends.push(w.urls.len() as u32);
+            }
+            w
+        })
+    }
+}
+
+fn piece<'a>(tokens: &'a [Token], ends: &[u32], i: usize) -> &'a [Token] {
+    let start = if i == 0 { 0 } else { ends.get(i - 1).copied().unwrap_or(0) };
+    let end = ends.get(i).copied().unwrap_or(start);
+    tokens.get(start as usize..end as usize).unwrap_or(&[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{Leaf, LinkKind, Region, Rel};
+
+    fn page() -> Page {
+        let text = "The Courses\nSee operating systems here.";
+        let canon = types::Canon::exact();
+        let anchor = text.find("operating").unwrap();
+        Page {
+            url: canon.parse("http://e.org/Courses/").ok(),
+            language: "en".into(),
+            title: "All courses".into(),
+            text: text.into(),
+            leaves: vec![
+                Leaf { span: Span::new(0, 11) },
+                Leaf { span: Span::default() },
+                Leaf { span: Span::new(12, anchor - 1) },
+                Leaf { span: Span::new(anchor, anchor + 17) },
+                Leaf { span: Span::new(anchor + 17, text.len()) },
+            ],
+            links: vec![types::Link {
+                url: canon.parse("http://e.org/os").unwrap(),
+                kind: LinkKind::Anchor,
+                anchor: Span::new(anchor, anchor + 17),
+                label: "Course page".into(),
+                rel: Rel::default(),
+                region: Region::Body,
+                context: Span::new(12, text.len()),
+                heading: None,
+                path: 0,
+                first_leaf: 3,
+                last_leaf: 3,
+            }],
+            ..Page::default()
+        }
+    }
+
+    fn spell(doc: &Doc, tokens: &[Token]) -> Vec<String> {
+        tokens.iter().map(|t| doc.word(*t)).collect()
+    }
+
+    #[test]
+    fn parts_of_a_page() {
+        let doc = Doc::new(Arc::new(page()), &TextOptions::default());
+        let link = &doc.page.links[0];
+        assert_eq!(spell(&doc, doc.anchor(link)), ["operating", "systems"]);
+        assert_eq!(spell(&doc, doc.context(link)), ["see", "operating", "systems", "here"]);
+        assert_eq!(doc.leaves(), [0, 0, 2, 3, 3, 4]);
+        assert_eq!(doc.label(0).len(), 2);
+        assert_eq!(doc.link_url(0).len(), 3);
+        assert_eq!(doc.label(9).len(), 0);
+        assert!(doc.body()[0].is_stop());
+        // `courses` twice (title and text); `the`, `all` and `here` are stopwords.
+        assert_eq!(doc.counts().get(words::word_hash("courses")), 2);
+        assert_eq!(doc.counts().len(), 4);
+    }
+
+    #[test]
+    fn an_empty_page_is_a_page() {
+        let doc = Doc::new(Arc::new(Page::default()), &TextOptions::default());
+        doc.prepare();
+        assert!(doc.body().is_empty() && doc.counts().is_empty() && doc.leaves().is_empty());
+        assert!(doc.within(Span::new(5, 2)).is_empty());
+    }
+
+    #[test]
+    fn shared_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Doc>();
+    }
+}

@@ -1,0 +1,102 @@
+//! Genre presets: built-in lists of words and phrases by which pages of a kind are known, in five languages.
+//!
+//! The terms were chosen to discriminate: what pages of the kind say and others rarely do, rather than what is
+//! frequent everywhere. The page's language selects the list; a page of unknown language is read with the English one.
+
+use super::did_you_mean;
+use crate::text::Language;
+use types::Problem;
+
+/// One genre.
+#[derive(Debug, PartialEq)]
+pub struct Preset {
+    /// The name in `[genre] preset`.
+    pub name: &'static str,
+    /// Other names people type.
+    pub aliases: &'static [&'static str],
+    /// What pages of this kind are, in one line.
+    pub summary: &'static str,
+    /// Terms by language, English first.
+    pub terms: &'static [(Language, &'static [&'static str])],
+    /// Words in their URLs, of all languages.
+    pub url: &'static [&'static str],
+}
+
+impl Preset {
+    /// The list for a language; the English one when there is none.
+    pub fn list(&self, language: Option<Language>) -> &'static [&'static str] {
+        let of = |l: Language| self.terms.iter().find(|t| t.0 == l).map(|t| t.1);
+        language.and_then(of).or_else(|| of(Language::English)).unwrap_or(&[])
+    }
+}
+
+pub use super::presets_data::ALL;
+
+/// A preset by name or alias, however it is spelt: `Job Offer` = `job-offer`.
+pub fn find(name: &str) -> Option<&'static Preset> {
+    let name = name.trim().to_lowercase().replace(['_', ' '], "-");
+    ALL.iter().find(|p| p.name == name || p.aliases.contains(&name.as_str()))
+}
+
+pub(super) fn find_all(names: &[String]) -> Result<Vec<&'static Preset>, Problem> {
+    let mut out: Vec<&'static Preset> = Vec::new();
+    for name in names.iter().filter(|n| !n.trim().is_empty()) {
+        let preset = find(name).ok_or_else(|| {
+            let known: Vec<&str> =
+                ALL.iter().flat_map(|p| std::iter::once(&p.name).chain(p.aliases)).copied().collect();
+            let names: Vec<&str> = ALL.iter().map(|p| p.name).collect();
+            let near = super::nearest(name, known);
+            let hint = near.map_or_else(|| did_you_mean(name, &names), |n| format!("did you mean `{n}`?"));
+            Problem::usage(format!("[genre] preset: there is no genre `{name}`"))
+                .hint(format!("{hint} `gleaner genres` shows them all; `[genre] terms` takes your own words"))
+        })?;
+        if !out.contains(&preset) {
+            out.push(preset);
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::TextOptions;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_found_however_spelt() {
+        let mut seen = HashSet::new();
+        for p in ALL {
+            for name in std::iter::once(&p.name).chain(p.aliases) {
+                assert!(seen.insert(*name), "{name} twice");
+                assert_eq!(find(name), Some(p));
+                assert_eq!(find(&name.to_uppercase().replace('-', " ")), Some(p), "{name}");
+            }
+        }
+        assert_eq!(find("sylabus"), None);
+    }
+
+    #[test]
+    fn every_list_is_good_enough_to_use() {
+        let five = ["en", "pt", "es", "de", "fr"];
+        let o = TextOptions::default();
+        for p in ALL {
+            assert!(!p.summary.is_empty() && p.url.len() >= 4, "{}", p.name);
+            let languages: Vec<&str> = p.terms.iter().map(|t| t.0.code()).collect();
+            assert_eq!(languages, five, "{}", p.name);
+            for (l, terms) in p.terms {
+                assert!(terms.len() >= 12, "{} {}: only {} terms", p.name, l.code(), terms.len());
+                let mut seen = HashSet::new();
+                for t in *terms {
+                    let hashes: Vec<u64> = o.tokens(t).iter().map(|t| t.hash).collect();
+                    assert!(!hashes.is_empty() && hashes.len() <= 4, "{} {t}", p.name);
+                    assert!(seen.insert(hashes), "{} {}: `{t}` twice", p.name, l.code());
+                    // A term that is one stopword says nothing.
+                    let mut tokens = Vec::new();
+                    o.tokenise(t, Some(*l), &mut tokens);
+                    assert!(tokens.iter().any(|t| !t.is_stop()), "{} {t}", p.name);
+                }
+            }
+        }
+    }
+}
