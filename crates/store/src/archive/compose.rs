@@ -215,9 +215,12 @@ impl Composer {
     }
 
     /// The `warcinfo` record that opens a file.
+    ///
+    /// `name` tells it from other files' records; `file` is what the file is called, if that is known.
     pub(crate) fn warcinfo(
         &mut self,
-        file: &str,
+        name: &str,
+        file: Option<&str>,
         at: Millis,
         info: &[(String, String)],
     ) -> Result<Vec<u8>, Problem> {
@@ -227,9 +230,11 @@ impl Composer {
         for (name, value) in info {
             field(&mut about, name, value);
         }
-        let id = RecordId::new(self.settings.key, "warcinfo", file, at);
+        let id = RecordId::new(self.settings.key, "warcinfo", name, at);
         self.begin("warcinfo", id, &rfc3339(at));
-        self.field("WARC-Filename", file);
+        if let Some(file) = file {
+            self.field("WARC-Filename", file);
+        }
         self.field("Content-Type", "application/warc-fields");
         let mut bytes = Vec::new();
         self.end(&[about.as_bytes()], false, &mut bytes)?;

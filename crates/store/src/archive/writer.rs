@@ -254,7 +254,7 @@ impl Archive {
     fn start_file(&mut self, at: Millis) -> Result<(), Problem> {
         let (prefix, worker) = (&self.settings.prefix, &self.settings.worker);
         let name = format!("{prefix}-{}-{:05}-{worker}{SUFFIX}", compact(at), self.next_serial);
-        let info = self.composer.warcinfo(&name, at, &self.settings.info)?;
+        let info = self.composer.warcinfo(&name, Some(&name), at, &self.settings.info)?;
         let path = self.dir.join(&name);
         let file = OpenOptions::new()
             .write(true)

@@ -33,8 +33,10 @@ impl Subset {
         };
         let mut info = options.info.clone();
         info.push(("description".into(), "a subset of a collection".into()));
+        // The record's id comes from what is named here; the export itself may be a pipe and have no name.
+        let name = format!("subset of {}", archive.display());
         let warcinfo =
-            Composer::new(ComposerSettings::default()).warcinfo("subset.warc.gz", options.now, &info)?;
+            Composer::new(ComposerSettings::default()).warcinfo(&name, None, options.now, &info)?;
         let mut out = BufWriter::new(out);
         out.write_all(&warcinfo).map_err(cannot_write)?;
         Ok(Subset { out, archive, copied: HashSet::new() })

@@ -182,8 +182,9 @@ impl Index {
             // Only then: every deletion is looked up in every segment.
             writer.delete_term(Term::from_field_u64(fields.id, u64::from(record.id.0)));
         }
-        let added = writer.add_document(doc);
-        added.map_err(|e| failed("write to", &self.dir, &e))?;
+        if let Err(e) = writer.add_document(doc) {
+            return Err(self.fall_back("write to", &e));
+        }
         self.ids.insert(record.id);
         self.pending += 1;
         Ok(())
@@ -205,11 +206,25 @@ impl Index {
         if self.pending == 0 {
             return Ok(());
         }
-        self.writer()?.commit().map_err(|e| failed("commit", &self.dir, &e))?;
-        self.reader.reload().map_err(|e| failed("read", &self.dir, &e))?;
+        let committed = self.writer()?.commit().and_then(|_| self.reader.reload());
+        if let Err(e) = committed {
+            return Err(self.fall_back("commit", &e));
+        }
         self.pending = 0;
         self.pending_since = None;
         Ok(())
+    }
+
+    /// A writer that failed (full disk) refuses everything from then on. It is given up, and with it what was not
+    /// committed: `contains` says so, and the caller adds it again when there is space.
+    fn fall_back(&mut self, doing: &str, e: &TantivyError) -> Problem {
+        self.writer = None;
+        self.pending = 0;
+        self.pending_since = None;
+        let _ = self.reader.reload();
+        // When not even that can be read, everything counts as missing.
+        self.ids = self.read_ids().unwrap_or_default();
+        failed(doing, &self.dir, e)
     }
 
     /// Commits when enough has gathered (or waited long enough); true when it did.
@@ -231,6 +246,15 @@ impl Index {
             Some(writer) => writer.wait_merging_threads().map_err(|e| failed("close", &self.dir, &e)),
             None => Ok(()),
         }
+    }
+
+    /// Reads on in an index another process writes.
+    pub fn refresh(&mut self) -> Result<(), Problem> {
+        if self.writer.is_none() {
+            self.reader.reload().map_err(|e| failed("read", &self.dir, &e))?;
+            self.ids = self.read_ids().map_err(|e| failed("read", &self.dir, &e))?;
+        }
+        Ok(())
     }
 
     /// Is this page in the index? (Additions count before they are committed.)
@@ -383,12 +407,12 @@ fn schema() -> (Schema, Fields) {
 
 /// Removes an index's files and nothing else.
 fn wipe(dir: &Path) -> Result<(), Problem> {
-    const ENDINGS: &[&str] =
-        &["idx", "pos", "term", "store", "fast", "fieldnorm", "del", "temp", "lock", "json"];
+    const ENDINGS: &[&str] = &["idx", "pos", "term", "store", "fast", "fieldnorm", "del", "temp", "lock"];
     for entry in fs::read_dir(dir).map_err(|e| Problem::io("read", dir, &e))? {
         let path = entry.map_err(|e| Problem::io("read", dir, &e))?.path();
         let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("");
-        if path.is_file() && ENDINGS.contains(&ending) {
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
+        if path.is_file() && (ENDINGS.contains(&ending) || matches!(name, "meta.json" | ".managed.json")) {
             fs::remove_file(&path).map_err(|e| Problem::io("remove", &path, &e))?;
         }
     }

@@ -125,11 +125,32 @@ fn replaces_removes_and_survives_reopening() {
 #[test]
 fn one_writer_many_readers() {
     let dir = tempfile::tempdir().unwrap();
-    let _writing = sample(dir.path());
+    let mut writing = sample(dir.path());
     let mut second = Index::open(dir.path()).unwrap();
     assert_eq!(ids(&second, "relational"), [1], "searching works while another writes");
+    writing.add(&record(4, "http://e.org/", "", "fresh")).unwrap();
+    writing.commit().unwrap();
+    second.refresh().unwrap();
+    assert_eq!(ids(&second, "fresh"), [4], "and reads on");
     let refused = second.add(&record(5, "http://e.org/", "", "")).unwrap_err().to_string();
     assert!(refused.contains("another process"), "{refused}");
+}
+
+#[test]
+fn a_failed_commit_forgets_only_what_was_not_committed() {
+    let parent = tempfile::tempdir().unwrap();
+    let (dir, away) = (parent.path().join("index"), parent.path().join("away"));
+    let mut index = sample(&dir);
+    index.add(&record(5, "http://e.org/", "", "later")).unwrap();
+    fs::rename(&dir, &away).unwrap();
+    assert!(index.commit().unwrap_err().to_string().contains("cannot commit the search index"));
+    assert!(!index.contains(UrlId(5)), "to be added again");
+    assert_eq!(ids(&index, "relational"), [1], "what was committed can still be searched");
+
+    fs::rename(&away, &dir).unwrap();
+    index.add(&record(5, "http://e.org/", "", "later")).unwrap();
+    index.commit().unwrap();
+    assert_eq!((ids(&index, "later"), ids(&index, "relational")), (vec![5], vec![1]));
 }
 
 #[test]
@@ -168,7 +189,7 @@ fn a_damaged_index_is_reset_or_a_problem() {
     for (name, damage) in damages {
         let dir = tempfile::tempdir().unwrap();
         sample(dir.path()).close().unwrap();
-        fs::write(dir.path().join("mine.txt"), "not the index's").unwrap();
+        fs::write(dir.path().join("mine.json"), "not the index's").unwrap();
         damage(dir.path());
         let problem = Index::open(dir.path()).err().unwrap_or_else(|| panic!("{name}: opened"));
         assert!(problem.to_string().contains("hint:"), "{problem}");
@@ -178,7 +199,7 @@ fn a_damaged_index_is_reset_or_a_problem() {
         index.add(&record(1, "http://e.org/", "", "again")).unwrap();
         index.commit().unwrap();
         assert_eq!(ids(&index, "again"), [1], "{name}");
-        assert!(dir.path().join("mine.txt").exists());
+        assert!(dir.path().join("mine.json").exists());
     }
     let nowhere = tempfile::tempdir().unwrap();
     assert!(Index::open(nowhere.path()).is_err());
