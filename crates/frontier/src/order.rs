@@ -10,7 +10,7 @@ use hashbrown::HashTable;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use types::{Candidate, Fingerprint, LinkKind, Outcome, Priority, UrlId};
+use types::{Candidate, Fingerprint, LinkKind, Millis, Outcome, Priority, UrlId};
 
 /// How many sightings of a pending URL are remembered.
 pub const SOURCES_KEPT: u8 = 8;
@@ -153,6 +153,10 @@ impl Order {
     }
     pub fn now(&self) -> u64 {
         self.now
+    }
+    /// It is at least this late.
+    pub fn start_at(&mut self, now: Millis) {
+        self.now = self.now.max(now.0);
     }
 
     // ---- URLs: questions -----------------------------------------------------------------------------------------

@@ -320,6 +320,15 @@ impl Order {
         }
     }
 
+    /// A host was contacted at this address until `finished`. (At the first contact the lease did not know it.)
+    pub fn contacted(&mut self, ip: IpAddr, finished: Millis) {
+        if self.limits.per_ip_in_flight.is_some() && shared_address(Some(ip)).is_some() {
+            let state = self.ips.entry(ip).or_default();
+            state.next_allowed =
+                state.next_allowed.max(finished.0.saturating_add(self.limits.per_ip_delay_ms));
+        }
+    }
+
     fn free_address(&mut self, ip: IpAddr, finished: Option<Millis>) {
         let delay = self.limits.per_ip_delay_ms;
         let Some(state) = self.ips.get_mut(&ip) else { return };

@@ -3,3 +3,8 @@
 pub mod archive;
 pub mod export;
 pub mod index;
+pub mod ledger;
+mod traits;
+
+pub use ledger::{Durability, FileLog, Ledger, MemLog, Options};
+pub use traits::{Stats, Store};

@@ -1,0 +1,408 @@
+//! Changing a collection: the frontier's side of the ledger. Each change is decided, written to the batch and made in
+//! memory, in that order; replaying the log makes the same changes without deciding anything.
+
+use super::codec::{self, Admit, Kind, Seen, Settled, Sight};
+use super::{Ledger, Log, page};
+use crate::traits::Store;
+use frontier::{
+    Applied, Choice, Clock, Fresh, Frontier, Next, Peek, Refusal, RobotsState, SOURCES_KEPT, State,
+};
+use std::collections::HashSet;
+use types::{
+    Candidate, Lease, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, Source, Task, Turn,
+    UrlId,
+};
+
+/// Most bytes of one record.
+pub(super) const LARGEST: usize = 1 << 30;
+/// Most bytes of evidence (`types::Candidate`).
+const EVIDENCE: usize = 1024;
+/// Most bytes of an anchor that are kept; it is for people.
+const ANCHOR: usize = 240;
+/// A batch this large is committed before more is added to it.
+const BATCH: usize = 256 << 20;
+
+impl<L: Log> Frontier for Ledger<L> {
+    fn lease(&mut self, now: Millis, lane: Option<u8>) -> Result<Next, Problem> {
+        self.writable()?;
+        let expired = self.order.expired();
+        self.drop_urls(&expired, Outcome::Dropped);
+        let (id, task, number, expires) = match self.order.choose(now, lane) {
+            Choice::Lease { id, task, number, expires } => (id, task, number, expires),
+            Choice::Wait { until, idle } => return Ok(Next::Wait { until, idle }),
+            Choice::Empty(idle) => return Ok(Next::Empty(idle)),
+        };
+        let (known, info) = match (self.known(id), self.order.info(id)) {
+            (Ok(known), Some(info)) => (known, info),
+            (failed, _) => {
+                self.order.end_lease(id, None);
+                self.order.release(id);
+                return Err(failed.err().unwrap_or_else(|| self.unknown(id)));
+            }
+        };
+        let url = match task {
+            Task::Page => known.url,
+            Task::Robots => known.url.robots_txt(),
+        };
+        Ok(Next::Lease(Lease {
+            id,
+            number,
+            url,
+            task,
+            kind: known.kind,
+            parent: info.parent,
+            depth: info.depth,
+            site_depth: info.site_depth,
+            hops: info.hops,
+            attempt: info.attempts,
+            priority: info.priority,
+            evidence: known.evidence,
+            expires,
+        }))
+    }
+
+    fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek> {
+        if self.read_only { Vec::new() } else { self.order.peek(now, lane, k) }
+    }
+
+    fn seed(&mut self, candidate: Candidate, now: Millis) -> Result<bool, Problem> {
+        self.writable()?;
+        check_candidate(&candidate)?;
+        let mut applied = Applied::default();
+        self.offer(&candidate, now.0, &|old, new| old.max(new), &mut HashSet::new(), &mut applied);
+        self.shed(&mut applied);
+        Ok(applied.admitted > 0)
+    }
+
+    fn apply(
+        &mut self,
+        turn: Turn,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+    ) -> Result<Applied, Problem> {
+        self.writable()?;
+        let id = turn.settle.id();
+        // Everything that can fail comes first: a turn is applied as a whole or not at all.
+        let Some(info) = self.order.info(id) else { return Err(self.unknown(id)) };
+        for (revised, _) in &turn.revised {
+            self.order.offset(*revised).ok_or_else(|| self.unknown(*revised))?;
+        }
+        turn.add.iter().try_for_each(check_candidate)?;
+        let body = turn.record.map(page::page_body).transpose().map_err(|e| {
+            Problem::new(format!("the page of URL number {} cannot be written down", id.0)).because(e)
+        })?;
+        if body.as_ref().is_some_and(|b| b.len() > LARGEST) {
+            return Err(Problem::new(format!("the page of URL number {} is too large to keep", id.0)));
+        }
+        if self.batch.len() > BATCH {
+            self.write_batch()?;
+        }
+
+        let limits = self.order.limits().clone();
+        let finished = turn.host.finished;
+        let mut applied = Applied::default();
+        self.order.end_lease(id, turn.host.contacted.then_some(finished));
+        let old_clock = self.order.clock(info.host).unwrap_or_default();
+        let mut clock = old_clock.after(&turn.host, &limits);
+        if let (true, Some(ip)) = (turn.host.contacted, clock.ip) {
+            self.order.contacted(ip, finished);
+        }
+        // How a host's pending URLs end, if this turn ends them.
+        let mut purge = None;
+        if clock.failures >= limits.host_failures {
+            clock.failures = 0;
+            clock.closed_until = finished.0.saturating_add(limits.closed_ms);
+            purge = Some(Outcome::Unreachable);
+        }
+
+        let settled = matches!(info.state, State::Settled(_));
+        let mut outcome = None;
+        match &turn.settle {
+            Settle::Robots { answer, .. } => {
+                if self.note_robots(info.host, answer, &mut clock) >= u32::from(limits.max_attempts) {
+                    clock.robots_failures = 0;
+                    clock.closed_until = finished.0.saturating_add(limits.closed_ms);
+                    purge = purge.or(Some(Outcome::RobotsDenied));
+                }
+            }
+            _ if settled => applied.stale = true,
+            Settle::Done { outcome: done, .. } => outcome = Some(*done),
+            Settle::Retry { not_before, .. } if info.attempts.saturating_add(1) < limits.max_attempts => {
+                let step = self.order.step();
+                self.put(Kind::Retry, |o| {
+                    o.u32(id.0);
+                    o.var(not_before.0);
+                    o.var(step);
+                });
+                self.order.retry(id, not_before.0);
+            }
+            Settle::Retry { .. } => {
+                applied.gave_up = true;
+                outcome = Some(Outcome::Unreachable);
+            }
+            Settle::Return { .. } => self.order.release(id),
+        }
+        if outcome == Some(Outcome::Fetched) {
+            clock.pages += 1;
+            if limits.pages_per_host.is_some_and(|most| clock.pages >= most) {
+                purge = purge.or(Some(Outcome::Dropped));
+            }
+        }
+        if let Some(outcome) = outcome {
+            self.order.settle(id, outcome);
+        }
+        if clock != old_clock {
+            self.put(Kind::Clock, |o| codec::put_clock(o, info.host, &clock));
+            self.order.set_clock(info.host, clock);
+        }
+        if let Some(outcome) = purge {
+            let pending = self.order.pending_of(info.host);
+            self.drop_urls(&pending, outcome);
+            applied.dropped += pending.len() as u32;
+        }
+
+        let children = self.offer_all(&turn.add, finished.0, merge, &mut applied);
+        if !applied.stale
+            && let Some(body) = body
+        {
+            let prev = self.order.offset(id).unwrap_or_default();
+            let offset = self.put(Kind::Page, |o| page::put_page(o, id, prev, &body));
+            self.order.set_offset(id, offset);
+            self.pages.push(offset);
+        }
+        if let Some(outcome) = outcome {
+            let prev = self.order.offset(id).unwrap_or_default();
+            let step = self.order.step();
+            let offset = self.put(Kind::Settle, |o| Settled { id, prev, outcome, step, children }.put(o));
+            self.order.set_offset(id, offset);
+        }
+        self.rescore(&turn.rescore)?;
+        self.revise(&turn.revised)?;
+        for (name, change, bytes) in &turn.state {
+            self.put_state(name, *change, bytes)?;
+        }
+        self.shed(&mut applied);
+        Ok(applied)
+    }
+
+    fn rescore(&mut self, rescored: &[Rescored]) -> Result<(), Problem> {
+        self.writable()?;
+        let open: Vec<Rescored> = rescored.iter().copied().filter(|r| self.order.is_open(r.id)).collect();
+        // In pieces, so that re-scoring everything makes no record of a hundred megabytes.
+        for part in open.chunks(1 << 16) {
+            self.put(Kind::Rescore, |o| codec::put_rescored(o, part));
+            for r in part {
+                self.order.rescore(r.id, r.priority, r.model, r.cause);
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), Problem> {
+        self.writable()?;
+        self.write_batch()?;
+        if self.checkpoint_is_due() {
+            self.write_checkpoint()?;
+        }
+        Ok(())
+    }
+
+    fn siblings(&self, id: UrlId) -> Vec<UrlId> {
+        let parent = self.order.info(id).and_then(|i| i.parent);
+        // A page whose record cannot be read has no siblings to re-score; whoever leases from there is told.
+        let children = parent.and_then(|p| self.children(p).ok()).unwrap_or_default();
+        let mut met = HashSet::new();
+        let pending = |c: &UrlId| self.order.info(*c).is_some_and(|i| i.state == State::Pending);
+        children.into_iter().filter(|c| *c != id && pending(c) && met.insert(*c)).collect()
+    }
+
+    fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
+        self.sources_of(id)
+    }
+
+    fn pending(&self) -> Box<dyn Iterator<Item = UrlId> + '_> {
+        Box::new(self.order.pending())
+    }
+
+    fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem> {
+        let state = self.order.find_host(host_key).and_then(|h| self.order.robots(h));
+        let Some(offset) = state.map(|s| s.offset).filter(|&at| at > 0) else { return Ok(None) };
+        let answer = |kind, bytes: &[u8]| (kind == Kind::Robots).then(|| codec::get_robots(bytes)).flatten();
+        self.read(offset, answer).map(|(_, answer)| Some(answer))
+    }
+}
+
+impl<L: Log> Ledger<L> {
+    /// Offers the links of a page; returns the ids of those that are in the order, in page order.
+    fn offer_all(
+        &mut self,
+        add: &[Candidate],
+        now: u64,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+        applied: &mut Applied,
+    ) -> Vec<UrlId> {
+        let most = self.order.limits().links_per_page.map_or(usize::MAX, |n| n as usize);
+        let mut met = HashSet::with_capacity(add.len().min(most));
+        let mut children = Vec::with_capacity(add.len().min(most));
+        for (i, candidate) in add.iter().enumerate() {
+            if i >= most {
+                applied.refuse(Refusal::LinksPerPage);
+            } else if let Some(id) = self.offer(candidate, now, merge, &mut met, applied) {
+                children.push(id);
+            }
+        }
+        children
+    }
+
+    /// Admits a URL, or merges a new sighting into a known one. `met`: URLs already seen on the same page.
+    fn offer(
+        &mut self,
+        c: &Candidate,
+        now: u64,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+        met: &mut HashSet<UrlId>,
+        applied: &mut Applied,
+    ) -> Option<UrlId> {
+        let print = c.url.fingerprint(self.order.key());
+        let known = self.order.find(print);
+        if let Some(id) = known
+            && !self.order.is_forgotten(id)
+        {
+            if self.order.is_open(id) {
+                applied.merged += 1;
+                self.sight(id, c, merge, !met.insert(id));
+            } else {
+                applied.known += 1;
+            }
+            return Some(id);
+        }
+        let host_key = c.url.host_key();
+        let host = self.order.find_host(host_key);
+        if let Some(why) = self.order.refuse(c, host, now) {
+            applied.refuse(why);
+            return None;
+        }
+        let host = host.unwrap_or_else(|| {
+            self.put(Kind::Host, |o| o.rest(host_key.as_bytes()));
+            self.order.add_host(host_key)
+        });
+        let id = known.unwrap_or(UrlId(self.order.len() as u32));
+        let expires = self.expires(c);
+        let admit = Admit {
+            id,
+            host,
+            depth: c.depth,
+            site_depth: c.site_depth,
+            hops: c.hops,
+            model: c.model,
+            expires,
+            url: c.url.as_str(),
+            seen: seen(c),
+        };
+        let offset = self.put(Kind::Admit, |o| admit.put(o));
+        let fresh = Fresh {
+            url: c.url.as_str(),
+            print,
+            offset,
+            host,
+            parent: c.parent,
+            depth: c.depth,
+            site_depth: c.site_depth,
+            hops: c.hops,
+            priority: c.priority,
+            model: c.model,
+            expires,
+        };
+        match known {
+            Some(id) => self.order.revive(id, &fresh),
+            None => {
+                self.order.insert(&fresh);
+            }
+        }
+        met.insert(id);
+        applied.admitted += 1;
+        Some(id)
+    }
+
+    /// A URL that is still wanted was seen again. `again`: on the same page as before, where only a better sighting is
+    /// worth remembering.
+    fn sight(
+        &mut self,
+        id: UrlId,
+        c: &Candidate,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+        again: bool,
+    ) {
+        let Some(info) = self.order.info(id) else { return };
+        let merged = merge(info.priority, c.priority);
+        // The older of the two: what was scored by an older model is due to be scored again.
+        let model = info.model.min(c.model);
+        if self.order.sources_kept(id) < SOURCES_KEPT && (!again || c.priority > info.priority) {
+            let (prev, expires) = (self.order.offset(id).unwrap_or_default(), self.expires(c));
+            let offset =
+                self.put(Kind::Sight, |o| Sight { id, prev, merged, model, expires, seen: seen(c) }.put(o));
+            self.order.sight(id, Some(offset), merged, model, expires);
+        } else if merged != info.priority {
+            let rescored = Rescored { id, priority: merged, model, cause: info.cause };
+            self.put(Kind::Rescore, |o| codec::put_rescored(o, &[rescored]));
+            self.order.rescore(id, merged, model, info.cause);
+        }
+    }
+
+    fn expires(&self, c: &Candidate) -> Option<u64> {
+        c.ttl.map(|steps| self.order.step() + u64::from(steps))
+    }
+
+    /// Returns how often in a row the host's robots.txt could not be had.
+    fn note_robots(&mut self, host: u32, answer: &RobotsAnswer, clock: &mut Clock) -> u32 {
+        let offset = self.put(Kind::Robots, |o| codec::put_robots(o, host, answer));
+        let (fetched, expires) = (answer.fetched.0, answer.expires.0);
+        let state = RobotsState { offset, status: answer.status, fetched, expires };
+        clock.robots_failures = if state.failed() { clock.robots_failures.saturating_add(1) } else { 0 };
+        self.order.set_robots(host, state);
+        clock.robots_failures
+    }
+
+    /// Settles pending URLs that nobody will fetch.
+    pub(super) fn drop_urls(&mut self, ids: &[UrlId], outcome: Outcome) {
+        for part in ids.chunks(1 << 16) {
+            self.put(Kind::Drop, |o| codec::put_drop(o, outcome, part));
+            part.iter().for_each(|id| self.order.settle(*id, outcome));
+        }
+    }
+
+    /// Too many pending: the worst tenth is forgotten, so that the cost of finding it is spread over many admissions.
+    fn shed(&mut self, applied: &mut Applied) {
+        let Some(most) = self.order.limits().max_pending else { return };
+        let pending = self.order.counts().pending;
+        if pending > most {
+            let worst = self.order.worst((pending - most + most / 10) as usize);
+            self.drop_urls(&worst, Outcome::Dropped);
+            applied.dropped += worst.len() as u32;
+        }
+    }
+
+    /// Limits may have changed since the last run: hosts that have had their pages get no more.
+    pub(super) fn drop_beyond_caps(&mut self) -> Result<(), Problem> {
+        let Some(most) = self.order.limits().pages_per_host else { return Ok(()) };
+        for host in 0..self.order.host_count() as u32 {
+            if self.order.clock(host).is_some_and(|c| c.pages >= most) {
+                let pending = self.order.pending_of(host);
+                self.drop_urls(&pending, Outcome::Dropped);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_candidate(c: &Candidate) -> Result<(), Problem> {
+    if c.evidence.len() > EVIDENCE {
+        return Err(Problem::new(format!("the evidence of {} is {} bytes long", c.url, c.evidence.len()))
+            .because(format!("a strategy may keep {EVIDENCE} bytes per link")));
+    }
+    Ok(())
+}
+
+fn seen(c: &Candidate) -> Seen<'_> {
+    let anchor = &c.anchor[..c.anchor.floor_char_boundary(ANCHOR)];
+    Seen { parent: c.parent, kind: c.kind, priority: c.priority, anchor, evidence: &c.evidence }
+}

@@ -1,0 +1,281 @@
+//! The embedded ledger: an append-only log on disk, the order in memory, a checkpoint now and then.
+//!
+//! * **Everything that happened is in the log**, in commits: a frame is whole or it is not there. Nothing in the log is
+//!   ever rewritten, so a crash can only cost the end of it, and bytes written stay close to bytes kept.
+//! * **Only the order is in memory**: some 90 bytes per URL. Its text, evidence, anchor and parents are read from the log
+//!   when it is leased, looked at or explained. The records of one URL are chained, newest first
+//!   (`Revise → Settle → Page → Sight → Admit`), and the order knows where the newest is.
+//! * **A checkpoint is a shortcut**: the order's facts at a position of the log. Without one (or with a damaged one) the log
+//!   is replayed from the start and gives the same.
+//! * **Leases are not written.** After a crash they are pending again, and every host rests for its delay before it is
+//!   contacted, so politeness holds without a write per request.
+
+mod apply;
+mod checkpoint;
+mod codec;
+mod log;
+mod page;
+mod query;
+mod replay;
+
+pub use log::{Durability, FileLog, Log, MemLog};
+
+use codec::{FRAME_HEAD, In, Kind};
+use frontier::{Limits, Order};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher;
+use std::path::Path;
+use types::{Canon, Fingerprint, Millis, Problem, Url, UrlId};
+
+/// How a ledger is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub limits: Limits,
+    /// The secret of the fingerprints of a new ledger; an old one keeps its own. `None` = chosen at random, so that no web
+    /// page can be made to collide. No order depends on it.
+    pub key: Option<(u64, u64)>,
+    pub durability: Durability,
+    /// Smallest growth of the log between two checkpoints.
+    pub checkpoint_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            limits: Limits::default(),
+            key: None,
+            durability: Durability::default(),
+            checkpoint_bytes: 32 << 20,
+        }
+    }
+}
+
+impl Options {
+    pub fn new(limits: Limits) -> Options {
+        Options { limits, ..Options::default() }
+    }
+}
+
+/// A collection's frontier and records. See the module.
+pub struct Ledger<L: Log> {
+    log: L,
+    order: Order,
+    /// The next frame: its head, then the records not yet committed.
+    batch: Vec<u8>,
+    /// Where in the log it will begin.
+    base: u64,
+    /// Of the last frame in the log: ties a checkpoint to it.
+    last_frame: u64,
+    /// Offsets of page records, in the order they were fetched.
+    pages: Vec<u64>,
+    /// Pages whose verdict was changed later.
+    revised: BTreeSet<u32>,
+    /// Per name: the newest whole state, then its changes.
+    states: BTreeMap<String, Vec<u64>>,
+    checkpointed: u64,
+    checkpoint_bytes: u64,
+    written: u64,
+    torn: u64,
+    read_only: bool,
+    /// The log could not be cut back after a failed write; to be tried again first.
+    unclean_tail: bool,
+    closed: bool,
+    /// Where the log stops making sense (only when reading; a writer refuses to start).
+    damage: Option<u64>,
+    canon: Canon,
+}
+
+impl Ledger<MemLog> {
+    /// A ledger that lives as long as the process.
+    pub fn in_memory(limits: Limits) -> Ledger<MemLog> {
+        let options = Options { key: Some((0, 0)), ..Options::new(limits) };
+        let mut ledger = Ledger::empty(MemLog::new(), &options, false);
+        ledger.begin(&options, Millis(0));
+        ledger
+    }
+}
+
+impl Ledger<FileLog> {
+    /// Opens (or makes) the ledger in a folder. What an earlier run committed is there; its leases are pending again.
+    pub fn open(dir: &Path, options: Options, now: Millis) -> Result<Ledger<FileLog>, Problem> {
+        let log = FileLog::open(dir, options.durability)?;
+        Ledger::on(log, options, now)
+    }
+
+    /// Opens for reading only, beside a crawl that may be running; [`crate::Store::refresh`] reads on.
+    pub fn open_read(dir: &Path) -> Result<Ledger<FileLog>, Problem> {
+        let options = Options::default();
+        let mut ledger = Ledger::empty(FileLog::open_read(dir)?, &options, true);
+        ledger.load(&options)?;
+        ledger.order.index();
+        Ok(ledger)
+    }
+}
+
+impl<L: Log> Ledger<L> {
+    /// Opens the ledger on any log, for writing.
+    pub fn on(log: L, options: Options, now: Millis) -> Result<Ledger<L>, Problem> {
+        let mut ledger = Ledger::empty(log, &options, false);
+        if ledger.log.is_empty() {
+            ledger.begin(&options, now);
+        } else {
+            let clean = ledger.load(&options)?;
+            if ledger.base == 0 {
+                // Not even the first commit was whole.
+                ledger.begin(&options, now);
+            }
+            ledger.order.wake(now, clean);
+        }
+        // From here on hosts may be contacted, and a crash must be told from an orderly end.
+        codec::record(&mut ledger.batch, Kind::Opened, |o| o.u64(now.0));
+        ledger.drop_beyond_caps()?;
+        ledger.write_batch()?;
+        ledger.log.sync().map_err(|e| ledger.io("write", &e))?;
+        Ok(ledger)
+    }
+
+    fn empty(log: L, options: &Options, read_only: bool) -> Ledger<L> {
+        Ledger {
+            log,
+            order: Order::asleep(options.limits.clone(), (0, 0)),
+            batch: vec![0; FRAME_HEAD],
+            base: 0,
+            last_frame: 0,
+            pages: Vec::new(),
+            revised: BTreeSet::new(),
+            states: BTreeMap::new(),
+            checkpointed: 0,
+            checkpoint_bytes: options.checkpoint_bytes,
+            written: 0,
+            torn: 0,
+            read_only,
+            unclean_tail: false,
+            closed: false,
+            damage: None,
+            // URLs in the log are canonical already; whatever made them so may have allowed any length.
+            canon: Canon { drop_params: Vec::new(), max_length: usize::MAX },
+        }
+    }
+
+    /// The first record of a new log.
+    fn begin(&mut self, options: &Options, now: Millis) {
+        let key = options.key.unwrap_or_else(random_key);
+        self.order = Order::new(options.limits.clone(), key);
+        self.order.start_at(now);
+        codec::record(&mut self.batch, Kind::Meta, |o| {
+            o.u32(codec::FORMAT);
+            o.u64(key.0);
+            o.u64(key.1);
+        });
+    }
+
+    /// The order in memory.
+    pub fn order(&self) -> &Order {
+        &self.order
+    }
+    pub fn log(&self) -> &L {
+        &self.log
+    }
+    /// The log, given back: for tests that crash.
+    pub fn into_log(self) -> L {
+        self.log
+    }
+    /// When reading: where the log is damaged. Everything before that is there.
+    pub fn damage(&self) -> Option<u64> {
+        self.damage
+    }
+
+    // ---- writing -------------------------------------------------------------------------------------------------
+
+    fn writable(&self) -> Result<(), Problem> {
+        if self.read_only {
+            return Err(Problem::new(format!("{} is open for reading only", self.log.name())));
+        }
+        Ok(())
+    }
+
+    /// Adds a record to the batch; returns where in the log it will be.
+    fn put(&mut self, kind: Kind, write: impl FnOnce(&mut codec::Out)) -> u64 {
+        self.closed = false;
+        self.base + codec::record(&mut self.batch, kind, write) as u64
+    }
+
+    /// Appends the batch to the log as one frame. On failure the batch stays, and the log is as it was.
+    fn write_batch(&mut self) -> Result<(), Problem> {
+        if self.batch.len() <= FRAME_HEAD {
+            return Ok(());
+        }
+        if self.unclean_tail {
+            self.log.truncate(self.base).map_err(|e| self.io("write", &e))?;
+            self.unclean_tail = false;
+        }
+        let synced = self.log.synced();
+        codec::seal(&mut self.batch, self.base, synced);
+        if let Err(e) = self.log.append(&self.batch) {
+            self.unclean_tail = self.log.truncate(self.base).is_err();
+            return Err(self.io("write", &e));
+        }
+        self.written += self.batch.len() as u64;
+        self.last_frame = self.base;
+        self.base += self.batch.len() as u64;
+        self.batch.truncate(FRAME_HEAD);
+        self.batch.shrink_to(8 << 20);
+        self.log.flush().map_err(|e| self.io("write", &e))
+    }
+
+    // ---- reading -------------------------------------------------------------------------------------------------
+
+    /// One record, from the log or from the batch.
+    fn read<T>(&self, offset: u64, use_it: impl FnOnce(Kind, &[u8]) -> Option<T>) -> Result<T, Problem> {
+        let parse = |bytes: &[u8]| {
+            let (kind, payload, _) = codec::next_record(bytes)?;
+            use_it(Kind::of(kind)?, payload)
+        };
+        if let Some(at) = offset.checked_sub(self.base) {
+            let bytes = self.batch.get(at as usize..).unwrap_or_default();
+            return parse(bytes).ok_or_else(|| self.damaged(offset));
+        }
+        // Most records are small; the others need a second read.
+        let mut small = [0; 512];
+        let n = self.log.read_at(offset, &mut small).map_err(|e| self.io("read", &e))?;
+        let head = small.get(..n.min(codec::RECORD_HEAD)).unwrap_or_default();
+        let mut r = In(head);
+        let len = r.take(5).and_then(|_| r.u32()).map(|len| len as usize + codec::RECORD_HEAD);
+        let Some(len) = len.filter(|&len| offset + len as u64 <= self.base) else {
+            return Err(self.damaged(offset));
+        };
+        if len <= n {
+            return parse(&small[..len]).ok_or_else(|| self.damaged(offset));
+        }
+        let mut large = vec![0; len];
+        let n = self.log.read_at(offset, &mut large).map_err(|e| self.io("read", &e))?;
+        parse(large.get(..n).unwrap_or_default()).ok_or_else(|| self.damaged(offset))
+    }
+
+    fn io(&self, doing: &str, e: &std::io::Error) -> Problem {
+        Problem::io(doing, Path::new(&self.log.name()), e)
+    }
+
+    fn damaged(&self, offset: u64) -> Problem {
+        Problem::new(format!("{} is damaged at byte {offset}", self.log.name()))
+            .because("what is there is not what was written")
+            .hint(
+                "this is not what a crash leaves behind: check the disk, and restore the folder from a backup; \
+                 `gleaner export` still gives every page before the damage",
+            )
+    }
+
+    /// Verifies that a URL read from the log is the one the order means.
+    fn parse_url(&self, id: UrlId, offset: u64, text: &str) -> Result<Url, Problem> {
+        let right = self.order.print(id) == Some(Fingerprint::of(text, self.order.key()));
+        let url = self.canon.parse(text).ok().filter(|u| right && u.as_str() == text);
+        url.ok_or_else(|| self.damaged(offset))
+    }
+}
+
+/// The one place where chance comes from outside the configuration: a secret must not be guessable, and nothing that is
+/// ordered or counted depends on it.
+fn random_key() -> (u64, u64) {
+    let one = || std::hash::RandomState::new().hash_one(std::process::id());
+    (one(), one())
+}

@@ -1,0 +1,47 @@
+//! A page record as bytes: its fields by serde, its text compressed.
+
+use super::codec::{In, Out};
+use types::{Record, UrlId};
+
+/// Of the layout below and of `Record`'s fields; a new field needs a new version and a reader for the old one.
+const VERSION: u8 = 1;
+
+/// Everything but the id and the chain, which are known later.
+pub fn page_body(mut record: Record) -> Result<Vec<u8>, String> {
+    let text = std::mem::take(&mut record.text);
+    let mut body = Vec::with_capacity(512 + text.len() / 2);
+    let mut o = Out::new(&mut body);
+    o.u8(VERSION);
+    o.bytes(&postcard::to_allocvec(&record).map_err(|e| e.to_string())?);
+    o.var(text.len() as u64);
+    o.rest(&lz4_flex::block::compress(text.as_bytes()));
+    Ok(body)
+}
+
+pub fn put_page(o: &mut Out, id: UrlId, prev: u64, body: &[u8]) {
+    o.u32(id.0);
+    o.var(prev);
+    o.rest(body);
+}
+
+/// The URL and the offset of its record before this one.
+pub fn page_head(bytes: &[u8]) -> Option<(UrlId, u64)> {
+    let mut r = In(bytes);
+    Some((r.url_id()?, r.var()?))
+}
+
+pub fn get_page(bytes: &[u8]) -> Option<Record> {
+    let mut r = In(bytes);
+    let (_, _, version) = (r.url_id()?, r.var()?, r.u8()?);
+    if version != VERSION {
+        return None;
+    }
+    let mut record: Record = postcard::from_bytes(r.bytes()?).ok()?;
+    let len = usize::try_from(r.var()?).ok()?;
+    // LZ4 cannot grow its input by more than 255 times: a wrong length reserves no memory.
+    if len > r.0.len().saturating_mul(255).saturating_add(64) {
+        return None;
+    }
+    record.text = String::from_utf8(lz4_flex::block::decompress(r.0, len).ok()?).ok()?;
+    Some(record)
+}

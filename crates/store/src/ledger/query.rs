@@ -1,0 +1,295 @@
+//! Reading a collection.
+
+use super::codec::{self, Admit, Kind, Settled, Sight};
+use super::{Ledger, Log, page};
+use crate::traits::{Stats, Store};
+use frontier::{Counts, HostInfo, Info};
+use std::ops::ControlFlow;
+use types::{LinkKind, Outcome, Problem, Record, Source, Url, UrlId, Verdict};
+
+/// One link of a URL's chain of records.
+pub(super) enum Link<'a> {
+    Admit(Admit<'a>),
+    Sight(Sight<'a>),
+    Settle(Settled),
+    Page(&'a [u8]),
+    Revise(Verdict),
+}
+
+/// A URL's chain is at most its sources, a few tries and its verdicts; a longer one is damage that points in circles.
+const LONGEST_CHAIN: usize = 100_000;
+
+/// What a lease needs from the log.
+pub(super) struct Known {
+    pub url: Url,
+    pub kind: LinkKind,
+    pub evidence: Vec<u8>,
+}
+
+impl<L: Log> Ledger<L> {
+    /// Walks the records of a URL, newest first, until `each` breaks.
+    pub(super) fn chain<T>(
+        &self,
+        id: UrlId,
+        mut each: impl FnMut(u64, Link<'_>) -> ControlFlow<T>,
+    ) -> Result<Option<T>, Problem> {
+        let Some(mut at) = self.order.offset(id) else { return Err(self.unknown(id)) };
+        for _ in 0..LONGEST_CHAIN {
+            let (flow, prev) = self.read(at, |kind, bytes| {
+                let (link, of, prev) = match kind {
+                    Kind::Admit => Admit::get(bytes).map(|a| (Link::Admit(a), a.id, None))?,
+                    Kind::Sight => Sight::get(bytes).map(|s| (Link::Sight(s), s.id, Some(s.prev)))?,
+                    Kind::Settle => Settled::get(bytes)
+                        .map(|s| (s.id, s.prev, s))
+                        .map(|(id, prev, s)| (Link::Settle(s), id, Some(prev)))?,
+                    Kind::Page => {
+                        page::page_head(bytes).map(|(id, prev)| (Link::Page(bytes), id, Some(prev)))?
+                    }
+                    Kind::Revise => {
+                        codec::get_revise(bytes).map(|(id, prev, v)| (Link::Revise(v), id, Some(prev)))?
+                    }
+                    _ => return None,
+                };
+                (of == id).then(|| (each(at, link), prev))
+            })?;
+            match (flow, prev) {
+                (ControlFlow::Break(found), _) => return Ok(Some(found)),
+                (ControlFlow::Continue(()), Some(prev)) if prev < at => at = prev,
+                (ControlFlow::Continue(()), Some(_)) => return Err(self.damaged(at)),
+                (ControlFlow::Continue(()), None) => return Ok(None),
+            }
+        }
+        Err(self.damaged(at))
+    }
+
+    pub(super) fn unknown(&self, id: UrlId) -> Problem {
+        Problem::new(format!("there is no URL number {} in {}", id.0, self.log.name()))
+    }
+
+    /// The URL, how it was first found, and the evidence of its best sighting.
+    pub(super) fn known(&self, id: UrlId) -> Result<Known, Problem> {
+        let mut best: Option<(types::Priority, Vec<u8>)> = None;
+        // Newest first, so an equal one that was found earlier takes over.
+        let mut offer = |seen: &codec::Seen<'_>| {
+            if best.as_ref().is_none_or(|(p, _)| seen.priority >= *p) {
+                best = Some((seen.priority, seen.evidence.to_vec()));
+            }
+        };
+        let found = self.chain(id, |at, link| match link {
+            Link::Admit(a) => {
+                offer(&a.seen);
+                ControlFlow::Break((at, a.url.to_string(), a.seen.kind))
+            }
+            Link::Sight(s) => {
+                offer(&s.seen);
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        })?;
+        let Some((at, text, kind)) = found else { return Err(self.unknown(id)) };
+        Ok(Known {
+            url: self.parse_url(id, at, &text)?,
+            kind,
+            evidence: best.map(|b| b.1).unwrap_or_default(),
+        })
+    }
+
+    pub(super) fn sources_of(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
+        let mut out = Vec::new();
+        self.chain(id, |_, link| {
+            match link {
+                Link::Admit(a) => out.push(a.seen.source()),
+                Link::Sight(s) => out.push(s.seen.source()),
+                _ => {}
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        out.reverse();
+        Ok(out)
+    }
+
+    /// The page record with the newest verdict, and where it is.
+    fn page_of(&self, id: UrlId) -> Result<Option<(u64, Record)>, Problem> {
+        let mut newest = None;
+        let found = self.chain(id, |at, link| match link {
+            Link::Revise(v) => {
+                newest.get_or_insert(v);
+                ControlFlow::Continue(())
+            }
+            Link::Page(bytes) => ControlFlow::Break((at, page::get_page(bytes))),
+            _ => ControlFlow::Continue(()),
+        })?;
+        let Some((at, record)) = found else { return Ok(None) };
+        let mut record = record.ok_or_else(|| self.damaged(at))?;
+        if let Some(v) = newest {
+            record.verdict = v;
+        }
+        Ok(Some((at, record)))
+    }
+}
+
+impl<L: Log> Store for Ledger<L> {
+    fn find(&self, url: &Url) -> Option<UrlId> {
+        self.order.find(url.fingerprint(self.order.key()))
+    }
+
+    fn url(&self, id: UrlId) -> Result<Url, Problem> {
+        Ok(self.known(id)?.url)
+    }
+
+    fn entry(&self, id: UrlId) -> Option<Info> {
+        self.order.info(id)
+    }
+
+    fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
+        let found = self.chain(id, |_, link| match link {
+            Link::Settle(s) => ControlFlow::Break(s.children),
+            _ => ControlFlow::Continue(()),
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+
+    fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
+        if self.order.info(id).is_none() {
+            return Ok(None);
+        }
+        Ok(self.page_of(id)?.map(|(_, record)| record))
+    }
+
+    fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_> {
+        let pages = self.pages.get(from..).unwrap_or_default();
+        Box::new(pages.iter().filter_map(move |&offset| {
+            let read = || {
+                let head =
+                    |kind, bytes: &[u8]| (kind == Kind::Page).then(|| page::page_head(bytes)).flatten();
+                let (id, _) = self.read(offset, head)?;
+                // A page that was fetched again is given once, in its newest form.
+                Ok(self.page_of(id)?.filter(|(at, _)| *at == offset).map(|(_, record)| record))
+            };
+            read().transpose()
+        }))
+    }
+
+    fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
+        let newest = |&id: &u32| {
+            let verdict = self.chain(UrlId(id), |_, link| match link {
+                Link::Revise(v) => ControlFlow::Break(Some(v)),
+                // Fetched again since: the record's own verdict is newer.
+                Link::Page(_) => ControlFlow::Break(None),
+                _ => ControlFlow::Continue(()),
+            });
+            verdict.map(|v| v.flatten().map(|v| (UrlId(id), v))).transpose()
+        };
+        self.revised.iter().filter_map(newest).collect()
+    }
+
+    fn revise(&mut self, verdicts: &[(UrlId, Verdict)]) -> Result<(), Problem> {
+        self.writable()?;
+        for (id, verdict) in verdicts {
+            let Some(prev) = self.order.offset(*id) else { return Err(self.unknown(*id)) };
+            let offset = self.put(Kind::Revise, |o| codec::put_revise(o, *id, prev, verdict));
+            self.order.set_offset(*id, offset);
+            self.revised.insert(id.0);
+        }
+        Ok(())
+    }
+
+    fn state(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem> {
+        let offsets = self.states.get(name).map(Vec::as_slice).unwrap_or_default();
+        let bytes = |kind, payload: &[u8]| {
+            (kind == Kind::State).then(|| codec::get_state(payload).map(|(_, _, b)| b.to_vec())).flatten()
+        };
+        offsets.iter().map(|&at| self.read(at, bytes)).collect()
+    }
+
+    fn put_state(&mut self, name: &str, change: bool, bytes: &[u8]) -> Result<(), Problem> {
+        self.writable()?;
+        if name.len() > 1024 || bytes.len() > super::apply::LARGEST {
+            return Err(Problem::new(format!(
+                "the state `{name}` is too large to keep ({} bytes)",
+                bytes.len()
+            )));
+        }
+        let offset = self.put(Kind::State, |o| {
+            o.bytes(name.as_bytes());
+            o.u8(u8::from(change));
+            o.rest(bytes);
+        });
+        self.note_state(name, change, offset);
+        Ok(())
+    }
+
+    fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_> {
+        Box::new((0..self.order.host_count() as u32).filter_map(|h| self.order.host_info(h)))
+    }
+
+    fn stats(&self) -> Stats {
+        let counts = self.order.counts();
+        Stats {
+            urls: self.order.len() as u64,
+            pending: counts.pending,
+            leased: counts.leased,
+            settled: counts.settled(),
+            outcomes: outcomes(&counts),
+            pages: self.pages.len() as u64,
+            hosts: self.order.host_count(),
+            leases: self.order.step(),
+            returned: self.order.returned(),
+            log_bytes: self.base,
+            bytes_written: self.written,
+            torn_bytes: self.torn,
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), Problem> {
+        self.writable()?;
+        self.log.sync().map_err(|e| self.io("write", &e))
+    }
+
+    fn checkpoint(&mut self) -> Result<(), Problem> {
+        self.writable()?;
+        self.write_batch()?;
+        self.write_checkpoint()
+    }
+
+    fn close(&mut self) -> Result<(), Problem> {
+        self.writable()?;
+        self.write_batch()?;
+        if !self.closed && self.order.counts().leased == 0 {
+            let at = self.order.now();
+            self.put(Kind::Closed, |o| o.u64(at));
+            self.write_batch()?;
+            self.closed = true;
+        }
+        self.log.sync().map_err(|e| self.io("write", &e))?;
+        self.write_checkpoint()
+    }
+
+    fn refresh(&mut self) -> Result<bool, Problem> {
+        if !self.read_only {
+            return Ok(false);
+        }
+        self.follow()
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        let wrong = |e: String| Problem::new(format!("{} is inconsistent", self.log.name())).because(e);
+        self.order.check().map_err(wrong)
+    }
+}
+
+fn outcomes(counts: &Counts) -> Vec<(&'static str, u64)> {
+    [
+        ("fetched", Outcome::Fetched),
+        ("redirected", Outcome::Redirected),
+        ("http-error", Outcome::HttpError(0)),
+        ("unreachable", Outcome::Unreachable),
+        ("robots-denied", Outcome::RobotsDenied),
+        ("unwanted", Outcome::Unwanted),
+        ("refused", Outcome::Refused),
+        ("out-of-scope", Outcome::OutOfScope),
+        ("dropped", Outcome::Dropped),
+    ]
+    .map(|(name, outcome)| (name, counts.of(outcome)))
+    .to_vec()
+}

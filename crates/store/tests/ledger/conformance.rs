@@ -1,0 +1,683 @@
+//! What every ledger must do, whatever it is kept on. A new store adds one line to `suite!` at the end.
+
+use crate::harness::*;
+use frontier::{Frontier, Idle, Limits, Next, Patience, Refusal, State};
+use store::Store;
+use store::ledger::{FileLog, Ledger, MemLog};
+use types::{
+    Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Task, Turn,
+    UrlId, Verdict,
+};
+
+/// A place to keep ledgers: makes one, and opens the same one again.
+pub trait Place {
+    type L: Frontier + Store;
+    fn open(&mut self, limits: Limits, now: u64) -> Self::L;
+    /// Can what was closed be opened again?
+    const KEEPS: bool = true;
+}
+
+#[derive(Default)]
+pub struct Memory;
+impl Place for Memory {
+    type L = Ledger<MemLog>;
+    fn open(&mut self, limits: Limits, _now: u64) -> Self::L {
+        Ledger::in_memory(limits)
+    }
+    const KEEPS: bool = false;
+}
+
+pub struct Folder(tempfile::TempDir);
+impl Default for Folder {
+    fn default() -> Self {
+        Folder(tempfile::tempdir().unwrap())
+    }
+}
+impl Place for Folder {
+    type L = Ledger<FileLog>;
+    fn open(&mut self, limits: Limits, now: u64) -> Self::L {
+        Ledger::open(self.0.path(), options(limits), Millis(now)).unwrap()
+    }
+}
+
+#[derive(Default)]
+pub struct Crashing(CrashLog);
+impl Place for Crashing {
+    type L = Ledger<CrashLog>;
+    fn open(&mut self, limits: Limits, now: u64) -> Self::L {
+        open(&self.0, limits, now)
+    }
+}
+
+fn order_of(l: &mut (impl Frontier + Store), now: u64) -> Vec<String> {
+    let mut out = Vec::new();
+    while let Some(lease) = l.lease_at(now) {
+        l.apply(done(lease.id, Outcome::Fetched, now), &best).unwrap();
+        out.push(lease.url.to_string());
+        l.check().unwrap();
+    }
+    out
+}
+
+fn best_first_across_hosts_then_first_found<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    for (u, key) in [
+        ("http://a/1", 0.2),
+        ("http://b/1", 0.9),
+        ("http://a/2", 0.9),
+        ("http://c/1", 0.5),
+        ("http://c/2", 0.9),
+    ] {
+        assert!(l.seed(seed(u, key), Millis(0)).unwrap());
+    }
+    assert!(!l.seed(seed("http://a/1", 0.1), Millis(0)).unwrap(), "known");
+    assert_eq!(order_of(&mut l, 0), ["http://b/1", "http://a/2", "http://c/2", "http://c/1", "http://a/1"]);
+    assert!(matches!(l.lease(Millis(0), None).unwrap(), Next::Empty(Idle { pending: 0, .. })));
+}
+
+fn lanes_are_served_high_to_low_or_the_named_one_first<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    for (u, lane, key) in
+        [("http://a/1", 0, 9.0), ("http://b/1", 2, 0.1), ("http://c/1", 1, 5.0), ("http://d/1", 2, 0.2)]
+    {
+        l.seed(Candidate { priority: Priority::new(lane, key), ..seed(u, 0.0) }, Millis(0)).unwrap();
+    }
+    let peeked: Vec<u32> = l.peek(Millis(0), Some(1), 9).iter().map(|p| p.id.0).collect();
+    assert_eq!(peeked, [2, 3, 1, 0]);
+    let first = leased(l.lease(Millis(0), Some(1)).unwrap());
+    assert_eq!((first.url.as_str(), first.priority.lane), ("http://c/1", 1));
+    let next = leased(l.lease(Millis(0), Some(1)).unwrap());
+    assert_eq!(next.url.as_str(), "http://d/1", "the named lane is empty: the others as usual");
+    assert_eq!(order_of(&mut l, 0), ["http://b/1", "http://a/1"]);
+}
+
+fn a_lease_carries_what_was_known<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    let mut hub = Candidate {
+        depth: 4,
+        site_depth: 2,
+        hops: 1,
+        kind: LinkKind::Redirect,
+        ..link("http://b/x?y=1", 0.5)
+    };
+    hub.evidence = vec![0, 255, 7];
+    let (root, _) = l.visit(10, &[hub]);
+    let lease = l.lease_at(10).unwrap();
+    assert_eq!(lease.url.as_str(), "http://b/x?y=1");
+    assert_eq!((lease.depth, lease.site_depth, lease.hops, lease.attempt), (4, 2, 1, 0));
+    assert_eq!((lease.parent, lease.kind, lease.task), (Some(root.id), LinkKind::Redirect, Task::Page));
+    assert_eq!(lease.evidence, [0, 255, 7]);
+    assert!(lease.number > root.number);
+    assert_eq!(l.entry(lease.id).unwrap().state, State::Leased);
+    l.apply(Turn::new(Settle::Return { id: lease.id }), &best).unwrap();
+    assert_eq!(l.entry(lease.id).unwrap().state, State::Pending);
+    l.check().unwrap();
+}
+
+fn sightings_are_merged_and_remembered<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    l.seed(seed("http://b/", 0.9), Millis(0)).unwrap();
+    let (a, first) = l.visit(0, &[link("http://t/", 0.3), link("http://t/", 0.1), link("http://u/", 0.35)]);
+    assert_eq!((first.admitted, first.merged), (2, 1));
+    let (b, second) = l.visit(0, &[Candidate { evidence: vec![9], ..link("http://t/", 0.4) }]);
+    assert_eq!((second.admitted, second.merged), (0, 1));
+    let t = l.find(&url("http://t/")).unwrap();
+    assert_eq!(l.entry(t).unwrap().priority, Priority::key_only(0.4), "the best of its sightings");
+    let sources = l.sources(t).unwrap();
+    assert_eq!(
+        sources.iter().map(|s| s.parent).collect::<Vec<_>>(),
+        [Some(a.id), Some(b.id)],
+        "first found first"
+    );
+    assert_eq!(sources[1].evidence, [9]);
+    assert_eq!(&*sources[0].anchor, "to http://t/");
+    let lease = l.lease_at(0).unwrap();
+    assert_eq!((lease.id, lease.evidence.as_slice()), (t, [9].as_slice()), "evidence of the best sighting");
+    assert_eq!(lease.parent, Some(a.id), "the first parent");
+    // The strategy's own combination.
+    let turn = Turn { add: vec![link("http://u/", 0.5)], ..done(t, Outcome::Fetched, 0) };
+    l.apply(turn, &|a, b| Priority::key_only(a.key() + b.key())).unwrap();
+    let u = l.find(&url("http://u/")).unwrap();
+    assert_eq!(l.entry(u).unwrap().priority, Priority::key_only(0.85));
+    // A settled URL stays settled.
+    let turn = Turn { add: vec![link("http://a/", 5.0)], ..Turn::new(Settle::Return { id: t }) };
+    assert_eq!(l.apply(turn, &best).unwrap().known, 1);
+    assert_eq!(l.entry(a.id).unwrap().state, State::Settled(Outcome::Fetched));
+    l.check().unwrap();
+}
+
+fn at_most_eight_sources_but_every_priority_counts<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    for i in 0..12 {
+        l.seed(seed(&format!("http://s{i}/"), 9.0), Millis(0)).unwrap();
+    }
+    for i in 0..12 {
+        l.visit(0, &[link("http://t/", 0.1 * f64::from(i))]);
+    }
+    let t = l.find(&url("http://t/")).unwrap();
+    assert_eq!(l.sources(t).unwrap().len(), 8);
+    assert!((l.entry(t).unwrap().priority.key() - 1.1).abs() < 1e-12);
+    l.check().unwrap();
+}
+
+fn siblings_are_the_other_pending_links_of_the_first_parent<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    l.seed(seed("http://z/", 0.99), Millis(0)).unwrap();
+    let links = ["http://b/", "http://z/", "http://c/", "http://b/", "http://d/"].map(|u| link(u, 0.5));
+    let (a, _) = l.visit(0, &links);
+    let id = |l: &P::L, u: &str| l.find(&url(u)).unwrap();
+    let (b, c, d, z) = (id(&l, "http://b/"), id(&l, "http://c/"), id(&l, "http://d/"), id(&l, "http://z/"));
+    assert_eq!(l.siblings(b), [z, c, d], "page order, known targets included");
+    assert_eq!(l.children(a.id).unwrap(), [b, z, c, b, d]);
+    assert_eq!(l.siblings(a.id), [], "a seed has none");
+    l.visit(0, &[]);
+    assert_eq!(l.entry(z).unwrap().state, State::Settled(Outcome::Fetched));
+    assert_eq!(l.siblings(b), [c, d]);
+    // FS: a visit re-scores the siblings, even downwards.
+    let leased = l.lease_at(0).unwrap();
+    assert_eq!(leased.id, b);
+    let rescore = l.siblings(b).into_iter().map(|id| Rescored {
+        id,
+        priority: Priority::key_only(0.01),
+        model: 3,
+        cause: Some(b),
+    });
+    let turn = Turn { rescore: rescore.collect(), ..done(b, Outcome::Fetched, 0) };
+    l.apply(turn, &best).unwrap();
+    let info = l.entry(c).unwrap();
+    assert_eq!((info.priority.key(), info.model, info.cause), (0.01, 3, Some(b)));
+    l.check().unwrap();
+}
+
+fn rescoring_reorders_and_ignores_the_settled<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    for (u, key) in [("http://a/1", 0.3), ("http://a/2", 0.2), ("http://a/3", 0.1), ("http://b/", 0.25)] {
+        l.seed(seed(u, key), Millis(0)).unwrap();
+    }
+    let to =
+        |id, lane, key| Rescored { id: UrlId(id), priority: Priority::new(lane, key), model: 7, cause: None };
+    l.rescore(&[to(2, 0, 0.9), to(0, 0, 0.05), to(1, 3, -1.0), to(99, 0, 1.0)]).unwrap();
+    l.check().unwrap();
+    let peeked: Vec<(u32, u32)> = l.peek(Millis(0), None, 9).iter().map(|p| (p.id.0, p.model)).collect();
+    assert_eq!(peeked, [(1, 7), (2, 7), (3, 1), (0, 7)]);
+    assert_eq!(order_of(&mut l, 0), ["http://a/2", "http://a/3", "http://b/", "http://a/1"]);
+    l.rescore(&[to(0, 0, 5.0)]).unwrap();
+    assert_eq!(l.entry(UrlId(0)).unwrap().state, State::Settled(Outcome::Fetched));
+    l.check().unwrap();
+}
+
+fn politeness_counts_from_the_end_of_a_request<P: Place>(mut p: P) {
+    let mut l = p.open(Limits { delay_ms: 1_000, use_robots: false, ..Limits::default() }, 0);
+    l.seed(seed("http://a/1", 1.0), Millis(0)).unwrap();
+    l.seed(seed("http://a/2", 0.9), Millis(0)).unwrap();
+    let first = l.lease_at(0).unwrap();
+    let Next::Wait { idle, .. } = l.lease(Millis(50), None).unwrap() else { panic!("one request per host") };
+    assert_eq!(idle.hosts_in_flight, 1);
+    l.apply(done(first.id, Outcome::Fetched, 400), &best).unwrap();
+    let Next::Wait { until, idle } = l.lease(Millis(1_399), None).unwrap() else { panic!("too early") };
+    assert_eq!((until, idle.hosts_waiting, idle.next_in_ms), (Millis(1_400), 1, Some(1)));
+    assert_eq!(idle.to_string(), "idle: 1 host waiting, next in 1 ms");
+    assert_eq!(l.lease_at(1_400).unwrap().url.as_str(), "http://a/2");
+    l.check().unwrap();
+}
+
+fn a_waiting_host_holds_no_slot<P: Place>(mut p: P) {
+    let mut l = p.open(Limits { delay_ms: 1_000, use_robots: false, ..Limits::default() }, 0);
+    for (u, key) in [("http://good/1", 1.0), ("http://good/2", 0.9), ("http://poor/1", 0.1)] {
+        l.seed(seed(u, key), Millis(0)).unwrap();
+    }
+    l.visit(0, &[]);
+    assert_eq!(l.lease_at(1).unwrap().url.as_str(), "http://poor/1");
+    assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://good/2");
+}
+
+fn floor_and_patience_rather_wait<P: Place>(mut p: P) {
+    let patience = Some(Patience { wait_ms: 2_000, margin: 0.3 });
+    let limits =
+        Limits { delay_ms: 1_000, use_robots: false, floor: Some(0.05), patience, ..Limits::default() };
+    let mut l = p.open(limits, 0);
+    for (u, key) in [
+        ("http://good/1", 1.0),
+        ("http://good/2", 0.9),
+        ("http://fair/1", 0.7),
+        ("http://poor/1", 0.5),
+        ("http://nil/", 0.01),
+    ] {
+        l.seed(seed(u, key), Millis(0)).unwrap();
+    }
+    l.visit(0, &[]);
+    assert_eq!(
+        l.lease_at(0).unwrap().url.as_str(),
+        "http://fair/1",
+        "within the margin of what is worth waiting for"
+    );
+    let Next::Wait { until, idle } = l.lease(Millis(0), None).unwrap() else { panic!("0.5 is not worth it") };
+    assert_eq!((until, idle.patient), (Millis(1_000), true));
+    let good = l.lease_at(1_000).unwrap();
+    assert_eq!(good.url.as_str(), "http://good/2");
+    // In flight, but nothing left of it that would be worth waiting for.
+    assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://poor/1");
+    let Next::Wait { idle, .. } = l.lease(Millis(1_000), None).unwrap() else { panic!("below the floor") };
+    assert_eq!(idle.urls_below_floor, 1);
+    for id in [1, 2, 3] {
+        l.apply(done(UrlId(id), Outcome::Fetched, 1_100), &best).unwrap();
+    }
+    assert!(matches!(
+        l.lease(Millis(9_000), None).unwrap(),
+        Next::Empty(Idle { urls_below_floor: 1, pending: 1, .. })
+    ));
+    l.check().unwrap();
+}
+
+fn a_host_in_flight_is_worth_waiting_for_too<P: Place>(mut p: P) {
+    let patience = Some(Patience { wait_ms: 2_000, margin: 0.3 });
+    let mut l = p.open(Limits { delay_ms: 1_000, use_robots: false, patience, ..Limits::default() }, 0);
+    for (u, key) in [("http://good/1", 1.0), ("http://good/2", 0.9), ("http://poor/1", 0.1)] {
+        l.seed(seed(u, key), Millis(0)).unwrap();
+    }
+    l.lease_at(0).unwrap();
+    let Next::Wait { until, .. } = l.lease(Millis(10), None).unwrap() else { panic!("poor") };
+    assert_eq!(until, Millis(1_010));
+}
+
+fn robots_come_first_and_expire<P: Place>(mut p: P) {
+    let mut l = p.open(Limits { delay_ms: 100, ..Limits::default() }, 0);
+    l.seed(seed("https://a:8443/x?y", 1.0), Millis(0)).unwrap();
+    l.seed(seed("https://a:8443/z", 0.5), Millis(0)).unwrap();
+    let lease = l.lease_at(0).unwrap();
+    assert_eq!(
+        (lease.task, lease.url.as_str(), lease.id),
+        (Task::Robots, "https://a:8443/robots.txt", UrlId(0))
+    );
+    assert_eq!(l.entry(lease.id).unwrap().state, State::Pending, "the URL itself stays pending");
+    assert!(l.lease_at(0).is_none(), "nothing else of the host before its rules are known");
+    l.check().unwrap();
+    assert_eq!(l.robots("a:8443").unwrap(), None);
+    let answer = RobotsAnswer {
+        status: 200,
+        body: b"User-agent: *\n".to_vec(),
+        fetched: Millis(10),
+        expires: Millis(5_000),
+    };
+    let settle = Settle::Robots { id: lease.id, answer: answer.clone() };
+    l.apply(Turn { host: HostUpdate { crawl_delay: Some(300), ..contact(10) }, ..Turn::new(settle) }, &best)
+        .unwrap();
+    assert_eq!(l.robots("a:8443").unwrap(), Some(answer));
+    assert!(l.lease_at(309).is_none(), "robots.txt was a request, too");
+    let (page, _) = l.visit(310, &[]);
+    assert_eq!(page.task, Task::Page);
+    assert_eq!(l.lease_at(5_000).unwrap().task, Task::Robots, "too old");
+    l.check().unwrap();
+}
+
+fn robots_that_cannot_be_had_close_the_host<P: Place>(mut p: P) {
+    let mut l = p.open(Limits { delay_ms: 0, max_attempts: 2, ..Limits::default() }, 0);
+    l.seed(seed("http://a/1", 1.0), Millis(0)).unwrap();
+    l.seed(seed("http://a/2", 1.0), Millis(0)).unwrap();
+    let fail = |l: &mut P::L, now: u64, expires: u64| {
+        let lease = l.lease_at(now).unwrap();
+        assert_eq!(lease.task, Task::Robots);
+        let answer =
+            RobotsAnswer { status: 503, body: vec![], fetched: Millis(now), expires: Millis(expires) };
+        l.apply(Turn { host: contact(now), ..Turn::new(Settle::Robots { id: lease.id, answer }) }, &best)
+            .unwrap()
+    };
+    assert_eq!(fail(&mut l, 0, 700).dropped, 0);
+    assert!(l.lease_at(699).is_none(), "blocked until it is asked again");
+    assert_eq!(fail(&mut l, 700, 1_400).dropped, 2);
+    assert_eq!(l.entry(UrlId(1)).unwrap().state, State::Settled(Outcome::RobotsDenied));
+    assert!(matches!(l.lease(Millis(10_000), None).unwrap(), Next::Empty(_)), "a crawl can end");
+    l.seed(seed("http://b/", 1.0), Millis(1_500)).unwrap();
+    let robots = l.lease_at(1_500).unwrap();
+    let turn = Turn {
+        add: vec![link("http://a/3", 1.0)],
+        host: contact(1_500),
+        ..Turn::new(Settle::Return { id: robots.id })
+    };
+    assert_eq!(l.apply(turn, &best).unwrap().refused, [(Refusal::HostClosed, 1)]);
+    l.check().unwrap();
+}
+
+fn a_host_that_keeps_failing_is_given_up<P: Place>(mut p: P) {
+    let limits = Limits {
+        delay_ms: 10,
+        backoff_ms: 100,
+        host_failures: 3,
+        max_attempts: 9,
+        use_robots: false,
+        ..Limits::default()
+    };
+    let mut l = p.open(limits, 0);
+    l.seed(seed("http://a/1", 1.0), Millis(0)).unwrap();
+    l.seed(seed("http://a/2", 0.5), Millis(0)).unwrap();
+    let mut now = 0;
+    for (i, wait) in [100, 200].into_iter().enumerate() {
+        let lease = l.lease_at(now).unwrap();
+        assert_eq!((lease.id, usize::from(lease.attempt)), (UrlId(0), i));
+        let host = HostUpdate { failed: Some(true), ..contact(now) };
+        l.apply(Turn { host, ..Turn::new(Settle::Retry { id: lease.id, not_before: Millis(now) }) }, &best)
+            .unwrap();
+        let Next::Wait { until, idle } = l.lease(Millis(now), None).unwrap() else { panic!("backing off") };
+        assert_eq!((until, idle.hosts_backing_off), (Millis(now + wait), 1));
+        now += wait;
+    }
+    let lease = l.lease_at(now).unwrap();
+    let host = HostUpdate { failed: Some(true), ..contact(now) };
+    let turn = Turn { host, ..Turn::new(Settle::Done { id: lease.id, outcome: Outcome::Unreachable }) };
+    assert_eq!(l.apply(turn, &best).unwrap().dropped, 1);
+    assert_eq!(l.entry(UrlId(1)).unwrap().state, State::Settled(Outcome::Unreachable));
+    assert_eq!(l.stats().pending, 0);
+    l.check().unwrap();
+}
+
+fn retries_wait_their_turn_and_end<P: Place>(mut p: P) {
+    let mut l = p.open(Limits { max_attempts: 2, ..quick() }, 0);
+    l.seed(seed("http://a/1", 1.0), Millis(0)).unwrap();
+    l.seed(seed("http://a/2", 0.5), Millis(0)).unwrap();
+    let retry = |id| Turn { host: contact(0), ..Turn::new(Settle::Retry { id, not_before: Millis(500) }) };
+    let lease = l.lease_at(0).unwrap();
+    assert!(!l.apply(retry(lease.id), &best).unwrap().gave_up);
+    l.check().unwrap();
+    assert_eq!(l.visit(0, &[]).0.url.as_str(), "http://a/2", "meanwhile the next");
+    let Next::Wait { until, idle } = l.lease(Millis(0), None).unwrap() else { panic!() };
+    assert_eq!((until, idle.retries), (Millis(500), 1));
+    let again = l.lease_at(500).unwrap();
+    assert_eq!((again.id, again.attempt), (lease.id, 1));
+    assert!(l.apply(retry(again.id), &best).unwrap().gave_up);
+    assert_eq!(l.entry(lease.id).unwrap().state, State::Settled(Outcome::Unreachable));
+    l.check().unwrap();
+}
+
+fn leases_that_are_never_settled_return<P: Place>(mut p: P) {
+    let mut l = p.open(Limits { lease_ms: 1_000, delay_ms: 200, use_robots: false, ..Limits::default() }, 0);
+    l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    let lease = l.lease_at(0).unwrap();
+    assert_eq!(lease.expires, Millis(1_000));
+    let Next::Wait { until, .. } = l.lease(Millis(1), None).unwrap() else { panic!() };
+    assert_eq!(until, Millis(1_000));
+    assert!(l.lease_at(1_000).is_none(), "it may just have been contacted");
+    assert_eq!(l.stats().returned, 1);
+    let again = l.lease_at(1_200).unwrap();
+    assert_eq!(again.id, lease.id);
+    l.apply(done(lease.id, Outcome::Fetched, 1_300), &best).unwrap();
+    assert!(l.apply(done(lease.id, Outcome::HttpError(500), 1_400), &best).unwrap().stale, "settled once");
+    assert_eq!(l.entry(lease.id).unwrap().state, State::Settled(Outcome::Fetched));
+    l.check().unwrap();
+}
+
+fn hosts_at_one_address_share_it<P: Place>(mut p: P) {
+    let limits = Limits {
+        delay_ms: 0,
+        per_ip_in_flight: Some(1),
+        per_ip_delay_ms: 50,
+        use_robots: false,
+        ..Limits::default()
+    };
+    let mut l = p.open(limits, 0);
+    for u in ["http://a/1", "http://a/2", "http://b/1", "http://b/2", "http://c/1", "http://c/2"] {
+        l.seed(seed(u, 1.0), Millis(0)).unwrap();
+    }
+    // Addresses are learnt with the first answer.
+    for ip in ["192.0.2.1", "192.0.2.1", "127.0.0.1"] {
+        let lease = l.lease_at(0).unwrap();
+        let host = HostUpdate { ip: ip.parse().ok(), ..contact(0) };
+        l.apply(Turn { host, ..done(lease.id, Outcome::Fetched, 0) }, &best).unwrap();
+    }
+    l.check().unwrap();
+    assert_eq!(l.peek(Millis(100), None, 9).len(), 3);
+    let a = l.lease_at(100).unwrap();
+    assert_eq!(a.url.as_str(), "http://a/2");
+    assert_eq!(l.peek(Millis(100), None, 9).len(), 1, "b shares the address");
+    assert_eq!(l.lease_at(100).unwrap().url.as_str(), "http://c/2", "loopback is not shared");
+    assert!(l.lease_at(100).is_none());
+    l.check().unwrap();
+    l.apply(done(a.id, Outcome::Fetched, 120), &best).unwrap();
+    assert!(l.lease_at(169).is_none());
+    assert_eq!(l.lease_at(170).unwrap().url.as_str(), "http://b/2");
+    l.check().unwrap();
+}
+
+fn caps_and_guards_refuse_and_say_why<P: Place>(mut p: P) {
+    let limits = Limits {
+        depth: Some(3),
+        site_depth: Some(2),
+        links_per_page: Some(9),
+        url_length: 60,
+        path_repeat: Some(2),
+        query_variants: Some(1),
+        calendar_pages: Some(1),
+        pages_per_host: Some(1),
+        ..quick()
+    };
+    let mut l = p.open(limits, 0);
+    l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    l.seed(seed("http://a/other", 0.1), Millis(0)).unwrap();
+    let links = [
+        Candidate { depth: 4, ..link("http://b/1", 0.5) },
+        Candidate { site_depth: 3, ..link("http://b/2", 0.5) },
+        link(&format!("http://b/{}", "x".repeat(60)), 0.5),
+        link("http://b/x/y/x/y/x", 0.5),
+        link("http://b/q?a=1", 0.5),
+        link("http://b/q?a=2", 0.5),
+        link("http://b/calendar/2031/05", 0.5),
+        link("http://b/calendar/2031/06", 0.5),
+        link("http://a/more", 0.5),
+        link("http://b/3", 0.5),
+    ];
+    let (_, applied) = l.visit(0, &links);
+    let mut refused = applied.refused.clone();
+    refused.sort();
+    let one = |r| (r, 1);
+    let expected = [
+        Refusal::Depth,
+        Refusal::SiteDepth,
+        Refusal::LinksPerPage,
+        Refusal::UrlLength,
+        Refusal::PathRepeat,
+        Refusal::QueryVariants,
+        Refusal::Calendar,
+        Refusal::HostFull,
+    ];
+    assert_eq!(refused, expected.map(one));
+    assert_eq!((applied.admitted, applied.dropped), (2, 1));
+    assert_eq!(l.entry(UrlId(1)).unwrap().state, State::Settled(Outcome::Dropped), "a has had its page");
+    l.check().unwrap();
+}
+
+fn forgotten_urls_may_be_found_again<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    for i in 0..6 {
+        l.seed(seed(&format!("http://s{i}/"), 1.0), Millis(0)).unwrap();
+    }
+    l.visit(0, &[Candidate { ttl: Some(2), ..link("http://t/", 0.1) }]);
+    let t = l.find(&url("http://t/")).unwrap();
+    l.visit(0, &[]);
+    assert_eq!(l.entry(t).unwrap().state, State::Pending);
+    l.visit(0, &[]);
+    l.visit(0, &[]);
+    assert_eq!(l.entry(t).unwrap().state, State::Settled(Outcome::Dropped));
+    assert_eq!(l.stats().pending, 2);
+    let again = Candidate { evidence: vec![1], ..link("http://t/", 0.7) };
+    let (parent, applied) = l.visit(0, &[again]);
+    assert_eq!(applied.admitted, 1);
+    let info = l.entry(t).unwrap();
+    assert_eq!((info.state, info.parent, info.priority.key()), (State::Pending, Some(parent.id), 0.7));
+    assert_eq!(l.sources(t).unwrap().len(), 1);
+    assert_eq!(l.url(t).unwrap().as_str(), "http://t/");
+    l.check().unwrap();
+}
+
+fn a_full_frontier_forgets_the_worst<P: Place>(mut p: P) {
+    let mut l = p.open(Limits { max_pending: Some(20), ..quick() }, 0);
+    l.seed(seed("http://a/", 99.0), Millis(0)).unwrap();
+    let links: Vec<Candidate> =
+        (0..30).map(|i| link(&format!("http://h{i}/"), f64::from((i * 7) % 30))).collect();
+    let (_, applied) = l.visit(0, &links);
+    assert_eq!((applied.admitted, applied.dropped, l.stats().pending), (30, 12, 18));
+    let worst = l.pending().map(|id| l.entry(id).unwrap().priority.key()).fold(f64::MAX, f64::min);
+    assert_eq!(worst, 12.0);
+    l.check().unwrap();
+}
+
+fn records_verdicts_and_state<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    for u in ["http://a/", "http://b/", "http://c/"] {
+        l.seed(seed(u, 1.0), Millis(0)).unwrap();
+    }
+    let (a, _) = l.visit(0, &[]);
+    let lease = l.lease_at(0).unwrap();
+    let better = Verdict { relevant: true, relevance: 0.9, threshold: 0.2, version: 2 };
+    let turn = Turn {
+        record: Some(record(lease.id, "http://b/")),
+        revised: vec![(a.id, better)],
+        state: vec![
+            ("judge".into(), false, vec![1]),
+            ("judge".into(), true, vec![2, 3]),
+            ("other".into(), true, vec![]),
+        ],
+        ..done(lease.id, Outcome::Fetched, 0)
+    };
+    l.apply(turn, &best).unwrap();
+    l.put_state("judge", true, &[4]).unwrap();
+    let all: Vec<_> = l.records(0).map(Result::unwrap).collect();
+    assert_eq!(all.len(), 2);
+    assert_eq!(all[0], types::Record { verdict: better, ..record(a.id, "http://a/") });
+    assert_eq!(all[1], record(lease.id, "http://b/"));
+    assert_eq!(l.records(1).count(), 1);
+    assert_eq!(l.records(7).count(), 0);
+    assert_eq!(l.record(a.id).unwrap().unwrap().verdict, better);
+    assert_eq!(l.record(UrlId(2)).unwrap(), None);
+    assert_eq!(l.record(UrlId(77)).unwrap(), None);
+    assert_eq!(l.revised().unwrap(), [(a.id, better)]);
+    assert_eq!(l.state("judge").unwrap(), [vec![1], vec![2, 3], vec![4]]);
+    assert_eq!(l.state("other").unwrap(), [Vec::<u8>::new()]);
+    assert_eq!(l.state("none").unwrap(), Vec::<Vec<u8>>::new());
+    l.put_state("judge", false, &[9]).unwrap();
+    assert_eq!(l.state("judge").unwrap(), [vec![9]]);
+    let stats = l.stats();
+    assert_eq!((stats.urls, stats.pending, stats.settled, stats.pages, stats.hosts), (3, 1, 2, 2, 3));
+    assert_eq!(stats.outcomes[0], ("fetched", 2));
+    assert_eq!(l.hosts().map(|h| h.name).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(l.hosts().next().unwrap().clock.pages, 1);
+    l.check().unwrap();
+}
+
+fn nonsense_is_an_error_and_changes_nothing<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    assert!(l.apply(done(UrlId(9), Outcome::Fetched, 0), &best).is_err());
+    assert!(l.sources(UrlId(9)).is_err());
+    assert!(l.url(UrlId(u32::MAX)).is_err());
+    assert_eq!(l.entry(UrlId(9)), None);
+    let lease = l.lease_at(0).unwrap();
+    let long = Candidate { evidence: vec![0; 2_000], ..link("http://b/", 1.0) };
+    let e = l.apply(Turn { add: vec![long], ..done(lease.id, Outcome::Fetched, 0) }, &best).unwrap_err();
+    assert!(e.to_string().contains("2000 bytes"), "{e}");
+    assert_eq!(l.entry(lease.id).unwrap().state, State::Leased);
+    assert_eq!(l.find(&url("http://b/")), None);
+    l.check().unwrap();
+}
+
+fn everything_is_there_after_reopening<P: Place>(mut p: P) {
+    if !P::KEEPS {
+        return;
+    }
+    let limits = || Limits { delay_ms: 100, use_robots: false, ..Limits::default() };
+    let mut l = p.open(limits(), 0);
+    for i in 0..8 {
+        l.seed(seed(&format!("http://s{i}/"), 1.0 - 0.01 * f64::from(i)), Millis(0)).unwrap();
+    }
+    let (s0, _) = l.visit(
+        0,
+        &[
+            link("http://t/1", 0.5),
+            link("http://t/2?x", 0.4),
+            Candidate { ttl: Some(9), ..link("http://u/", 0.3) },
+        ],
+    );
+    let (_, _) = l.visit(0, &[link("http://t/1", 0.6)]);
+    l.rescore(&[Rescored { id: UrlId(9), priority: Priority::new(1, 0.9), model: 5, cause: Some(s0.id) }])
+        .unwrap();
+    let retry = l.lease_at(0).unwrap();
+    assert_eq!(retry.url.as_str(), "http://t/2?x");
+    let host = HostUpdate { failed: Some(true), ip: "192.0.2.7".parse().ok(), ..contact(0) };
+    l.apply(Turn { host, ..Turn::new(Settle::Retry { id: retry.id, not_before: Millis(90_000) }) }, &best)
+        .unwrap();
+    let verdict = Verdict { relevant: true, ..Verdict::default() };
+    l.revise(&[(s0.id, verdict)]).unwrap();
+    l.put_state("x", false, &[1, 2, 3]).unwrap();
+    l.commit().unwrap();
+    let before: Vec<_> =
+        (0..l.stats().urls as u32).map(|i| (l.entry(UrlId(i)), l.sources(UrlId(i)).unwrap())).collect();
+    let (hosts, stats) = (l.hosts().collect::<Vec<_>>(), l.stats());
+    let peek = l.peek(Millis(1_000_000), None, 20);
+    l.close().unwrap();
+    drop(l);
+
+    let mut l = p.open(limits(), 500);
+    l.check().unwrap();
+    let after: Vec<_> =
+        (0..l.stats().urls as u32).map(|i| (l.entry(UrlId(i)), l.sources(UrlId(i)).unwrap())).collect();
+    assert_eq!(after, before);
+    assert_eq!(
+        l.hosts().map(|h| (h.name, h.clock)).collect::<Vec<_>>(),
+        hosts.into_iter().map(|h| (h.name, h.clock)).collect::<Vec<_>>()
+    );
+    assert_eq!(l.stats().outcomes, stats.outcomes);
+    assert_eq!(l.revised().unwrap(), [(s0.id, verdict)]);
+    assert_eq!(l.state("x").unwrap(), [vec![1, 2, 3]]);
+    assert_eq!(l.children(s0.id).unwrap().len(), 3);
+    let next = l.lease_at(500).unwrap();
+    assert!(next.number > retry.number, "lease numbers go on");
+    l.apply(Turn::new(Settle::Return { id: next.id }), &best).unwrap();
+    assert_eq!(l.peek(Millis(1_000_000), None, 20), peek);
+    l.check().unwrap();
+}
+
+macro_rules! suite {
+    ($($place:ident: $type:ty;)*) => { $(
+        mod $place {
+            use super::*;
+            suite!(@ $type;
+                best_first_across_hosts_then_first_found
+                lanes_are_served_high_to_low_or_the_named_one_first
+                a_lease_carries_what_was_known
+                sightings_are_merged_and_remembered
+                at_most_eight_sources_but_every_priority_counts
+                siblings_are_the_other_pending_links_of_the_first_parent
+                rescoring_reorders_and_ignores_the_settled
+                politeness_counts_from_the_end_of_a_request
+                a_waiting_host_holds_no_slot
+                floor_and_patience_rather_wait
+                a_host_in_flight_is_worth_waiting_for_too
+                robots_come_first_and_expire
+                robots_that_cannot_be_had_close_the_host
+                a_host_that_keeps_failing_is_given_up
+                retries_wait_their_turn_and_end
+                leases_that_are_never_settled_return
+                hosts_at_one_address_share_it
+                caps_and_guards_refuse_and_say_why
+                forgotten_urls_may_be_found_again
+                a_full_frontier_forgets_the_worst
+                records_verdicts_and_state
+                nonsense_is_an_error_and_changes_nothing
+                everything_is_there_after_reopening
+            );
+        }
+    )* };
+    (@ $type:ty; $($name:ident)*) => { $(
+        #[test]
+        fn $name() {
+            super::$name(<$type>::default());
+        }
+    )* };
+}
+
+suite! {
+    memory: Memory;
+    folder: Folder;
+    crashing: Crashing;
+}

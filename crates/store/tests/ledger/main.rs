@@ -1,0 +1,7 @@
+//! The ledger: one conformance suite on every log, then what only some of them can do (crash, fill up, be shared).
+
+mod conformance;
+mod crash;
+mod disk;
+mod harness;
+mod model;
