@@ -1,6 +1,7 @@
 //! The live web: [`Http`] fetches one URL per call.
 
 use crate::connect::Connector;
+use crate::cookies::Jar;
 use crate::decode::{self, Coding, codings, decode};
 use crate::dns::{Resolve, System};
 use crate::exchange::{self, Late, NoHead, Piece, Timer};
@@ -33,6 +34,8 @@ pub struct Http {
     idle_timeout: Duration,
     max_body: usize,
     limits: Limits,
+    /// Only when the settings want cookies.
+    jar: Option<Jar>,
     /// Headers that are the same in every request, in the order they are sent.
     common: Vec<(HeaderName, HeaderValue)>,
     /// The same as text, for `request_head`.
@@ -86,6 +89,7 @@ impl Http {
             idle_timeout: settings.idle_timeout,
             max_body: settings.max_body,
             limits: Limits { max_headers: settings.max_headers },
+            jar: settings.cookies.then(Jar::default),
             common,
             common_text,
             canon: Canon::exact(),
@@ -171,6 +175,10 @@ impl Http {
             300..=399 => fetched.header("location").and_then(|l| headers::location(hop.url.as_url(), l)),
             _ => None,
         };
+        if let Some(jar) = &self.jar {
+            let set = fetched.headers.iter().filter(|(name, _)| name == "set-cookie");
+            jar.keep(hop.url, set.map(|(_, value)| value.as_str()), SystemTime::now());
+        }
         let server_date = fetched.header("date");
         fetched.retry_after = fetched
             .header("retry-after")
@@ -317,12 +325,14 @@ impl Http {
         for (name, value) in &self.common {
             map.insert(name.clone(), value.clone());
         }
-        let conditions = [
+        let cookie = self.jar.as_ref().and_then(|jar| jar.header(hop.url, SystemTime::now()));
+        let optional = [
             (header::IF_NONE_MATCH, "If-None-Match", hop.etag),
             (header::IF_MODIFIED_SINCE, "If-Modified-Since", hop.last_modified),
+            (header::COOKIE, "Cookie", cookie.as_deref()),
         ];
-        for (name, label, value) in conditions {
-            // Validators come from servers; one that cannot be sent back is not a condition.
+        for (name, label, value) in optional {
+            // These come from servers; what cannot be sent back is left out.
             if let Some(value) = value
                 && let Ok(parsed) = HeaderValue::from_str(value)
             {

@@ -27,11 +27,12 @@
 //! | `http` | one hop: request, answer, limits |
 //! | `exchange`, `pool`, `connect`, `proxy`, `stream` | from bytes on a socket to a request and its answer |
 //! | `dns`, `rule`, `guard` | which address, and whether it may be contacted |
-//! | `decode`, `media`, `headers` | what the answer says |
+//! | `decode`, `media`, `headers`, `cookies` | what the answer says |
 //! | `classify`, `retry`, `robots` | what it means |
 
 mod classify;
 mod connect;
+mod cookies;
 mod decode;
 mod dns;
 mod exchange;

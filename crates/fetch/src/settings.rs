@@ -29,6 +29,8 @@ pub struct Settings {
     pub proxy: Option<String>,
     /// Where hosts are; the first rule that matches wins.
     pub resolve: Vec<ResolveRule>,
+    /// Keep and send cookies, in memory, within each site.
+    pub cookies: bool,
     /// Offer HTTP/2 to servers that speak TLS.
     pub http2: bool,
     /// `Accept-Language`, best first. Empty = the header is not sent.
@@ -64,6 +66,7 @@ impl Default for Settings {
             allow_private: false,
             proxy: None,
             resolve: Vec::new(),
+            cookies: false,
             http2: true,
             languages: Vec::new(),
             extra_roots: Vec::new(),

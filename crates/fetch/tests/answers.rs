@@ -326,3 +326,17 @@ fn settings_that_cannot_work() {
         assert_eq!(problem.exit_code(), 2);
     }
 }
+
+#[tokio::test]
+async fn cookies_only_when_asked_for() {
+    let steps = answer("200 OK\r\nContent-Type: text/html\r\nSet-Cookie: id=7; Path=/", b"x");
+    for cookies in [false, true] {
+        let steps = steps.clone();
+        let server = Server::start(move |_| steps.clone()).await;
+        let w = web(Settings { cookies, ..local() });
+        get(&w, server.url("/1")).await;
+        let second = get(&w, server.url("/2")).await;
+        assert_eq!(second.request_head.contains("\r\nCookie: id=7\r\n"), cookies);
+        assert_eq!(server.heads()[1], second.request_head);
+    }
+}

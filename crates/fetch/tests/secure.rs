@@ -1,0 +1,324 @@
+//! TLS, HTTP/2 and proxies.
+
+mod common;
+
+use bytes::Bytes;
+use common::*;
+use fetch::{Class, Settings, classify};
+use http_body_util::Full;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use types::{Failure, Truncation};
+
+struct Secure {
+    address: SocketAddr,
+    /// DER of its certificate, valid for `secure.example`.
+    root: Vec<u8>,
+    connections: Arc<AtomicUsize>,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+/// A TLS server that speaks what `alpn` says; `/gzip` is compressed, `/big` is long, `/video` unwanted, the rest echoes the path.
+async fn secure(alpn: &[&str]) -> Secure {
+    let made = rcgen::generate_simple_self_signed(vec!["secure.example".into(), "127.0.0.1".into()]).unwrap();
+    let root = made.cert.der().to_vec();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    config.alpn_protocols = alpn.iter().map(|p| p.as_bytes().to_vec()).collect();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let (counter, seen) = (connections.clone(), heads.clone());
+    tokio::spawn(async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            counter.fetch_add(1, Ordering::SeqCst);
+            let (acceptor, seen) = (acceptor.clone(), seen.clone());
+            tokio::spawn(async move {
+                let Ok(tls) = acceptor.accept(tcp).await else { return };
+                let http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
+                let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+                    let seen = seen.clone();
+                    async move {
+                        let mut head =
+                            format!("{:?} {} {}", request.version(), request.method(), request.uri());
+                        for (name, value) in request.headers() {
+                            head.push_str(&format!(
+                                "\n{name}: {}",
+                                String::from_utf8_lossy(value.as_bytes())
+                            ));
+                        }
+                        seen.lock().unwrap().push(head);
+                        Ok::<_, Infallible>(page(request.uri().path()))
+                    }
+                });
+                let io = TokioIo::new(tls);
+                if http2 {
+                    let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                        .serve_connection(io, service)
+                        .await;
+                } else {
+                    let _ = hyper::server::conn::http1::Builder::new().serve_connection(io, service).await;
+                }
+            });
+        }
+    });
+    Secure { address, root, connections, heads }
+}
+
+fn page(path: &str) -> hyper::Response<Full<Bytes>> {
+    let response = hyper::Response::builder().header("content-type", "text/html");
+    let response = match path {
+        "/video" => {
+            hyper::Response::builder().header("content-type", "video/mp4").body(vec![0; 50 << 20].into())
+        }
+        "/big" => response.body(vec![b'x'; 20 << 20].into()),
+        "/gzip" => {
+            use std::io::Write;
+            let mut e = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            e.write_all(b"<p>squeezed</p>").unwrap();
+            response.header("content-encoding", "gzip").body(e.finish().unwrap().into())
+        }
+        "/moved" => response.status(301).header("location", "/there").body(Full::default()),
+        "/headers" => response.header("x-long", "a".repeat(100 << 10)).body(Full::default()),
+        _ => response.body(path.to_string().into()),
+    };
+    response.unwrap()
+}
+
+fn trusting(server: &Secure) -> Settings {
+    let rule = format!("secure.example:443:{}", server.address).parse().unwrap();
+    Settings { resolve: vec![rule], extra_roots: vec![server.root.clone()], allow_private: false, ..local() }
+}
+
+#[tokio::test]
+async fn http2_over_tls() {
+    let server = secure(&["h2", "http/1.1"]).await;
+    let w = web(Settings { contact: Some("https://example.org/c".into()), ..trusting(&server) });
+    let at = |path: &str| url(&format!("https://secure.example{path}"));
+
+    let got = get(&w, at("/a?b=c")).await;
+    assert_eq!((got.status, got.protocol), (200, "HTTP/2"), "{:?}", got.failure);
+    assert_eq!(got.payload.decoded(), b"/a");
+    assert_eq!(got.ip, Some(server.address.ip()));
+    assert!(
+        got.request_head
+            .starts_with("GET /a?b=c HTTP/2\r\nHost: secure.example\r\nUser-Agent: Gleaner/0.1 (+"),
+        "{}",
+        got.request_head
+    );
+    let head = server.heads.lock().unwrap()[0].clone();
+    assert!(
+        head.starts_with(
+            "HTTP/2.0 GET https://secure.example/a?b=c\nuser-agent: Gleaner/0.1 (+https://example.org/c)"
+        ),
+        "{head}"
+    );
+    assert!(!head.contains("\nhost:"), "{head}");
+
+    assert_eq!(get(&w, at("/gzip")).await.payload.decoded(), b"<p>squeezed</p>");
+    let got = get(&w, at("/moved")).await;
+    assert_eq!(got.location.as_deref(), Some("https://secure.example/there"));
+
+    // Limits hold, and giving up one stream leaves the connection to the others.
+    let got = get(&w, at("/video")).await;
+    assert!(matches!(got.failure, Some(Failure::Unwanted(_))), "{got:?}");
+    let got = get(&w, at("/big")).await;
+    assert_eq!((got.wire_bytes, got.truncated), (5 << 20, Some(Truncation::Length)));
+    let got = get(&w, at("/headers")).await;
+    assert!(matches!(got.failure, Some(Failure::Protocol(_) | Failure::TooLarge(_))), "{got:?}");
+    assert_eq!(get(&w, at("/after")).await.payload.decoded(), b"/after");
+
+    let shared = server.connections.load(Ordering::SeqCst);
+    assert!(shared <= 4, "{shared}");
+    let w = Arc::new(w);
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..50 {
+        let (w, u) = (w.clone(), at(&format!("/many/{n}")));
+        tasks.spawn(async move { get(&w, u).await.payload.decoded().to_vec() });
+    }
+    let mut bodies: Vec<String> = Vec::new();
+    while let Some(body) = tasks.join_next().await {
+        bodies.push(String::from_utf8(body.unwrap()).unwrap());
+    }
+    bodies.sort();
+    let mut expected: Vec<String> = (0..50).map(|n| format!("/many/{n}")).collect();
+    expected.sort();
+    assert_eq!(bodies, expected);
+    assert_eq!(server.connections.load(Ordering::SeqCst), shared, "one connection for all of them");
+}
+
+#[tokio::test]
+async fn http1_over_tls() {
+    let server = secure(&["h2", "http/1.1"]).await;
+    let w = web(Settings { http2: false, ..trusting(&server) });
+    for path in ["/1", "/2", "/3"] {
+        let got = get(&w, url(&format!("https://secure.example{path}"))).await;
+        assert_eq!((got.payload.decoded(), got.protocol), (path.as_bytes(), "HTTP/1.1"), "{:?}", got.failure);
+    }
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+    // A server without ALPN.
+    let server = secure(&[]).await;
+    let got = get(&web(trusting(&server)), url("https://secure.example/x")).await;
+    assert_eq!((got.status, got.protocol), (200, "HTTP/1.1"));
+    // An IP address in the URL.
+    let w = web(Settings { allow_private: true, ..trusting(&server) });
+    assert_eq!(get(&w, url(&format!("https://{}/ip", server.address))).await.payload.decoded(), b"/ip");
+}
+
+#[tokio::test]
+async fn certificates_are_checked() {
+    let server = secure(&["http/1.1"]).await;
+    // Not a certificate anybody vouches for.
+    let got =
+        get(&web(Settings { extra_roots: Vec::new(), ..trusting(&server) }), url("https://secure.example/"))
+            .await;
+    assert!(matches!(got.failure, Some(Failure::Tls(_))), "{got:?}");
+    assert_eq!(classify(&got), Class::Unreachable);
+    assert!(server.heads.lock().unwrap().is_empty());
+    // For another name.
+    let w = web(Settings {
+        resolve: vec![format!("*:{}", server.address).parse().unwrap()],
+        ..trusting(&server)
+    });
+    let got = get(&w, url("https://other.example/")).await;
+    assert!(matches!(got.failure, Some(Failure::Tls(_))), "{got:?}");
+    // Not TLS at all, and one that hangs in the handshake.
+    let plain = Server::start(|_| html("x")).await;
+    let w =
+        web(Settings { resolve: vec![plain.rule()], connect_timeout: Duration::from_millis(300), ..local() });
+    let got = get(&w, url("https://secure.example/")).await;
+    assert!(
+        matches!(got.failure, Some(Failure::Tls(_) | Failure::Timeout(_) | Failure::Connect(_))),
+        "{got:?}"
+    );
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let rule = format!("*:{}", silent.local_addr().unwrap()).parse().unwrap();
+    let w = web(Settings { resolve: vec![rule], connect_timeout: Duration::from_millis(300), ..local() });
+    let got = get(&w, url("https://secure.example/")).await;
+    assert!(matches!(&got.failure, Some(Failure::Timeout(why)) if why.contains("no connection")), "{got:?}");
+}
+
+/// A tiny forward proxy: tunnels every CONNECT to `target`, answers absolute-form requests itself with what it was asked.
+async fn proxy(target: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let seen = heads.clone();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let seen = seen.clone();
+            tokio::spawn(async move {
+                loop {
+                    let mut head = Vec::new();
+                    while !head.ends_with(b"\r\n\r\n") {
+                        match client.read_u8().await {
+                            Ok(b) => head.push(b),
+                            Err(_) => return,
+                        }
+                    }
+                    let head = String::from_utf8(head).unwrap();
+                    seen.lock().unwrap().push(head.clone());
+                    let line = head.lines().next().unwrap_or("").to_string();
+                    if line.starts_with("CONNECT refused.example") {
+                        let _ =
+                            client.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n").await;
+                    } else if line.starts_with("CONNECT endless.example") {
+                        while client.write_all(b"X: y\r\n").await.is_ok() {}
+                        return;
+                    } else if line.starts_with("CONNECT") {
+                        let mut server = TcpStream::connect(target).await.unwrap();
+                        client
+                            .write_all(b"HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n")
+                            .await
+                            .unwrap();
+                        let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                        return;
+                    } else {
+                        let answer = format!(
+                            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{line}",
+                            line.len()
+                        );
+                        client.write_all(answer.as_bytes()).await.unwrap();
+                    }
+                }
+            });
+        }
+    });
+    (address, heads)
+}
+
+#[tokio::test]
+async fn through_a_proxy() {
+    let server = secure(&["h2", "http/1.1"]).await;
+    let (address, heads) = proxy(server.address).await;
+    let settings = Settings {
+        proxy: Some(format!("http://me:s3cret@{address}")),
+        extra_roots: vec![server.root.clone()],
+        allow_private: false,
+        ..local()
+    };
+    let w = web(settings.clone());
+
+    let got = get(&w, url("http://one.example/x?y")).await;
+    assert_eq!(got.payload.decoded(), b"GET http://one.example/x?y HTTP/1.1", "{:?}", got.failure);
+    assert!(heads.lock().unwrap()[0].contains("\r\nHost: one.example\r\n"));
+    assert!(heads.lock().unwrap()[0].contains("\r\nProxy-Authorization: Basic bWU6czNjcmV0\r\n"));
+    assert!(!got.request_head.contains("bWU6czNjcmV0"), "no password in the archive");
+    assert!(got.request_head.starts_with("GET http://one.example/x?y HTTP/1.1\r\n"));
+    assert_eq!(got.ip, None, "nobody here knows the server's address");
+    assert_eq!(
+        get(&w, url("http://two.example:81/")).await.payload.decoded(),
+        b"GET http://two.example:81/ HTTP/1.1"
+    );
+
+    let got = get(&w, url("https://secure.example/tunnelled")).await;
+    assert_eq!((got.payload.decoded(), got.protocol), (&b"/tunnelled"[..], "HTTP/2"), "{:?}", got.failure);
+    assert!(heads.lock().unwrap().iter().any(|h| h.starts_with("CONNECT secure.example:443 HTTP/1.1\r\n")));
+    assert!(
+        !server.heads.lock().unwrap()[0].contains("proxy-authorization"),
+        "the password is the proxy's alone"
+    );
+
+    for host in ["refused.example", "endless.example"] {
+        let got = get(&w, url(&format!("https://{host}/"))).await;
+        assert!(matches!(got.failure, Some(Failure::Connect(_))), "{host}: {got:?}");
+    }
+
+    // What the proxy would happily reach for us is still refused.
+    let before = heads.lock().unwrap().len();
+    let list = "http://127.0.0.1/ http://10.0.0.1/ https://[::1]/ http://localhost:8080/ http://a.localhost/
+        http://printer.local/ http://metadata.google.internal/ http://169.254.169.254/latest/";
+    for u in list.split_whitespace() {
+        let got = get(&w, url(u)).await;
+        assert!(matches!(got.failure, Some(Failure::Guarded(_))), "{u}: {got:?}");
+    }
+    assert_eq!(heads.lock().unwrap().len(), before, "the proxy was not even asked");
+    let w = web(Settings { allow_private: true, ..settings });
+    assert_eq!(get(&w, url("http://localhost:8080/")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_not_there() {
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let w = web(Settings { proxy: Some(format!("127.0.0.1:{port}")), ..local() });
+    let got = get(&w, url("http://one.example/")).await;
+    assert!(
+        matches!(&got.failure, Some(Failure::Connect(why)) if why.contains("proxy 127.0.0.1")),
+        "{got:?}"
+    );
+}
