@@ -1,1 +1,23 @@
-//! eval
+//! Measuring a focused crawler: recorded and generated webs, labels, metrics, the oracle, reports.
+//!
+//! ```text
+//!  webs/  folder · WARC · generated      labels   who is relevant, seeds
+//!    │                                      │
+//!  cache  extracted pages, kept on disk     │
+//!    │                                      ▼
+//!  graph  what the seeds reach ──► oracle ─► metrics ──► results, report (plot)
+//! ```
+//!
+//! Everything here works on plain values (a [`types::Web`], pages, fetch orders, labels); the crawl loop is handed
+//! in from outside.
+
+pub mod cache;
+pub mod graph;
+pub mod labels;
+pub mod metrics;
+pub mod oracle;
+pub mod stats;
+mod tally;
+pub mod webs;
+
+pub use tally::{Entry as TallyEntry, Tally};

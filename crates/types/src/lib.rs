@@ -29,5 +29,5 @@ pub use page::{Block, Heading, Leaf, Link, MetaRobots, Page, PageKind, Region, R
 pub use problem::Problem;
 pub use record::{ArchiveRef, Record};
 pub use time::Millis;
-pub use url::{Fingerprint, Url, UrlError};
+pub use url::{Fingerprint, Trusted, Url, UrlError};
 pub use web::{FetchFuture, Request, Web};

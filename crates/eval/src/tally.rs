@@ -1,0 +1,92 @@
+//! Counts of what was skipped and why, with the first example of each: bad lines are never silent and never fatal.
+
+use std::fmt;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is, in words (`label of a URL that is not in the web`).
+    pub what: &'static str,
+    pub count: u64,
+    /// The first one met.
+    pub first: String,
+}
+
+/// An example is shown to people; a megabyte of it would not be.
+const EXAMPLE: usize = 160;
+
+impl Tally {
+    pub fn add(&mut self, what: &'static str, example: impl fmt::Display) {
+        if let Some(e) = self.entries.iter_mut().find(|e| e.what == what) {
+            e.count += 1;
+            return;
+        }
+        let mut first = example.to_string();
+        if first.len() > EXAMPLE {
+            let cut = (0..=EXAMPLE).rev().find(|&i| first.is_char_boundary(i)).unwrap_or(0);
+            first.truncate(cut);
+            first.push('…');
+        }
+        self.entries.push(Entry { what, count: 1, first });
+    }
+
+    pub fn count(&self, what: &str) -> u64 {
+        self.entries.iter().find(|e| e.what == what).map_or(0, |e| e.count)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub fn merge(&mut self, other: &Tally) {
+        for o in &other.entries {
+            match self.entries.iter_mut().find(|e| e.what == o.what) {
+                Some(e) => e.count += o.count,
+                None => self.entries.push(o.clone()),
+            }
+        }
+    }
+}
+
+/// One line each: `12 × label of a URL that is not in the web (first: http://…)`.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, e) in self.entries.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{} × {} (first: {})", e.count, e.what, e.first)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_keeps_the_first_example() {
+        let mut t = Tally::default();
+        assert!(t.is_empty());
+        t.add("bad line", "one");
+        t.add("bad line", "two");
+        t.add("unknown URL", "ä".repeat(500));
+        assert_eq!(t.count("bad line"), 2);
+        assert_eq!(t.count("nothing"), 0);
+        let shown = t.to_string();
+        assert!(shown.starts_with("2 × bad line (first: one)\n1 × unknown URL (first: ää"));
+        assert!(shown.len() < 300);
+        let mut u = t.clone();
+        u.merge(&t);
+        assert_eq!(u.count("bad line"), 4);
+    }
+}

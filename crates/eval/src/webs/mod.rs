@@ -1,0 +1,83 @@
+//! Webs that can be crawled again and again: a folder of pages, WARC files, a generated web.
+//!
+//! They all answer [`types::Web`] with futures that are ready at once, and [`Recorded`], the same thing without
+//! the future plus the little the backtest needs to know of a web: which pages it has, and whether it changed.
+
+pub mod folder;
+pub mod sim;
+
+use types::{Canon, Fetched, Payload, Url, Web};
+
+pub use folder::FolderWeb;
+pub use sim::SimWeb;
+
+/// A web that holds still.
+pub trait Recorded: Web {
+    /// The answer to one request: the same as `fetch`, at once.
+    fn answer(&self, url: &Url) -> Fetched;
+
+    /// The page a URL ends at, redirects followed; `None` when it ends nowhere.
+    fn resolve(&self, url: &Url) -> Option<Url> {
+        let mut url = url.clone();
+        for _ in 0..=crate::graph::MAX_HOPS {
+            let f = self.answer(&url);
+            if f.status == 200 {
+                return Some(url);
+            }
+            url = Canon::exact().join(&f.url, f.location.as_deref()?).ok()?;
+        }
+        None
+    }
+
+    /// How many pages the web lists (whatever their type).
+    fn pages(&self) -> usize;
+
+    /// The `n`-th of them, in a fixed order.
+    fn page(&self, n: usize) -> Option<Url>;
+
+    /// Tells this state of this web from any other, for caches.
+    fn identity(&self) -> Identity;
+
+    /// A page of a spider trap: there are endlessly many, so they are no part of what is reachable.
+    fn is_trap(&self, _url: &Url) -> bool {
+        false
+    }
+
+    /// What was skipped while reading the web's lists.
+    fn notes(&self) -> &crate::Tally;
+}
+
+/// Names one state of one web.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Which web (its path or its `sim:` name).
+    pub place: String,
+    /// A hash of everything that, when changed, makes it another web (sizes, times, lists).
+    pub state: u64,
+}
+
+/// An answer without a body.
+fn bare(url: &Url, status: u16) -> Fetched {
+    let mut f = Fetched::empty(url.clone(), types::Millis(0));
+    f.status = status;
+    f
+}
+
+/// A redirect to `to`.
+fn redirect(url: &Url, status: u16, to: &str) -> Fetched {
+    let mut f = bare(url, status);
+    f.headers.push(("location".into(), to.to_string()));
+    f.location = Some(to.to_string());
+    f
+}
+
+/// A page.
+fn page(url: &Url, content_type: &str, body: Vec<u8>) -> Fetched {
+    let mut f = bare(url, 200);
+    if !content_type.is_empty() {
+        f.headers.push(("content-type".into(), content_type.to_string()));
+    }
+    f.wire_bytes = body.len() as u64;
+    f.payload = Payload::plain(body);
+    f
+}
