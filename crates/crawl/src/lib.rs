@@ -1,1 +1,31 @@
-//! crawl
+//! The crawl loop, its settings and its events.
+//!
+//! ```text
+//!          1 lease            2 fetch            3 extract         4 judge
+//! frontier ───────► Lease ───────────► Fetched ───────────► Page ───────────► Verdict
+//!    ▲                                                                          │ 5 learn; score links
+//!    │  7 add sightings, settle the lease         6 record                      ▼
+//!    └────────────────────◄─────────────────────────◄──────────── Visit + scored links
+//! ```
+//!
+//! [`Crawl`] is the loop's one place of order: `next` is step 1, `arrived` is steps 4–7. Steps 2 and 3 (and the pure
+//! half of 4) are done by whoever drives it: [`live::run`] on an async runtime and a thread pool, [`replay::run`] on
+//! a virtual clock. Both drive the same `Crawl`, so a backtest measures the crawler that people run.
+
+pub mod analyse;
+pub mod collection;
+pub mod config;
+mod crawl;
+mod duplicates;
+pub mod events;
+pub mod live;
+pub mod reader;
+pub mod replay;
+pub mod scope;
+pub mod units;
+mod visit;
+
+pub use analyse::{Analysis, Analyst};
+pub use config::Config;
+pub use crawl::{Arrival, Crawl, Ledger, Parts, Rules, Step, Stop};
+pub use events::{Event, Progress};

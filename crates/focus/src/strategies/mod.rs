@@ -138,7 +138,7 @@ pub enum Rescore {
 }
 
 /// One reason for a score, for people: `("anchor", +1.9)`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Reason {
     pub label: String,
     pub value: f64,

@@ -135,6 +135,12 @@ const LOG: &str = "ledger.log";
 const LOCK: &str = "lock";
 const CHECKPOINT: &str = "checkpoint-";
 
+/// Is another process writing to the ledger of this folder?
+pub fn is_locked(dir: &Path) -> bool {
+    let Ok(lock) = File::open(dir.join(LOCK)) else { return false };
+    matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
+}
+
 impl FileLog {
     /// Opens for writing, made if it is not there. One process at a time.
     pub fn open(dir: &Path, durability: Durability) -> Result<FileLog, Problem> {

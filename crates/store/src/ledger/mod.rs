@@ -18,7 +18,7 @@ mod page;
 mod query;
 mod replay;
 
-pub use log::{Durability, FileLog, Log, MemLog};
+pub use log::{Durability, FileLog, Log, MemLog, is_locked};
 
 use codec::{FRAME_HEAD, In, Kind};
 use frontier::{Limits, Order};

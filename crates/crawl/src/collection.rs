@@ -1,0 +1,379 @@
+//! A collection's folder, and how settings become the parts of a crawl.
+//!
+//! ```text
+//! DIR/topic.toml    what was asked for
+//!     ledger.log    every URL's state and every record, append-only; checkpoint-* beside it
+//!     warc/         the pages, byte for byte
+//!     index/        full text
+//!     report.html   what came of it
+//! ```
+
+use crate::analyse::Analyst;
+use crate::config::{Config, Loaded};
+use crate::crawl::{Crawl, Ledger, Parts, Rules};
+use crate::events::Event;
+use crate::scope::Scope;
+use fetch::{Http, ResolveRule, Settings};
+use focus::judges::{self, Example, ExampleKind, Judge, JudgeSetup};
+use focus::strategies::{self, Strategy, StrategySetup};
+use focus::text::{Doc, DocFreq};
+use focus::topic::{IdfSource, Topic};
+use frontier::{Limits, Patience};
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+use store::archive::{Archive, ArchiveSettings, Position};
+use store::index::Index;
+use types::{Canon, Fetched, Millis, Payload, Problem, Request, Url, Web};
+
+/// Names of what is in a collection's folder.
+pub struct Collection;
+
+/// An opened collection, ready to crawl.
+pub struct Open {
+    pub crawl: Crawl,
+    pub web: Arc<dyn Web>,
+    pub analyst: Analyst,
+    pub resumed: bool,
+}
+
+impl Collection {
+    pub fn exists(dir: &Path) -> bool {
+        dir.join("ledger.log").is_file()
+    }
+    pub fn topic_file(dir: &Path) -> PathBuf {
+        dir.join("topic.toml")
+    }
+    pub fn warc_dir(dir: &Path) -> PathBuf {
+        dir.join("warc")
+    }
+    pub fn index_dir(dir: &Path) -> PathBuf {
+        dir.join("index")
+    }
+
+    pub fn canon(config: &Config) -> Canon {
+        let mut canon = Canon::default();
+        canon.drop_params.extend(config.scope.drop_params.iter().map(|p| p.to_lowercase()));
+        canon
+    }
+
+    pub fn fetch_settings(config: &Config) -> Result<Settings, Problem> {
+        let f = &config.fetch;
+        let resolve = f.resolve.iter().map(|r| r.parse::<ResolveRule>()).collect::<Result<Vec<_>, _>>()?;
+        let defaults = Settings::default();
+        Ok(Settings {
+            user_agent: f.user_agent.clone().unwrap_or(defaults.user_agent.clone()),
+            contact: f.contact.clone(),
+            timeout: f.timeout.0,
+            connect_timeout: f.connect_timeout.0,
+            max_body: usize::try_from(config.limits.page_size.0).unwrap_or(usize::MAX),
+            allow_private: f.allow_private,
+            proxy: f.proxy.clone(),
+            resolve,
+            languages: f.languages.clone(),
+            ..defaults
+        })
+    }
+
+    /// A polite crawl's limits.
+    pub fn limits(config: &Config) -> Limits {
+        let (l, f) = (&config.limits, &config.fetch);
+        let ms = |d: std::time::Duration| d.as_millis() as u64;
+        Limits {
+            delay_ms: ms(f.delay.0),
+            max_delay_ms: ms(f.max_delay.0).max(ms(f.delay.0)),
+            per_host_in_flight: f.per_host_in_flight,
+            per_ip_in_flight: Some(f.per_host_in_flight.max(2)),
+            per_ip_delay_ms: 0,
+            pages_per_host: l.per_host,
+            depth: l.depth,
+            site_depth: l.site_depth,
+            max_attempts: f.attempts,
+            query_variants: Some(l.query_variants),
+            floor: l.floor,
+            patience: (!l.patience.0.is_zero())
+                .then_some(Patience { wait_ms: ms(l.patience.0), margin: l.patience_margin }),
+            use_robots: f.robots,
+            max_pending: l.max_pending,
+            lease_ms: 2 * ms(f.timeout.0) + 60_000,
+            ..Limits::default()
+        }
+    }
+
+    pub fn rules(config: &Config, rng: u64) -> Rules {
+        let (l, f) = (&config.limits, &config.fetch);
+        Rules {
+            pages: l.pages,
+            relevant: l.relevant,
+            time: l.time.map(|t| t.0),
+            redirects: l.redirects,
+            links_per_page: l.links_per_page,
+            expand_min: l.expand_min,
+            obey_nofollow: f.nofollow,
+            use_sitemaps: f.sitemaps,
+            attempts: f.attempts,
+            concurrency: f.concurrency,
+            // Addresses that the user made up say nothing about who shares a server; nor does a proxy's.
+            group_by_ip: f.resolve.is_empty() && f.proxy.is_none(),
+            only_relevant_archived: config.archive.only_relevant,
+            keep: true,
+            noise: 0.0,
+            user_agent: f.user_agent.clone().unwrap_or_else(|| Settings::default().user_agent),
+            rng,
+        }
+    }
+
+    /// Judge and text options of a topic, for reading pages without crawling.
+    pub fn analyst(config: &Config) -> Result<Analyst, Problem> {
+        let topic = config.topic()?;
+        let web = Http::new(Self::fetch_settings(config)?)?;
+        let made = Made::new(&topic, &Self::canon(config), &live_answer(&web), 0, 0)?;
+        Ok(made.analyst)
+    }
+
+    /// Opens (or makes) the collection in `dir` for crawling. Fails when another process has it.
+    pub fn open(dir: &Path, loaded: &Loaded, seeds: &[Url], rng: u64) -> Result<Open, Problem> {
+        let config = &loaded.config;
+        let topic = config.topic()?;
+        let settings = Self::fetch_settings(config)?;
+        // Only a crawl that can reach other people's servers needs to say whose it is.
+        if !(settings.allow_private && !settings.resolve.is_empty()) {
+            settings.check_public()?;
+        }
+        let web = Http::new(settings.clone())?;
+        let canon = Self::canon(config);
+        let made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
+        fs::create_dir_all(dir).map_err(|e| Problem::io("create the collection folder", dir, &e))?;
+        let resumed = Self::exists(dir);
+        let mut ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(
+            dir,
+            store::Options::new(Self::limits(config)),
+            crate::live::now(),
+        )?);
+        let topic_file = Self::topic_file(dir);
+        if fs::read_to_string(&topic_file).ok().as_deref() != Some(&loaded.text) {
+            fs::write(&topic_file, &loaded.text).map_err(|e| Problem::io("write", &topic_file, &e))?;
+        }
+        let archive = match config.archive.warc {
+            true => Some(open_archive(dir, config, &settings, ledger.as_mut())?),
+            false => None,
+        };
+        let index = match config.archive.index {
+            true => Some(open_index(dir, ledger.as_ref())?),
+            false => None,
+        };
+        let parts = Parts {
+            name: config.title().to_string(),
+            strategy_name: topic.strategy.kind.clone(),
+            judge_name: topic.judge.kind.clone(),
+            rules: Self::rules(config, rng),
+            canon,
+            scope: Scope::new(&config.scope, seeds)?,
+            ledger,
+            judge: made.analyst.judge.clone(),
+            strategy: made.strategy,
+            archive,
+            index,
+        };
+        Ok(Open { crawl: Crawl::new(parts)?, web: Arc::new(web), analyst: made.analyst, resumed })
+    }
+}
+
+impl Open {
+    /// Offers the seeds and tells the listeners that it begins.
+    pub fn start(&mut self, seeds: &[Url], now: Millis) -> Result<(), Problem> {
+        let parts = self.crawl.parts();
+        let event = Event::Started {
+            name: parts.name.clone(),
+            resumed: self.resumed,
+            strategy: parts.strategy_name.clone(),
+            judge: parts.judge_name.clone(),
+            seeds: seeds.len(),
+        };
+        self.crawl.emit(event);
+        self.crawl.seed(seeds, now)?;
+        Ok(())
+    }
+}
+
+/// The thinking parts of a crawl, made from a topic.
+pub struct Made {
+    pub analyst: Analyst,
+    pub strategy: Box<dyn Strategy>,
+}
+
+impl Made {
+    /// `answer` brings example pages: from the live web, or from a recorded one.
+    pub fn new(
+        topic: &Topic,
+        canon: &Canon,
+        answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+        seeds: usize,
+        rng: u64,
+    ) -> Result<Made, Problem> {
+        let extract = Arc::new(extract::Options { canon: canon.clone(), ..extract::Options::default() });
+        let text = Arc::new(topic.text.options.clone());
+        let idf = background(topic)?;
+        let examples = examples(topic, &extract, answer)?;
+        let judge = judges::build(&JudgeSetup {
+            topic,
+            options: &topic.judge.options,
+            idf: idf.as_ref(),
+            examples: &examples,
+            seeds,
+            rng,
+        })?;
+        let strategy = strategies::build(&StrategySetup {
+            topic,
+            options: &topic.strategy.options,
+            rng,
+            idf: idf.as_ref(),
+            examples: &examples,
+        })?;
+        let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(judge));
+        Ok(Made { analyst: Analyst { extract, text, judge }, strategy })
+    }
+}
+
+/// The background collection that `[text] idf` names.
+fn background(topic: &Topic) -> Result<Option<DocFreq>, Problem> {
+    let IdfSource::File(path) = &topic.text.idf else { return Ok(None) };
+    let path = Path::new(path);
+    let text = fs::read_to_string(path).map_err(|e| Problem::io("read the idf file", path, &e))?;
+    DocFreq::from_text(&text, &topic.text.options).map(Some)
+}
+
+/// The topic's example pages, read.
+fn examples(
+    topic: &Topic,
+    options: &extract::Options,
+    answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+) -> Result<Vec<Example>, Problem> {
+    let e = &topic.examples;
+    let lists = [
+        (&e.relevant, ExampleKind::Relevant),
+        (&e.irrelevant, ExampleKind::Irrelevant),
+        (&e.genre, ExampleKind::Genre),
+    ];
+    let mut out = Vec::new();
+    for (list, kind) in lists {
+        for name in list {
+            let fetched = example(name, &options.canon, answer)?;
+            let page = match &fetched.payload {
+                Payload::Page(page) => page.clone(),
+                payload => Arc::new(extract::extract(
+                    &fetched.url,
+                    fetched.header("content-type"),
+                    None,
+                    payload.decoded(),
+                    options,
+                )),
+            };
+            out.push(Example { doc: Arc::new(Doc::new(page, &topic.text.options)), kind });
+        }
+    }
+    Ok(out)
+}
+
+fn example(
+    name: &str,
+    canon: &Canon,
+    answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+) -> Result<Fetched, Problem> {
+    let path = Path::new(name);
+    if !name.contains("://") && path.is_file() {
+        let bytes = fs::read(path).map_err(|e| Problem::io("read the example page", path, &e))?;
+        let url = canon.parse("http://localhost/example").map_err(|e| Problem::new(e.to_string()))?;
+        let mut fetched = Fetched::empty(url, Millis(0));
+        fetched.status = 200;
+        fetched.payload = Payload::plain(bytes);
+        return Ok(fetched);
+    }
+    let mut url = canon
+        .parse_typed(name)
+        .map_err(|e| Problem::usage(format!("[examples] `{name}` is neither a file nor a URL")).because(e))?;
+    for _ in 0..8 {
+        let fetched = answer(&url)?;
+        match fetched.location.as_deref().filter(|_| fetched.is_redirect()).map(|l| canon.join(&url, l)) {
+            Some(Ok(target)) => url = target,
+            _ if fetched.status == 200 => return Ok(fetched),
+            _ => {
+                let why = fetched.failure.map_or(format!("status {}", fetched.status), |f| format!("{f:?}"));
+                return Err(Problem::new(format!("the example page {name} cannot be had"))
+                    .because(why)
+                    .hint("take it out of [examples], or save it and name the file"));
+            }
+        }
+    }
+    Err(Problem::new(format!("the example page {name} redirects without end")))
+}
+
+/// Asks the live web, waiting for the answer.
+fn live_answer(web: &Http) -> impl Fn(&Url) -> Result<Fetched, Problem> + '_ {
+    |url| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| Problem::new("cannot start the network").because(e))?;
+        Ok(runtime.block_on(web.fetch(&Request::page(url.clone()))))
+    }
+}
+
+fn open_archive(
+    dir: &Path,
+    config: &Config,
+    settings: &Settings,
+    ledger: &mut dyn Ledger,
+) -> Result<Archive, Problem> {
+    let committed = ledger.state("archive")?.pop().and_then(|bytes| parse_position(&bytes));
+    let mut archive = ArchiveSettings { max_size: config.archive.file_size.0, ..ArchiveSettings::default() };
+    archive.info.push(("isPartOf".into(), config.title().replace(['\r', '\n'], " ")));
+    archive.info.push(("http-header-user-agent".into(), settings.user_agent_sent()));
+    archive.composer.key = archive_key(ledger)?;
+    Archive::open(&Collection::warc_dir(dir), archive, committed)
+}
+
+/// Makes the record ids of this collection's archive its own; chosen once.
+fn archive_key(ledger: &mut dyn Ledger) -> Result<(u64, u64), Problem> {
+    let stored = ledger.state("archive-key")?.pop().and_then(|b| <[u8; 16]>::try_from(b).ok());
+    let bytes = match stored {
+        Some(bytes) => bytes,
+        None => {
+            let random = || RandomState::new().hash_one(std::process::id()).to_le_bytes();
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&random());
+            bytes[8..].copy_from_slice(&random());
+            ledger.put_state("archive-key", false, &bytes)?;
+            bytes
+        }
+    };
+    let half = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+    Ok((half(0), half(8)))
+}
+
+/// The search index holds no truth: what it misses (after a crash, or when it was deleted) is added again.
+fn open_index(dir: &Path, ledger: &dyn Ledger) -> Result<Index, Problem> {
+    let mut index = Index::open_or_create(&Collection::index_dir(dir))?;
+    let indexed =
+        ledger.state("indexed")?.pop().and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
+    let from = if index.is_empty() { 0 } else { usize::try_from(indexed).unwrap_or(0) };
+    for record in ledger.records(from) {
+        let record = record?;
+        if !record.noindex && !index.contains(record.id) {
+            index.add(&record)?;
+        }
+    }
+    Ok(index)
+}
+
+pub(crate) fn position_bytes(p: &Position) -> Vec<u8> {
+    let mut out = p.length.to_le_bytes().to_vec();
+    out.extend(p.file.as_bytes());
+    out
+}
+
+fn parse_position(bytes: &[u8]) -> Option<Position> {
+    let (length, file) = bytes.split_first_chunk::<8>()?;
+    Some(Position { length: u64::from_le_bytes(*length), file: String::from_utf8(file.to_vec()).ok()? })
+}

@@ -1,0 +1,462 @@
+//! The settings of a crawl: one typed struct, read once. A typo is an error that names the nearest key.
+//!
+//! Two steps: what the user wrote ([`Config`], the topic file with the command line's flags laid over it) becomes
+//! what the program uses (`Topic`, `Scope`, `frontier::Limits`, `fetch::Settings`). Defaults are in one place: the
+//! `Default` of each section.
+
+use crate::units::{Size, Span};
+use focus::topic::{
+    ContentSection, ExamplesSection, ExcludeSection, GenreSection, JudgeSection, Sections, StrategySection,
+    TextSection, Topic, UrlSection, nearest,
+};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+use types::Problem;
+
+/// The topic file. All parts are optional except a name (or query) and something that says what is wanted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What the collection is called.
+    pub name: Option<String>,
+    /// The shortest topic: words and "phrases" that a wanted page contains.
+    pub query: Option<String>,
+    pub genre: GenreSection,
+    pub content: ContentSection,
+    pub url: UrlSection,
+    pub exclude: ExcludeSection,
+    pub examples: ExamplesSection,
+    pub judge: JudgeSection,
+    pub strategy: StrategySection,
+    pub seeds: Seeds,
+    pub scope: ScopeSection,
+    pub limits: Limits,
+    pub fetch: Fetch,
+    pub archive: ArchiveSection,
+    pub text: TextSection,
+}
+
+/// Where to start.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Seeds {
+    pub urls: Vec<String>,
+    /// Files with one URL per line, or `set<TAB>url` lines chosen with `FILE#SET`.
+    pub files: Vec<String>,
+}
+
+/// A list of what is allowed, or a table with `allow` and `deny` lists. Empty = everything. Deny wins.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Rules {
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for Rules {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Rules, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        #[derive(Default)]
+        struct Both {
+            allow: Vec<String>,
+            deny: Vec<String>,
+        }
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a list of what is allowed, or a table { allow = […], deny = […] }")]
+        enum Either {
+            List(Vec<String>),
+            Both(Both),
+        }
+        Ok(match Either::deserialize(d)? {
+            Either::List(allow) => Rules { allow, deny: Vec::new() },
+            Either::Both(b) => Rules { allow: b.allow, deny: b.deny },
+        })
+    }
+}
+
+/// Which URLs may be fetched at all.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScopeSection {
+    /// Host names; `*.example.org` covers the domain and everything below it.
+    pub hosts: Rules,
+    /// Registrable domains (`example.org` covers all its hosts) or suffixes (`edu`).
+    pub domains: Rules,
+    /// Regular expressions matched against the whole URL.
+    pub patterns: Rules,
+    /// File name extensions of URLs. The default denies what is never text.
+    pub file_types: Rules,
+    /// ISO 639-1 codes. A page in another language is not relevant.
+    pub languages: Vec<String>,
+    /// Stay on the hosts of the seeds.
+    pub seed_hosts_only: bool,
+    /// Query parameters to drop from URLs, beside the known tracking and session ones.
+    pub drop_params: Vec<String>,
+}
+
+/// Extensions of things that are never a page.
+const BINARY: &[&str] = &[
+    "7z", "aac", "ai", "apk", "avi", "avif", "bin", "bmp", "bz2", "class", "css", "dat", "deb", "dll", "dmg",
+    "doc", "docx", "eot", "eps", "exe", "flac", "flv", "gif", "gz", "ico", "img", "iso", "jar", "jpeg",
+    "jpg", "js", "m4a", "m4v", "mid", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg", "msi", "o", "odp", "ods",
+    "odt", "ogg", "ogv", "otf", "pkg", "png", "ppt", "pptx", "ps", "psd", "rar", "rpm", "rtf", "so", "svg",
+    "swf", "tar", "tgz", "tif", "tiff", "ttf", "wasm", "wav", "webm", "webp", "wma", "wmv", "woff", "woff2",
+    "xls", "xlsx", "xz", "z", "zip", "zst",
+];
+
+impl Default for ScopeSection {
+    fn default() -> Self {
+        ScopeSection {
+            hosts: Rules::default(),
+            domains: Rules::default(),
+            patterns: Rules::default(),
+            file_types: Rules { allow: Vec::new(), deny: BINARY.iter().map(|s| s.to_string()).collect() },
+            languages: Vec::new(),
+            seed_hosts_only: false,
+            drop_params: Vec::new(),
+        }
+    }
+}
+
+/// When to stop, and what not to spend the budget on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Stop after so many pages (answers with status 200 that could be read).
+    pub pages: Option<u64>,
+    /// Stop after so many relevant pages.
+    pub relevant: Option<u64>,
+    /// Stop after so long.
+    pub time: Option<Span>,
+    /// Links from a seed.
+    pub depth: Option<u16>,
+    /// Links since a host was entered.
+    pub site_depth: Option<u16>,
+    /// Pages per host.
+    pub per_host: Option<u64>,
+    /// Links followed per page.
+    pub links_per_page: usize,
+    /// Longest page read; the rest is cut off (and recorded as cut).
+    pub page_size: Size,
+    /// Follow a page's links only if its relevance is at least this.
+    pub expand_min: f64,
+    /// Never fetch a URL whose priority is below this.
+    pub floor: Option<f64>,
+    /// Rather wait up to so long for a better host than fetch something much worse now.
+    pub patience: Span,
+    /// How much better (in priority) it must be to be worth the wait.
+    pub patience_margin: f64,
+    /// Redirects followed from one URL.
+    pub redirects: u8,
+    /// Variants of the query string per page address, against endless calendars and filters.
+    pub query_variants: u32,
+    /// URLs remembered as pending at most; the worst are refused beyond it.
+    pub max_pending: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            pages: None,
+            relevant: None,
+            time: None,
+            depth: None,
+            site_depth: None,
+            per_host: None,
+            links_per_page: 500,
+            page_size: Size(5 << 20),
+            expand_min: 0.0,
+            floor: None,
+            patience: Span(Duration::ZERO),
+            patience_margin: 0.1,
+            redirects: 8,
+            query_variants: 500,
+            max_pending: None,
+        }
+    }
+}
+
+/// How to fetch, politely.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fetch {
+    /// Sent as is when set; otherwise made from our name and `contact`.
+    pub user_agent: Option<String>,
+    /// A URL or mail address where the owner of a site can reach you. Needed on the public web.
+    pub contact: Option<String>,
+    /// Requests in flight, over all hosts.
+    pub concurrency: usize,
+    /// Requests in flight per host.
+    pub per_host_in_flight: u32,
+    /// Pause between the end of one request and the start of the next, per host.
+    pub delay: Span,
+    /// The longest `Crawl-delay` that is honoured in full; hosts asking for more get this.
+    pub max_delay: Span,
+    /// Total time for one answer.
+    pub timeout: Span,
+    pub connect_timeout: Span,
+    /// Tries per URL.
+    pub attempts: u8,
+    pub proxy: Option<String>,
+    /// Obey robots.txt. Turning it off is for your own servers.
+    pub robots: bool,
+    /// Use the sitemaps that robots.txt names as a source of links.
+    pub sitemaps: bool,
+    /// Obey `nofollow` (on links and pages).
+    pub nofollow: bool,
+    pub cookies: bool,
+    /// Allow addresses that are not on the public internet.
+    pub allow_private: bool,
+    /// `HOST:PORT:ADDR:PORT`, or `*:ADDR:PORT` for every host.
+    pub resolve: Vec<String>,
+    /// `Accept-Language`.
+    pub languages: Vec<String>,
+}
+
+impl Default for Fetch {
+    fn default() -> Self {
+        Fetch {
+            user_agent: None,
+            contact: None,
+            concurrency: 32,
+            per_host_in_flight: 1,
+            delay: Span(Duration::from_secs(1)),
+            max_delay: Span(Duration::from_secs(60)),
+            timeout: Span(Duration::from_secs(30)),
+            connect_timeout: Span(Duration::from_secs(10)),
+            attempts: 3,
+            proxy: None,
+            robots: true,
+            sitemaps: true,
+            nofollow: true,
+            cookies: false,
+            allow_private: false,
+            resolve: Vec::new(),
+            languages: Vec::new(),
+        }
+    }
+}
+
+/// What is kept of the pages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArchiveSection {
+    /// Write WARC files.
+    pub warc: bool,
+    /// Archive only relevant pages.
+    pub only_relevant: bool,
+    /// Start a new WARC file at this size.
+    pub file_size: Size,
+    /// Keep a full-text index.
+    pub index: bool,
+}
+
+impl Default for ArchiveSection {
+    fn default() -> Self {
+        ArchiveSection { warc: true, only_relevant: false, file_size: Size(1 << 30), index: true }
+    }
+}
+
+/// A configuration with the origin of its values.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub config: Config,
+    /// The topic file's text, to be kept with the collection; made from the flags when there is no file.
+    pub text: String,
+    file: toml::Table,
+    flags: toml::Table,
+}
+
+impl Config {
+    /// From the text of a topic file (`name` is how errors call it), with the flags of a command line, as a table
+    /// of the same shape, laid over it.
+    pub fn load(text: &str, name: &str, flags: toml::Table) -> Result<Loaded, Problem> {
+        // First alone, so that errors have a place; then merged.
+        let _: Config = toml::from_str(text).map_err(|e| explain(&e, text, name))?;
+        let file: toml::Table = toml::from_str(text).map_err(|e| explain(&e, text, name))?;
+        let mut merged = file.clone();
+        lay_over(&mut merged, &flags);
+        let config: Config = merged.try_into().map_err(|e: toml::de::Error| {
+            Problem::usage(format!("the command line does not fit the settings: {}", e.message()))
+        })?;
+        config.check(name)?;
+        let text = if text.trim().is_empty() { flags.to_string() } else { text.to_string() };
+        Ok(Loaded { config, text, file, flags })
+    }
+
+    pub fn read(path: &Path, flags: toml::Table) -> Result<Loaded, Problem> {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let p = Problem::io("read the topic file", path, &e);
+            if e.kind() == std::io::ErrorKind::NotFound { p.hint("`gleaner new` writes one") } else { p }
+        })?;
+        Config::load(&text, &path.display().to_string(), flags)
+    }
+
+    /// What the user wants.
+    pub fn topic(&self) -> Result<Topic, Problem> {
+        Topic::from_sections(Sections {
+            name: self.name.clone(),
+            query: self.query.clone(),
+            genre: self.genre.clone(),
+            content: self.content.clone(),
+            url: self.url.clone(),
+            exclude: self.exclude.clone(),
+            examples: self.examples.clone(),
+            judge: self.judge.clone(),
+            strategy: self.strategy.clone(),
+            text: self.text.clone(),
+        })
+    }
+
+    /// What the collection is called.
+    pub fn title(&self) -> &str {
+        self.name.as_deref().or(self.query.as_deref()).unwrap_or("collection")
+    }
+
+    fn check(&self, name: &str) -> Result<(), Problem> {
+        let at = |what: &str| Problem::usage(format!("{name}: {what}"));
+        if self.fetch.concurrency == 0 {
+            return Err(at("[fetch] concurrency = 0 would fetch nothing").hint("use 1 or more"));
+        }
+        if self.fetch.per_host_in_flight == 0 {
+            return Err(at("[fetch] per_host_in_flight = 0 would fetch nothing").hint("use 1 or more"));
+        }
+        if self.limits.pages == Some(0) || self.limits.relevant == Some(0) {
+            return Err(
+                at("a limit of 0 pages leaves nothing to do").hint("leave the limit out, or use 1 or more")
+            );
+        }
+        if self.limits.links_per_page == 0 {
+            return Err(at("[limits] links_per_page = 0 would follow no link").hint("use 1 or more"));
+        }
+        if !(0.0..=1.0).contains(&self.limits.expand_min) {
+            return Err(at("[limits] expand_min must be between 0 and 1"));
+        }
+        if self.fetch.attempts == 0 {
+            return Err(at("[fetch] attempts = 0 would fetch nothing").hint("use 1 or more"));
+        }
+        crate::scope::Scope::new(&self.scope, &[])?;
+        Ok(())
+    }
+}
+
+impl Loaded {
+    /// Every setting with its value and where it came from, one per line, as TOML.
+    pub fn describe(&self) -> String {
+        let mut out = String::new();
+        let Ok(toml::Value::Table(all)) = toml::Value::try_from(&self.config) else { return out };
+        let origin = |section: Option<&str>, key: &str| {
+            let has = |t: &toml::Table| match section {
+                None => t.contains_key(key),
+                Some(s) => t.get(s).and_then(|v| v.as_table()).is_some_and(|t| t.contains_key(key)),
+            };
+            match (has(&self.flags), has(&self.file)) {
+                (true, _) => "command line",
+                (false, true) => "topic file",
+                (false, false) => "default",
+            }
+        };
+        let lines = |out: &mut String, section: Option<&str>, table: &toml::Table| {
+            for (key, value) in table.iter().filter(|(_, v)| section.is_some() || !v.is_table()) {
+                let text = format!("{key} = {value}");
+                out.push_str(&format!("{text:<60} # {}\n", origin(section, key)));
+            }
+        };
+        lines(&mut out, None, &all);
+        for (name, value) in &all {
+            if let toml::Value::Table(table) = value {
+                out.push_str(&format!("\n[{name}]\n"));
+                lines(&mut out, Some(name), table);
+            }
+        }
+        out
+    }
+}
+
+fn lay_over(base: &mut toml::Table, over: &toml::Table) {
+    for (key, value) in over {
+        match (base.get_mut(key), value) {
+            (Some(toml::Value::Table(b)), toml::Value::Table(o)) => lay_over(b, o),
+            _ => {
+                base.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// A TOML error as `file:line:column: what`, with the nearest known key when one was misspelt.
+fn explain(e: &toml::de::Error, text: &str, name: &str) -> Problem {
+    let place = match e.span() {
+        Some(span) => {
+            let before = text.get(..span.start.min(text.len())).unwrap_or("");
+            let line = before.matches('\n').count() + 1;
+            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+            format!("{name}:{line}:{column}")
+        }
+        None => name.to_string(),
+    };
+    let message = e.message();
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if message.starts_with("unknown field")
+        && let [unknown, known @ ..] = quoted.as_slice()
+    {
+        let p = Problem::usage(format!("{place}: unknown key `{unknown}`"));
+        return match nearest(unknown, known.iter().copied()) {
+            Some(near) => p.hint(format!("did you mean `{near}`?")),
+            None => p.hint(format!("known keys here: {}", known.join(", "))),
+        };
+    }
+    Problem::usage(format!("{place}: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Config::load(text, "t.toml", toml::Table::new()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_typo_names_the_nearest_key_with_its_place() {
+        let e = error("name = \"x\"\n[limits]\npagse = 3\n");
+        assert!(e.contains("t.toml:3:1: unknown key `pagse`"), "{e}");
+        assert!(e.contains("did you mean `pages`?"), "{e}");
+    }
+
+    #[test]
+    fn a_wrong_type_says_where() {
+        let e = error("name = \"x\"\n[limits]\npages = \"many\"\n");
+        assert!(e.contains("t.toml:3:9"), "{e}");
+        let e = error("[fetch]\ndelay = 5\n");
+        assert!(e.contains("unit"), "{e}");
+        let e = error("[fetch\ndelay = 5\n");
+        assert!(e.contains("t.toml:1:"), "{e}");
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        assert!(error("[fetch]\nconcurrency = 0\n").contains("would fetch nothing"));
+        assert!(error("[limits]\npages = 0\n").contains("nothing to do"));
+        assert!(error("[scope]\npatterns = [\"(\"]\n").contains("pattern"));
+    }
+
+    #[test]
+    fn flags_lie_over_the_file_and_origins_are_known() {
+        let mut flags = toml::Table::new();
+        let mut limits = toml::Table::new();
+        limits.insert("pages".into(), 7.into());
+        flags.insert("limits".into(), limits.into());
+        let l = Config::load("name = \"x\"\n[limits]\npages = 3\nrelevant = 2\n", "t.toml", flags).unwrap();
+        assert_eq!(l.config.limits.pages, Some(7));
+        assert_eq!(l.config.limits.relevant, Some(2));
+        let text = l.describe();
+        let origin = |key: &str| {
+            text.lines().find(|l| l.starts_with(key)).unwrap().split("# ").nth(1).unwrap().to_string()
+        };
+        assert_eq!(origin("pages ="), "command line");
+        assert_eq!(origin("relevant ="), "topic file");
+        assert_eq!(origin("concurrency ="), "default");
+    }
+}

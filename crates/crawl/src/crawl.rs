@@ -1,0 +1,495 @@
+//! The loop's one place of order: what is leased next, and what an arrival changes.
+
+use crate::analyse::Analysis;
+use crate::collection::position_bytes;
+use crate::duplicates::Duplicates;
+use crate::events::{Curve, Event, Progress};
+use crate::scope::Scope;
+use fetch::robots::Robots;
+use focus::judges::Judge;
+use focus::strategies::Strategy;
+use frontier::{Frontier, Next};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+use store::Store;
+use store::archive::{Archive, Position};
+use store::index::Index;
+use types::{
+    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, Settle, Task,
+    Turn, Url, UrlId,
+};
+
+/// What a crawl runs on: the order of the frontier and the records, in one atomic whole.
+pub trait Ledger: Frontier + Store + Send {}
+impl<T: Frontier + Store + Send> Ledger for T {}
+
+/// Settings of the loop itself; the rest belongs to the parts.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub pages: Option<u64>,
+    pub relevant: Option<u64>,
+    pub time: Option<Duration>,
+    pub redirects: u8,
+    pub links_per_page: usize,
+    pub expand_min: f64,
+    pub obey_nofollow: bool,
+    pub use_sitemaps: bool,
+    pub attempts: u8,
+    pub concurrency: usize,
+    /// Group hosts by the address that answered (off when addresses are made up by `--resolve`).
+    pub group_by_ip: bool,
+    pub only_relevant_archived: bool,
+    /// Keep records and learnt state in the ledger. Off in a backtest, which is never taken up again.
+    pub keep: bool,
+    /// Share of verdicts that are turned around, to see how a strategy copes with a poor judge. For backtests.
+    pub noise: f64,
+    pub user_agent: String,
+    /// Seed of all chance in the loop.
+    pub rng: u64,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules {
+            pages: None,
+            relevant: None,
+            time: None,
+            redirects: 8,
+            links_per_page: 500,
+            expand_min: 0.0,
+            obey_nofollow: true,
+            use_sitemaps: true,
+            attempts: 3,
+            concurrency: 1,
+            group_by_ip: false,
+            only_relevant_archived: false,
+            keep: true,
+            noise: 0.0,
+            user_agent: "Gleaner".into(),
+            rng: 0,
+        }
+    }
+}
+
+/// Everything a crawl is made of.
+pub struct Parts {
+    pub name: String,
+    pub strategy_name: String,
+    pub judge_name: String,
+    pub rules: Rules,
+    pub canon: Canon,
+    pub scope: Scope,
+    pub ledger: Box<dyn Ledger>,
+    pub judge: Arc<RwLock<Box<dyn Judge>>>,
+    pub strategy: Box<dyn Strategy>,
+    pub archive: Option<Archive>,
+    pub index: Option<Index>,
+}
+
+/// An answer on its way back to the loop.
+pub struct Arrival {
+    pub lease: Lease,
+    pub fetched: Fetched,
+    pub analysis: Option<Analysis>,
+}
+
+/// What the driver should do now.
+pub enum Step {
+    Fetch(Box<Lease>),
+    /// Nothing may be fetched before `until`; an arrival may change that.
+    Wait {
+        until: Millis,
+        idle: String,
+    },
+    /// As much as may be is in flight: wait for an arrival.
+    Busy,
+    Done(Stop),
+}
+
+/// Why a crawl ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Nothing is left to fetch.
+    Exhausted,
+    Pages,
+    Relevant,
+    Time,
+    User,
+}
+
+impl Stop {
+    pub fn reason(self) -> &'static str {
+        match self {
+            Stop::Exhausted => "nothing left to fetch",
+            Stop::Pages => "page limit reached",
+            Stop::Relevant => "limit of relevant pages reached",
+            Stop::Time => "time limit reached",
+            Stop::User => "stopped by the user",
+        }
+    }
+}
+
+/// What is remembered of each page so that a verdict can be revised without its assessment.
+#[derive(Clone, Copy)]
+pub(crate) struct Judged {
+    pub id: UrlId,
+    pub score: f64,
+    /// An exclude term or a foreign language rules it out, whatever the threshold.
+    pub barred: bool,
+    /// Turned around by [`Rules::noise`].
+    pub turned: bool,
+    pub relevant: bool,
+}
+
+pub struct Crawl {
+    pub(crate) parts: Parts,
+    pub(crate) judged: Vec<Judged>,
+    pub(crate) duplicates: Duplicates,
+    pub(crate) counts: Counts,
+    robots: HashMap<String, Arc<Robots>>,
+    in_flight: HashMap<u64, (UrlId, Task)>,
+    pub(crate) events: Box<dyn FnMut(&Event) + Send>,
+    started: Option<Millis>,
+    stop: Option<Stop>,
+    paused: bool,
+    recent: VecDeque<Millis>,
+    idle: String,
+    /// Bytes of appended strategy state since the last whole save, and the size of that.
+    pub(crate) appended: (usize, usize),
+    /// How far the archive was written at the last commit.
+    archived: Option<Position>,
+}
+
+/// Running totals, kept with the collection.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Counts {
+    pub pages: u64,
+    pub relevant: u64,
+    pub bytes: u64,
+    pub duplicates: u64,
+    pub near_duplicates: u64,
+    pub errors: BTreeMap<String, u64>,
+    pub refused: BTreeMap<String, u64>,
+    #[serde(skip)]
+    pub curve: Curve,
+    #[serde(skip)]
+    pub threshold: f64,
+}
+
+impl Counts {
+    pub fn error(&mut self, kind: &str) {
+        *self.errors.entry(kind.to_string()).or_default() += 1;
+    }
+    pub fn refuse(&mut self, kind: &str, n: u64) {
+        if n > 0 {
+            *self.refused.entry(kind.to_string()).or_default() += n;
+        }
+    }
+}
+
+/// Parsed robots rules are cached for this many hosts.
+const ROBOTS_CACHE: usize = 20_000;
+
+impl Crawl {
+    /// Takes up a collection where it was left, or starts it.
+    pub fn new(parts: Parts) -> Result<Crawl, Problem> {
+        let mut crawl = Crawl {
+            parts,
+            judged: Vec::new(),
+            duplicates: Duplicates::default(),
+            counts: Counts::default(),
+            robots: HashMap::new(),
+            in_flight: HashMap::new(),
+            events: Box::new(|_| {}),
+            started: None,
+            stop: None,
+            paused: false,
+            recent: VecDeque::new(),
+            idle: String::new(),
+            appended: (0, 0),
+            archived: None,
+        };
+        crawl.restore()?;
+        Ok(crawl)
+    }
+
+    pub fn on_event(&mut self, sink: impl FnMut(&Event) + Send + 'static) {
+        self.events = Box::new(sink);
+    }
+
+    pub(crate) fn emit(&mut self, event: Event) {
+        (self.events)(&event);
+    }
+
+    /// Offers the user's URLs. Those known already are merged, so running the same command again is harmless.
+    pub fn seed(&mut self, urls: &[Url], now: Millis) -> Result<usize, Problem> {
+        let mut new = 0;
+        for url in urls {
+            if let Err(why) = self.parts.scope.check(url) {
+                self.counts.refuse(&format!("scope: {}", why.kind()), 1);
+                continue;
+            }
+            let scored = self.parts.strategy.seed(url);
+            let candidate = Candidate {
+                url: url.clone(),
+                parent: None,
+                kind: LinkKind::Seed,
+                depth: 0,
+                site_depth: 0,
+                hops: 0,
+                priority: scored.priority,
+                evidence: scored.evidence,
+                model: self.parts.strategy.model(),
+                ttl: None,
+                anchor: "".into(),
+            };
+            if self.parts.ledger.seed(candidate, now)? {
+                new += 1;
+            }
+        }
+        self.save_strategy_now()?;
+        self.parts.ledger.commit()?;
+        Ok(new)
+    }
+
+    /// Step 1: the best URL that may be fetched now.
+    pub fn next(&mut self, now: Millis) -> Result<Step, Problem> {
+        let started = *self.started.get_or_insert(now);
+        let none_in_flight = self.in_flight.is_empty();
+        let busy_or = |stop| if none_in_flight { Step::Done(stop) } else { Step::Busy };
+        if let Some(stop) = self.reached(now, started) {
+            return Ok(busy_or(stop));
+        }
+        if self.paused {
+            let idle = "paused".to_string();
+            return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle });
+        }
+        let pages_in_flight = self.in_flight.values().filter(|(_, t)| *t == Task::Page).count() as u64;
+        if self.in_flight.len() >= self.parts.rules.concurrency
+            || self.parts.rules.pages.is_some_and(|most| self.counts.pages + pages_in_flight >= most)
+        {
+            return Ok(Step::Busy);
+        }
+        loop {
+            self.refresh_top(now)?;
+            let lane = self.parts.strategy.lane();
+            match self.parts.ledger.lease(now, lane)? {
+                Next::Lease(lease) => {
+                    if let Some(outcome) = self.forbidden(&lease)? {
+                        let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });
+                        turn.host.finished = now;
+                        self.apply(turn)?;
+                        let kind = format!("{outcome:?}");
+                        self.miss(&lease, &kind, Some(outcome), now)?;
+                        continue;
+                    }
+                    self.idle.clear();
+                    self.in_flight.insert(lease.number, (lease.id, lease.task));
+                    return Ok(Step::Fetch(Box::new(lease)));
+                }
+                Next::Wait { until, idle } => {
+                    self.idle = idle.to_string();
+                    return Ok(Step::Wait { until, idle: self.idle.clone() });
+                }
+                Next::Empty(_) => return Ok(busy_or(Stop::Exhausted)),
+            }
+        }
+    }
+
+    fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
+        let rules = &self.parts.rules;
+        if self.stop.is_some() {
+            return self.stop;
+        }
+        if rules.pages.is_some_and(|most| self.counts.pages >= most) {
+            return Some(Stop::Pages);
+        }
+        if rules.relevant.is_some_and(|most| self.counts.relevant >= most) {
+            return Some(Stop::Relevant);
+        }
+        rules.time.is_some_and(|most| now.since(started) >= most).then_some(Stop::Time)
+    }
+
+    /// Scores the best pending URLs again when the model has moved on since they were scored.
+    fn refresh_top(&mut self, now: Millis) -> Result<(), Problem> {
+        let k = self.parts.strategy.lookahead();
+        if k == 0 {
+            return Ok(());
+        }
+        let model = self.parts.strategy.model();
+        let lane = self.parts.strategy.lane();
+        let mut fresh = Vec::new();
+        for top in self.parts.ledger.peek(now, lane, k) {
+            if top.model != model
+                && let Some(rescored) = self.rescored(top.id, None)?
+            {
+                fresh.push(rescored);
+            }
+        }
+        self.parts.ledger.rescore(&fresh)
+    }
+
+    /// A pending URL's priority under the present model.
+    pub(crate) fn rescored(&mut self, id: UrlId, cause: Option<UrlId>) -> Result<Option<Rescored>, Problem> {
+        let sources = self.parts.ledger.sources(id)?;
+        let model = self.parts.strategy.model();
+        Ok(self.parts.strategy.rescore(&sources).map(|priority| Rescored { id, priority, model, cause }))
+    }
+
+    /// May this URL not be fetched after all? (Scope may have changed since it was found; robots rules are only known
+    /// when its host was asked.)
+    fn forbidden(&mut self, lease: &Lease) -> Result<Option<Outcome>, Problem> {
+        if lease.task == Task::Robots {
+            return Ok(None);
+        }
+        if self.parts.scope.check(&lease.url).is_err() {
+            return Ok(Some(Outcome::OutOfScope));
+        }
+        let Some(robots) = self.robots_of(&lease.url)? else { return Ok(None) };
+        Ok((!robots.allows(&lease.url)).then_some(Outcome::RobotsDenied))
+    }
+
+    fn robots_of(&mut self, url: &Url) -> Result<Option<Arc<Robots>>, Problem> {
+        let host = url.host_key();
+        if let Some(robots) = self.robots.get(host) {
+            return Ok(Some(robots.clone()));
+        }
+        let Some(answer) = self.parts.ledger.robots(host)? else { return Ok(None) };
+        let robots = Arc::new(Robots::from_answer(answer.status, &answer.body, &self.parts.rules.user_agent));
+        self.remember_robots(host, robots.clone());
+        Ok(Some(robots))
+    }
+
+    pub(crate) fn remember_robots(&mut self, host: &str, robots: Arc<Robots>) {
+        if self.robots.len() >= ROBOTS_CACHE {
+            self.robots.clear();
+        }
+        self.robots.insert(host.to_string(), robots);
+    }
+
+    /// Steps 4–7: what an answer changes, applied as one.
+    pub fn arrived(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
+        self.in_flight.remove(&arrival.lease.number);
+        self.visit(arrival, now)
+    }
+
+    /// Makes what was applied survive: the archive first, because the ledger refers to it.
+    pub fn commit(&mut self) -> Result<(), Problem> {
+        if let Some(archive) = &mut self.parts.archive {
+            archive.flush()?;
+            let position = archive.position();
+            if position != self.archived {
+                if let Some(p) = &position {
+                    self.parts.ledger.put_state("archive", false, &position_bytes(p))?;
+                }
+                self.archived = position;
+            }
+        }
+        self.parts.ledger.commit()
+    }
+
+    /// As `commit`, and on stable storage even if the power fails.
+    pub fn sync(&mut self) -> Result<(), Problem> {
+        if let Some(archive) = &mut self.parts.archive {
+            archive.sync()?;
+        }
+        self.commit()?;
+        self.parts.ledger.sync()
+    }
+
+    /// Ends the run: leases that never came back return, everything is saved. The collection can be taken up again.
+    pub fn close(&mut self, stop: Stop, now: Millis) -> Result<Progress, Problem> {
+        let mut open: Vec<_> = self.in_flight.drain().collect();
+        open.sort_unstable_by_key(|(number, _)| *number);
+        for (_, (id, _)) in open {
+            self.apply(Turn::new(Settle::Return { id }))?;
+        }
+        self.save_counts()?;
+        if let Some(index) = &mut self.parts.index {
+            index.commit()?;
+            self.note_indexed()?;
+        }
+        self.sync()?;
+        self.parts.ledger.close()?;
+        let progress = self.progress(now);
+        self.emit(Event::Finished { reason: stop.reason().into(), progress: Box::new(progress.clone()) });
+        Ok(progress)
+    }
+
+    /// Remembers how many pages the index is known to have, so that a resumed crawl adds only what is missing.
+    pub(crate) fn note_indexed(&mut self) -> Result<(), Problem> {
+        let pages = self.parts.ledger.stats().pages;
+        self.parts.ledger.put_state("indexed", false, &pages.to_le_bytes())
+    }
+
+    pub(crate) fn apply(&mut self, turn: Turn) -> Result<frontier::Applied, Problem> {
+        let strategy = &self.parts.strategy;
+        let merge = |old: Priority, new: Priority| strategy.merge(old, new);
+        self.parts.ledger.apply(turn, &merge)
+    }
+
+    pub fn stop(&mut self, why: Stop) {
+        self.stop.get_or_insert(why);
+    }
+
+    pub fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    pub fn pages(&self) -> u64 {
+        self.counts.pages
+    }
+
+    pub fn relevant(&self) -> u64 {
+        self.counts.relevant
+    }
+
+    /// The pages in fetch order, with their newest verdicts.
+    pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool)> + '_ {
+        self.judged.iter().map(|j| (j.id, j.relevant))
+    }
+
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    pub(crate) fn tick(&mut self, now: Millis) {
+        self.recent.push_back(now);
+        if self.recent.len() > 200 {
+            self.recent.pop_front();
+        }
+    }
+
+    pub fn progress(&self, now: Millis) -> Progress {
+        let stats = self.parts.ledger.stats();
+        let rate = match self.recent.front() {
+            Some(first) if self.recent.len() > 1 => {
+                self.recent.len() as f64 / now.since(*first).as_secs_f64().max(0.05)
+            }
+            _ => 0.0,
+        };
+        Progress {
+            pages: self.counts.pages,
+            relevant: self.counts.relevant,
+            pending: stats.pending,
+            in_flight: self.in_flight.len(),
+            settled: stats.settled,
+            hosts: stats.hosts,
+            bytes: self.counts.bytes,
+            rate,
+            elapsed_ms: self.started.map_or(0, |s| now.since(s).as_millis() as u64),
+            errors: self.counts.errors.clone(),
+            refused: self.counts.refused.clone(),
+            idle: self.idle.clone(),
+            threshold: self.counts.threshold,
+            duplicates: self.counts.duplicates,
+            near_duplicates: self.counts.near_duplicates,
+            curve: self.counts.curve.points().to_vec(),
+        }
+    }
+}

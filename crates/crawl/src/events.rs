@@ -1,0 +1,132 @@
+//! What a crawl tells the world while it runs. The progress display, `--json`, the dashboard and the tests all read
+//! the same stream.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use types::{Millis, Outcome, UrlId};
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    Started {
+        name: String,
+        resumed: bool,
+        strategy: String,
+        judge: String,
+        seeds: usize,
+    },
+    /// A page was fetched, judged and recorded.
+    Page {
+        id: UrlId,
+        n: u64,
+        url: String,
+        title: String,
+        score: f64,
+        relevant: bool,
+        depth: u16,
+        priority: f64,
+        new_links: usize,
+        at: Millis,
+    },
+    /// A URL ended without a page, or will be tried again.
+    Miss {
+        id: UrlId,
+        url: String,
+        kind: String,
+        outcome: Option<Outcome>,
+        at: Millis,
+    },
+    /// Verdicts given earlier changed.
+    Revised {
+        pages: usize,
+        relevant: u64,
+        threshold: f64,
+    },
+    Progress(Box<Progress>),
+    Finished {
+        reason: String,
+        progress: Box<Progress>,
+    },
+}
+
+/// The state of a crawl in numbers.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Progress {
+    pub pages: u64,
+    pub relevant: u64,
+    pub pending: u64,
+    pub in_flight: usize,
+    pub settled: u64,
+    pub hosts: usize,
+    pub bytes: u64,
+    /// Pages per second over the last while.
+    pub rate: f64,
+    pub elapsed_ms: u64,
+    /// What went wrong, by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Links that were not taken, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Why nothing can be fetched right now; empty when something is.
+    pub idle: String,
+    pub threshold: f64,
+    pub duplicates: u64,
+    pub near_duplicates: u64,
+    /// Relevant pages after every so many pages: `(pages, relevant)`, at most a few hundred points.
+    pub curve: Vec<(u64, u64)>,
+}
+
+impl Progress {
+    /// Share of the fetched pages that are relevant.
+    pub fn harvest(&self) -> f64 {
+        if self.pages == 0 { 0.0 } else { self.relevant as f64 / self.pages as f64 }
+    }
+}
+
+/// A curve of bounded size: when it gets too long, every other point is dropped and the step doubles.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    step: u64,
+    points: Vec<(u64, u64)>,
+}
+
+impl Default for Curve {
+    fn default() -> Self {
+        Curve { step: 1, points: Vec::new() }
+    }
+}
+
+impl Curve {
+    const MOST: usize = 400;
+
+    pub fn push(&mut self, pages: u64, relevant: u64) {
+        if !pages.is_multiple_of(self.step) {
+            return;
+        }
+        self.points.push((pages, relevant));
+        if self.points.len() >= Self::MOST {
+            self.step *= 2;
+            let step = self.step;
+            self.points.retain(|(n, _)| n % step == 0);
+        }
+    }
+
+    pub fn points(&self) -> &[(u64, u64)] {
+        &self.points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_stays_small_and_true() {
+        let mut c = Curve::default();
+        for n in 1..=100_000u64 {
+            c.push(n, n / 3);
+        }
+        assert!(c.points().len() < Curve::MOST);
+        assert!(c.points().len() > Curve::MOST / 4);
+        assert!(c.points().iter().all(|&(n, r)| r == n / 3));
+    }
+}

@@ -1,0 +1,135 @@
+//! Drives a crawl on the real web: requests on an async runtime, reading and judging on a thread pool, everything
+//! that decides on the calling thread, in arrival order.
+
+use crate::analyse::Analyst;
+use crate::crawl::{Arrival, Crawl, Step, Stop};
+use crate::events::{Event, Progress};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use types::{Fetched, Lease, Millis, Problem, Request, Task, Web};
+
+/// What can be asked of a running crawl.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Finish what is in flight, save, and return.
+    Stop,
+    Pause,
+    Resume,
+}
+
+pub fn now() -> Millis {
+    Millis(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64))
+}
+
+/// On stable storage at least this often.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+/// Longest sleep without looking at commands and limits.
+const NAP: Duration = Duration::from_millis(250);
+
+/// Runs until a limit, the end of the frontier, or [`Command::Stop`].
+pub fn run(
+    crawl: &mut Crawl,
+    web: Arc<dyn Web>,
+    analyst: Analyst,
+    commands: &Receiver<Command>,
+) -> Result<(Stop, Progress), Problem> {
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads.min(4))
+        .max_blocking_threads(threads.max(2))
+        .thread_name("gleaner-io")
+        .enable_all()
+        .build()
+        .map_err(|e| Problem::new("cannot start the network threads").because(e))?;
+    let (to_loop, arrivals) = mpsc::channel::<Arrival>();
+    let mut last_sync = Instant::now();
+    let mut last_progress = Instant::now();
+
+    let stop = loop {
+        while let Ok(command) = commands.try_recv() {
+            match command {
+                Command::Stop => crawl.stop(Stop::User),
+                Command::Pause => crawl.pause(true),
+                Command::Resume => crawl.pause(false),
+            }
+        }
+        let mut wait = NAP;
+        let done = loop {
+            match crawl.next(now())? {
+                Step::Fetch(lease) => {
+                    let (web, analyst, to_loop) = (web.clone(), analyst.clone(), to_loop.clone());
+                    runtime.spawn(async move {
+                        let arrival = fetch_and_read(*lease, web, analyst).await;
+                        // The loop is gone only when it is ending: then the lease returns by itself.
+                        let _ = to_loop.send(arrival);
+                    });
+                }
+                Step::Wait { until, .. } => {
+                    wait = wait.min(until.since(now())).max(Duration::from_millis(1));
+                    break None;
+                }
+                Step::Busy => break None,
+                Step::Done(stop) => break Some(stop),
+            }
+        };
+        // Refusals at lease time were applied without an arrival.
+        crawl.commit()?;
+        if let Some(stop) = done {
+            break stop;
+        }
+        match arrivals.recv_timeout(wait) {
+            Ok(first) => {
+                crawl.arrived(first, now())?;
+                // One commit for all that came in meanwhile.
+                for arrival in arrivals.try_iter().take(256) {
+                    crawl.arrived(arrival, now())?;
+                }
+                crawl.commit()?;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Problem::new("the network threads ended unexpectedly"));
+            }
+        }
+        if last_sync.elapsed() >= SYNC_EVERY {
+            crawl.sync()?;
+            last_sync = Instant::now();
+        }
+        if last_progress.elapsed() >= PROGRESS_EVERY {
+            let progress = crawl.progress(now());
+            crawl.emit(Event::Progress(Box::new(progress)));
+            last_progress = Instant::now();
+        }
+    };
+    runtime.shutdown_background();
+    let progress = crawl.close(stop, now())?;
+    Ok((stop, progress))
+}
+
+/// Steps 2, 3 and the pure half of 4.
+async fn fetch_and_read(lease: Lease, web: Arc<dyn Web>, analyst: Analyst) -> Arrival {
+    let request = Request { url: lease.url.clone(), task: lease.task, etag: None, last_modified: None };
+    let fetched: Fetched = web.fetch(&request).await;
+    if lease.task == Task::Robots {
+        return Arrival { lease, fetched, analysis: None };
+    }
+    let url = lease.url.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let analysis = analyst.analyse(&fetched);
+        (fetched, analysis)
+    });
+    match read.await {
+        Ok((fetched, analysis)) => Arrival { lease, fetched, analysis },
+        Err(e) => {
+            // A panic while reading a page is a bug, but never a reason to lose the crawl: the page counts as unreadable.
+            tracing::error!(%url, error = %e, "reading the page failed");
+            let fetched = Fetched {
+                failure: Some(types::Failure::Unwanted("the page could not be read".into())),
+                ..Fetched::empty(url, now())
+            };
+            Arrival { lease, fetched, analysis: None }
+        }
+    }
+}

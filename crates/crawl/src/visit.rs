@@ -1,0 +1,704 @@
+//! Steps 4–7 for one answer: decide, learn, score its links, record, settle.
+
+use crate::analyse::{Analysis, is_soft_404};
+use crate::crawl::{Arrival, Counts, Crawl, Judged};
+use crate::events::Event;
+use fetch::robots::Robots;
+use fetch::{Class, classify};
+use focus::strategies::{Miss, Rescore, Visit};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use store::archive::{Digest, Original, PageNote};
+use types::{
+    ArchiveRef, Assessment, Candidate, Failure, Fetched, HostUpdate, Lease, Link, LinkKind, Millis, Outcome,
+    PageKind, Priority, Problem, Record, Rescored, RobotsAnswer, Settle, Task, Turn, UrlId, Verdict,
+};
+
+/// Anchor texts are kept for people; longer ones are cut.
+const ANCHOR_KEPT: usize = 120;
+/// First pause before an unavailable robots.txt is asked for again; doubles with each try.
+const ROBOTS_RETRY: Duration = Duration::from_secs(10);
+/// The running totals and the judge's state are saved every so many pages; what came since is rebuilt from the pages.
+const SAVE_EVERY: u64 = 64;
+
+impl Crawl {
+    pub(crate) fn visit(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
+        let Arrival { lease, fetched, analysis } = arrival;
+        self.counts.bytes += fetched.wire_bytes;
+        if lease.task == Task::Robots {
+            return self.robots_arrived(&lease, &fetched, now);
+        }
+        let class = classify(&fetched);
+        let mut turn = Turn::new(Settle::Done {
+            id: lease.id,
+            outcome: class.outcome().unwrap_or(Outcome::Unreachable),
+        });
+        turn.host = HostUpdate {
+            contacted: fetched
+                .failure
+                .as_ref()
+                .is_none_or(|f| !matches!(f, Failure::Guarded(_) | Failure::Unsupported(_))),
+            finished: now,
+            crawl_delay: None,
+            not_before: None,
+            // An answer, whatever it says, shows that the host is alive.
+            failed: (class != Class::Unreachable).then_some(matches!(class, Class::Retry { host: true, .. })),
+            ip: fetched.ip.filter(|_| self.parts.rules.group_by_ip),
+        };
+        match (class, analysis) {
+            (Class::Page, Some(analysis)) => self.page(lease, fetched, analysis, turn, now),
+            (Class::Redirect, _) => self.redirect(&lease, &fetched, turn, now),
+            (Class::Retry { after, host }, _) => {
+                if host {
+                    turn.host.not_before = after.map(|wait| now.plus(wait));
+                }
+                let last = lease.attempt + 1 >= self.parts.rules.attempts;
+                let outcome = last.then_some(match fetched.status {
+                    0 => Outcome::Unreachable,
+                    status => Outcome::HttpError(status),
+                });
+                turn.settle = match outcome {
+                    Some(outcome) => Settle::Done { id: lease.id, outcome },
+                    None => {
+                        let seed = self.parts.rules.rng ^ u64::from(lease.id.0);
+                        let wait =
+                            after.unwrap_or_else(|| fetch::retry::backoff(u32::from(lease.attempt), seed));
+                        Settle::Retry { id: lease.id, not_before: now.plus(wait) }
+                    }
+                };
+                self.apply(turn)?;
+                self.miss(&lease, &error_kind(&fetched), outcome, now)
+            }
+            (class, _) => {
+                // A 200 whose type cannot be read after all is not wanted either.
+                let outcome = if class == Class::Page {
+                    Outcome::Unwanted
+                } else {
+                    class.outcome().unwrap_or(Outcome::Unreachable)
+                };
+                turn.settle = Settle::Done { id: lease.id, outcome };
+                self.apply(turn)?;
+                self.miss(&lease, &error_kind(&fetched), Some(outcome), now)
+            }
+        }
+    }
+
+    fn robots_arrived(&mut self, lease: &Lease, fetched: &Fetched, now: Millis) -> Result<(), Problem> {
+        let status = if fetched.failure.is_some() { 0 } else { fetched.status };
+        let body = if (200..300).contains(&status) { fetched.payload.decoded().to_vec() } else { Vec::new() };
+        let robots = Arc::new(Robots::from_answer(status, &body, &self.parts.rules.user_agent));
+        let unavailable = status == 0 || status >= 500 || status == 429;
+        let keep = if unavailable {
+            // Closed until it can be had. Asked again soon, because a small crawl should not end waiting for one host.
+            let soon = ROBOTS_RETRY * 2u32.saturating_pow(u32::from(lease.attempt).min(10));
+            fetched.retry_after.unwrap_or(soon).min(robots.keep_for())
+        } else {
+            robots.keep_for()
+        };
+        let answer = RobotsAnswer { status, body, fetched: now, expires: now.plus(keep) };
+        let mut turn = Turn::new(Settle::Robots { id: lease.id, answer });
+        turn.host = HostUpdate {
+            contacted: true,
+            finished: now,
+            crawl_delay: robots.crawl_delay().map(|d| d.as_millis() as u64),
+            not_before: fetched.retry_after.filter(|_| unavailable).map(|wait| now.plus(wait)),
+            failed: Some(unavailable),
+            ip: fetched.ip.filter(|_| self.parts.rules.group_by_ip),
+        };
+        if self.parts.rules.use_sitemaps {
+            for url in robots.sitemaps().iter().filter_map(|s| self.parts.canon.parse(s).ok()) {
+                // A sitemap may live elsewhere, but not off the site that names it: that would let any host spend
+                // our budget on another.
+                if url.domain() == lease.url.domain() && self.parts.scope.check(&url).is_ok() {
+                    turn.add.push(self.inherit(lease, url, LinkKind::Sitemap));
+                }
+            }
+        }
+        self.apply(turn)?;
+        self.remember_robots(lease.url.host_key(), robots);
+        if unavailable {
+            self.miss(lease, "robots-unavailable", None, now)?;
+        }
+        Ok(())
+    }
+
+    /// A URL that stands in for the leased one (redirect target, sitemap): same priority, same evidence.
+    fn inherit(&self, lease: &Lease, url: types::Url, kind: LinkKind) -> Candidate {
+        let same_host = url.host_key() == lease.url.host_key();
+        Candidate {
+            url,
+            parent: if kind == LinkKind::Sitemap { lease.parent } else { Some(lease.id) },
+            kind,
+            depth: lease.depth,
+            site_depth: if same_host { lease.site_depth } else { 0 },
+            hops: if kind == LinkKind::Redirect { lease.hops.saturating_add(1) } else { 0 },
+            priority: lease.priority,
+            evidence: lease.evidence.clone(),
+            model: self.parts.strategy.model(),
+            ttl: None,
+            anchor: "".into(),
+        }
+    }
+
+    fn redirect(
+        &mut self,
+        lease: &Lease,
+        fetched: &Fetched,
+        mut turn: Turn,
+        now: Millis,
+    ) -> Result<(), Problem> {
+        let target = fetched.location.as_deref().map(|l| self.parts.canon.join(&lease.url, l));
+        let outcome = match target {
+            Some(Ok(url)) if lease.hops >= self.parts.rules.redirects || url == lease.url => {
+                self.counts.error("redirect-loop");
+                Outcome::HttpError(fetched.status)
+            }
+            Some(Ok(url)) => {
+                match self.parts.scope.check(&url) {
+                    Ok(()) => turn.add.push(self.inherit(lease, url, LinkKind::Redirect)),
+                    Err(why) => self.counts.refuse(&format!("scope: {}", why.kind()), 1),
+                }
+                Outcome::Redirected
+            }
+            Some(Err(_)) | None => {
+                self.counts.error("bad-redirect");
+                Outcome::HttpError(fetched.status)
+            }
+        };
+        turn.settle = Settle::Done { id: lease.id, outcome };
+        self.apply(turn)?;
+        let url = lease.url.to_string();
+        self.emit(Event::Miss {
+            id: lease.id,
+            url,
+            kind: "redirect".into(),
+            outcome: Some(outcome),
+            at: now,
+        });
+        Ok(())
+    }
+
+    /// A fetch that brought no page: the strategy and the listeners are told.
+    pub(crate) fn miss(
+        &mut self,
+        lease: &Lease,
+        kind: &str,
+        outcome: Option<Outcome>,
+        now: Millis,
+    ) -> Result<(), Problem> {
+        self.counts.error(kind);
+        if outcome.is_some() {
+            let sources = self.parts.ledger.sources(lease.id)?;
+            self.parts.strategy.miss(&Miss {
+                id: lease.id,
+                url: &lease.url,
+                priority: lease.priority,
+                evidence: &lease.evidence,
+                sources: &sources,
+            });
+        }
+        self.emit(Event::Miss {
+            id: lease.id,
+            url: lease.url.to_string(),
+            kind: kind.into(),
+            outcome,
+            at: now,
+        });
+        Ok(())
+    }
+
+    fn page(
+        &mut self,
+        lease: Lease,
+        fetched: Fetched,
+        analysis: Analysis,
+        mut turn: Turn,
+        now: Millis,
+    ) -> Result<(), Problem> {
+        let Analysis { doc, assessment, digest } = analysis;
+        if matches!(doc.page.kind, PageKind::Sitemap | PageKind::Feed) {
+            return self.listing(lease, doc, turn, now);
+        }
+        let (duplicate_of, near_duplicate_of) = self.duplicates.meet(lease.id, digest, doc.page.simhash);
+        let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(&doc.page.language);
+        let turned =
+            self.parts.rules.noise > 0.0 && chance(&lease.url, self.parts.rules.rng) < self.parts.rules.noise;
+        let (verdict, revise) = self.decide(&assessment, barred, turned);
+        self.counts.pages += 1;
+        self.counts.duplicates += u64::from(duplicate_of.is_some());
+        self.counts.near_duplicates += u64::from(near_duplicate_of.is_some() && duplicate_of.is_none());
+        let judged =
+            Judged { id: lease.id, score: assessment.score, barred, turned, relevant: verdict.relevant };
+        self.judged.push(judged);
+        self.counts.relevant += u64::from(verdict.relevant);
+        if revise {
+            turn.revised = self.revise();
+        }
+        self.tick(now);
+        self.counts.curve.push(self.counts.pages, self.counts.relevant);
+
+        let sources = self.parts.ledger.sources(lease.id)?;
+        let visit = Visit {
+            id: lease.id,
+            url: &lease.url,
+            kind: lease.kind,
+            doc: &doc,
+            assessment: &assessment,
+            verdict,
+            parent: lease.parent,
+            depth: lease.depth,
+            site_depth: lease.site_depth,
+            priority: lease.priority,
+            evidence: &lease.evidence,
+            sources: &sources,
+            n: self.counts.pages,
+            worthless: duplicate_of.is_some() || near_duplicate_of.is_some() || is_soft_404(&doc),
+        };
+        let rescore = self.parts.strategy.learn(&visit);
+        let follow = assessment.excluded.is_none()
+            && verdict.relevance >= self.parts.rules.expand_min
+            && !(self.parts.rules.obey_nofollow && doc.page.robots.nofollow);
+        if follow {
+            turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
+            if let Some(target) = &doc.page.refresh
+                && *target != lease.url
+                && lease.hops < self.parts.rules.redirects
+                && self.parts.scope.check(target).is_ok()
+            {
+                let mut c = self.inherit(&lease, target.clone(), LinkKind::Refresh);
+                c.hops = lease.hops + 1;
+                turn.add.push(c);
+            }
+        } else if let Some(term) = &assessment.excluded {
+            self.counts.refuse(&format!("excluded by `{term}`"), 1);
+        }
+        turn.rescore = self.rescores(rescore, lease.id)?;
+
+        if self.parts.rules.keep {
+            let mut record = record(&lease, &fetched, &doc, &assessment, verdict, digest, now);
+            record.duplicate_of = duplicate_of;
+            record.near_duplicate_of = near_duplicate_of;
+            record.archive = self.archive(&fetched, &record, doc.page.robots.noarchive)?;
+            if let Some(index) = &mut self.parts.index
+                && !record.noindex
+            {
+                index.add(&record)?;
+            }
+            turn.record = Some(record);
+            self.page_state(&mut turn, judged, digest, doc.page.simhash, revise);
+        }
+        let revised = turn.revised.len();
+        let applied = self.apply(turn)?;
+        self.count_applied(&applied);
+        if let Some(index) = &mut self.parts.index
+            && index.commit_if_due(now)?
+        {
+            self.note_indexed()?;
+        }
+        self.emit(Event::Page {
+            id: lease.id,
+            n: self.counts.pages,
+            url: lease.url.to_string(),
+            title: doc.page.title.clone(),
+            score: assessment.score,
+            relevant: verdict.relevant,
+            depth: lease.depth,
+            priority: lease.priority.key(),
+            new_links: applied.admitted as usize,
+            at: now,
+        });
+        if revised > 0 {
+            let (relevant, threshold) = (self.counts.relevant, self.counts.threshold);
+            self.emit(Event::Revised { pages: revised, relevant, threshold });
+        }
+        Ok(())
+    }
+
+    fn archive(
+        &mut self,
+        fetched: &Fetched,
+        record: &Record,
+        noarchive: bool,
+    ) -> Result<Option<ArchiveRef>, Problem> {
+        let Some(archive) = &mut self.parts.archive else { return Ok(None) };
+        if noarchive || (self.parts.rules.only_relevant_archived && !record.verdict.relevant) {
+            return Ok(None);
+        }
+        let original = match record.duplicate_of {
+            Some(id) => self.parts.ledger.record(id)?.filter(|r| r.archive.is_some()),
+            None => None,
+        };
+        let parent = match record.parent {
+            Some(id) => Some(self.parts.ledger.url(id)?),
+            None => None,
+        };
+        let note = PageNote {
+            parent: parent.as_ref().map(|u| u.as_str()),
+            depth: record.depth,
+            kind: record.kind,
+            assessment: Some(&record.assessment),
+            verdict: Some(record.verdict),
+            duplicate_of: original.as_ref().map(|r| Original { url: &r.url, fetched: r.fetched }),
+            digest: Digest::from_hex(&record.digest),
+        };
+        Ok(archive.write(fetched, &note)?.map(|w| w.at))
+    }
+
+    /// A sitemap or feed: a source of links, not a page of the collection.
+    fn listing(
+        &mut self,
+        lease: Lease,
+        doc: focus::text::Doc,
+        mut turn: Turn,
+        now: Millis,
+    ) -> Result<(), Problem> {
+        let visit = Visit {
+            id: lease.id,
+            url: &lease.url,
+            kind: lease.kind,
+            doc: &doc,
+            assessment: &Assessment::default(),
+            verdict: Verdict::default(),
+            parent: lease.parent,
+            depth: lease.depth,
+            site_depth: lease.site_depth,
+            priority: lease.priority,
+            evidence: &lease.evidence,
+            sources: &[],
+            n: self.counts.pages,
+            worthless: true,
+        };
+        turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
+        let found = turn.add.len();
+        let applied = self.apply(turn)?;
+        self.count_applied(&applied);
+        let kind = format!("listing of {found} links");
+        self.emit(Event::Miss {
+            id: lease.id,
+            url: lease.url.to_string(),
+            kind,
+            outcome: Some(Outcome::Fetched),
+            at: now,
+        });
+        Ok(())
+    }
+
+    fn count_applied(&mut self, applied: &frontier::Applied) {
+        for (reason, n) in &applied.refused {
+            self.counts.refuse(reason.name(), u64::from(*n));
+        }
+    }
+
+    /// The verdict, and whether earlier ones have to be given again.
+    fn decide(&mut self, assessment: &Assessment, barred: bool, turned: bool) -> (Verdict, bool) {
+        let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
+        let revise = judge.observe(assessment, None);
+        let verdict = final_verdict(judge.decide(assessment), barred, turned);
+        self.counts.threshold = verdict.threshold;
+        (verdict, revise)
+    }
+
+    /// Gives every verdict again; returns those that changed.
+    fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = Vec::new();
+        for j in &mut self.judged {
+            let verdict = judge.decide(&Assessment { score: j.score, ..Assessment::default() });
+            let verdict = final_verdict(verdict, j.barred, j.turned);
+            if verdict.relevant != j.relevant {
+                j.relevant = verdict.relevant;
+                if verdict.relevant {
+                    self.counts.relevant += 1;
+                } else {
+                    self.counts.relevant -= 1;
+                }
+                changed.push((j.id, verdict));
+            }
+        }
+        changed
+    }
+
+    fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
+        let model = self.parts.strategy.model();
+        let set = |id, priority| Rescored { id, priority, model, cause: Some(cause) };
+        Ok(match rescore {
+            Rescore::Nothing | Rescore::Stale => Vec::new(),
+            Rescore::Siblings(priority) => {
+                self.parts.ledger.siblings(cause).into_iter().map(|id| set(id, priority)).collect()
+            }
+            Rescore::Urls(list) => list.into_iter().map(|(id, priority)| set(id, priority)).collect(),
+            Rescore::Everything => {
+                let all: Vec<UrlId> = self.parts.ledger.pending().collect();
+                let mut out = Vec::with_capacity(all.len());
+                for id in all {
+                    out.extend(self.rescored(id, None)?);
+                }
+                out
+            }
+        })
+    }
+
+    /// State that is saved with the page that caused it.
+    fn page_state(&mut self, turn: &mut Turn, judged: Judged, digest: [u8; 20], simhash: u64, revised: bool) {
+        let mut line = Vec::with_capacity(41);
+        line.extend(judged.id.0.to_le_bytes());
+        line.extend(judged.score.to_le_bytes());
+        line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
+        line.extend(digest);
+        line.extend(simhash.to_le_bytes());
+        turn.state.push(("pages".into(), true, line));
+        self.strategy_state(turn);
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let now_and_then = self.counts.pages.is_multiple_of(SAVE_EVERY);
+        // Saved when it changed its mind, and now and then: `restore` shows it the pages since, so it is exact.
+        if (revised || now_and_then)
+            && let Some(bytes) = judge.save()
+        {
+            let mut state = self.counts.pages.to_le_bytes().to_vec();
+            state.extend(bytes);
+            turn.state.push(("judge".into(), false, state));
+        }
+        drop(judge);
+        if now_and_then && let Ok(bytes) = serde_json::to_vec(&self.counts) {
+            turn.state.push(("counts".into(), false, bytes));
+        }
+    }
+
+    fn strategy_state(&mut self, turn: &mut Turn) {
+        let (appended, whole) = self.appended;
+        // Changes are small; a whole save replaces them once they add up to several times its size.
+        let full = whole == 0 || appended > 4 * whole + (1 << 16);
+        if let Some(bytes) = self.parts.strategy.save(full) {
+            self.appended = if full { (0, bytes.len().max(1)) } else { (appended + bytes.len(), whole) };
+            turn.state.push(("strategy".into(), !full, bytes));
+        }
+    }
+
+    /// The strategy's whole state outside a turn (after seeding).
+    pub(crate) fn save_strategy_now(&mut self) -> Result<(), Problem> {
+        if let Some(bytes) = self.parts.strategy.save(true) {
+            self.appended = (0, bytes.len().max(1));
+            self.parts.ledger.put_state("strategy", false, &bytes)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn save_counts(&mut self) -> Result<(), Problem> {
+        let bytes = serde_json::to_vec(&self.counts)
+            .map_err(|e| Problem::new("cannot save the totals").because(e))?;
+        self.parts.ledger.put_state("counts", false, &bytes)
+    }
+
+    /// Takes up the state of an earlier run.
+    pub(crate) fn restore(&mut self) -> Result<(), Problem> {
+        let ledger = &self.parts.ledger;
+        if let Some(bytes) = ledger.state("counts")?.into_iter().next_back() {
+            self.counts = serde_json::from_slice::<Counts>(&bytes).unwrap_or_default();
+        }
+        let judge_state = ledger.state("judge")?.into_iter().next_back();
+        for bytes in ledger.state("strategy")? {
+            self.parts.strategy.load(&bytes)?;
+        }
+        // The totals are saved now and then; the pages themselves are exact.
+        self.counts.pages = 0;
+        self.counts.relevant = 0;
+        let mut at: HashMap<UrlId, usize> = HashMap::new();
+        for line in ledger.state("pages")? {
+            let Some(page) = parse_page_line(&line) else { continue };
+            let (judged, digest, simhash) = page;
+            self.duplicates.meet(judged.id, digest, simhash);
+            at.insert(judged.id, self.judged.len());
+            self.judged.push(judged);
+        }
+        for (id, verdict) in ledger.revised()? {
+            if let Some(&i) = at.get(&id) {
+                self.judged[i].relevant = verdict.relevant;
+            }
+        }
+        let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = 0;
+        if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
+            judge.load(bytes)?;
+            known = u64::from_le_bytes(*n);
+        }
+        for j in &self.judged {
+            self.counts.pages += 1;
+            self.counts.relevant += u64::from(j.relevant);
+            self.counts.curve.push(self.counts.pages, self.counts.relevant);
+            if self.counts.pages > known {
+                judge.observe(&Assessment { score: j.score, ..Assessment::default() }, None);
+            }
+        }
+        self.counts.threshold = judge.decide(&Assessment::default()).threshold;
+        Ok(())
+    }
+}
+
+/// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.
+fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {
+    v.relevant &= !barred;
+    if turned {
+        v.relevant = !v.relevant;
+        // The soft score must not give the truth away: it moves to the other side of the threshold.
+        v.relevance = if v.relevant { (v.threshold + 1.0) / 2.0 } else { v.threshold / 2.0 };
+    }
+    v
+}
+
+/// A number in [0, 1) that depends on the URL and the seed only.
+fn chance(url: &types::Url, rng: u64) -> f64 {
+    (url.fingerprint((rng, 0x6e6f_6973)).0 >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Id and verdict at the time of a line of the `pages` state.
+pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool)> {
+    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant))
+}
+
+fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
+    let (id, rest) = line.split_first_chunk::<4>()?;
+    let (score, rest) = rest.split_first_chunk::<8>()?;
+    let (flags, rest) = rest.split_first()?;
+    let (digest, rest) = rest.split_first_chunk::<20>()?;
+    let (simhash, _) = rest.split_first_chunk::<8>()?;
+    let judged = Judged {
+        id: UrlId(u32::from_le_bytes(*id)),
+        score: f64::from_le_bytes(*score),
+        barred: flags & 1 != 0,
+        turned: flags & 4 != 0,
+        relevant: flags & 2 != 0,
+    };
+    Some((judged, *digest, u64::from_le_bytes(*simhash)))
+}
+
+/// The page's links as candidates: in scope, each target once with its best score, the best ones when there are more
+/// than the limit, in page order.
+fn links(
+    parts: &mut crate::crawl::Parts,
+    counts: &mut Counts,
+    visit: &Visit,
+    lease: &Lease,
+) -> Vec<Candidate> {
+    let page = &visit.doc.page;
+    let scores = parts.strategy.score(visit);
+    let model = parts.strategy.model();
+    let mut out: Vec<Candidate> = Vec::with_capacity(page.links.len().min(parts.rules.links_per_page));
+    let mut at: HashMap<&types::Url, usize> = HashMap::with_capacity(page.links.len());
+    for (link, scored) in page.links.iter().zip(scores) {
+        let Some(scored) = scored else { continue };
+        if link.url == lease.url {
+            continue;
+        }
+        if parts.rules.obey_nofollow && link.rel.nofollow {
+            counts.refuse("nofollow", 1);
+            continue;
+        }
+        match at.entry(&link.url) {
+            Entry::Occupied(e) => {
+                let old = &mut out[*e.get()];
+                if scored.priority > old.priority {
+                    old.priority = scored.priority;
+                    old.evidence = scored.evidence;
+                    old.anchor = anchor(visit, link);
+                }
+            }
+            Entry::Vacant(e) => {
+                if let Err(why) = parts.scope.check(&link.url) {
+                    counts.refuse(&format!("scope: {}", why.kind()), 1);
+                    continue;
+                }
+                e.insert(out.len());
+                let same_host = link.url.host_key() == lease.url.host_key();
+                out.push(Candidate {
+                    url: link.url.clone(),
+                    parent: Some(lease.id),
+                    kind: link.kind,
+                    depth: lease.depth.saturating_add(1),
+                    site_depth: if same_host { lease.site_depth.saturating_add(1) } else { 0 },
+                    hops: 0,
+                    priority: scored.priority,
+                    evidence: scored.evidence,
+                    model,
+                    ttl: scored.ttl,
+                    anchor: anchor(visit, link),
+                });
+            }
+        }
+    }
+    let most = parts.rules.links_per_page;
+    if out.len() > most {
+        counts.refuse("links per page", (out.len() - most) as u64);
+        let mut keys: Vec<Priority> = out.iter().map(|c| c.priority).collect();
+        keys.sort_unstable_by(|a, b| b.cmp(a));
+        let floor = keys[most - 1];
+        let mut ties = keys[..most].iter().filter(|k| **k == floor).count();
+        out.retain(|c| {
+            let tie = c.priority == floor && ties > 0;
+            ties -= usize::from(tie);
+            c.priority > floor || tie
+        });
+    }
+    out
+}
+
+fn anchor(visit: &Visit, link: &Link) -> Box<str> {
+    let text = visit.doc.page.anchor(link);
+    let text = if text.is_empty() { &link.label } else { text };
+    let end = text.char_indices().nth(ANCHOR_KEPT).map_or(text.len(), |(i, _)| i);
+    text[..end].into()
+}
+
+fn record(
+    lease: &Lease,
+    fetched: &Fetched,
+    doc: &focus::text::Doc,
+    assessment: &Assessment,
+    verdict: Verdict,
+    digest: [u8; 20],
+    now: Millis,
+) -> Record {
+    let page = &doc.page;
+    Record {
+        id: lease.id,
+        url: lease.url.to_string(),
+        parent: lease.parent,
+        kind: lease.kind,
+        depth: lease.depth,
+        status: fetched.status,
+        media_type: fetched.media_type(),
+        charset: page.charset.clone(),
+        language: page.language.clone(),
+        title: page.title.clone(),
+        description: page.description.clone(),
+        text: page.text.clone(),
+        links: page.links.len() as u32,
+        fetched: now,
+        elapsed_ms: fetched.elapsed.as_millis().min(u128::from(u32::MAX)) as u32,
+        bytes: fetched.wire_bytes,
+        truncated: fetched.truncated,
+        assessment: assessment.clone(),
+        verdict,
+        digest: hex(&digest),
+        simhash: page.simhash,
+        duplicate_of: None,
+        near_duplicate_of: None,
+        archive: None,
+        etag: fetched.header("etag").map(str::to_string),
+        last_modified: fetched.header("last-modified").map(str::to_string),
+        noindex: page.robots.noindex,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn error_kind(fetched: &Fetched) -> String {
+    match &fetched.failure {
+        Some(failure) => failure.kind().to_string(),
+        None if fetched.status >= 400 => format!("http-{}", fetched.status),
+        None => "unreadable".to_string(),
+    }
+}
