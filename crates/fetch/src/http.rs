@@ -246,11 +246,11 @@ impl Http {
             }
         };
         fetched.wire_bytes = wire.len() as u64;
-        if wire.is_empty() {
+        if let Some(failure) = broken.filter(|_| wire.is_empty()) {
             // Headers and then nothing: not even the beginning of a page.
-            return broken.map_or(Ok(whole), Err);
+            return Err(failure);
         }
-        if undecided {
+        if undecided && !wire.is_empty() {
             self.look(&codings, &wire, &media_type)?;
         }
         let wire: Arc<[u8]> = wire.into();

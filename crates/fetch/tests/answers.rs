@@ -239,6 +239,38 @@ async fn many_at_once_on_one_runtime() {
         let (n, got) = done.unwrap();
         assert_eq!(got.payload.decoded(), format!("/page/{n}").as_bytes());
     }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let open = server.open();
+    assert!((1..=4).contains(&open), "{open} idle connections to one server");
+}
+
+#[tokio::test]
+async fn few_idle_connections_are_kept() {
+    let mut servers = Vec::new();
+    let w = web(Settings { max_idle: 3, ..local() });
+    for _ in 0..8 {
+        let server = Server::start(|_| html("x")).await;
+        assert_eq!(get(&w, server.url("/")).await.status, 200);
+        servers.push(server);
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let open: Vec<usize> = servers.iter().map(Server::open).collect();
+    assert_eq!(open, [0, 0, 0, 0, 0, 1, 1, 1], "the oldest go first");
+    let w = web(Settings { max_idle: 0, ..local() });
+    get(&w, servers[0].url("/")).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(servers[0].open(), 0);
+}
+
+#[tokio::test]
+async fn empty_answers_are_answers() {
+    let (got, _) = one(local(), answer("200 OK\r\nContent-Type: text/html", b"")).await;
+    assert_eq!((classify(&got), got.payload.decoded()), (Class::Page, &b""[..]));
+    assert!(matches!(got.payload, Payload::Bytes { .. }), "something to archive");
+    let (got, _) = one(local(), vec![send("HTTP/1.1 204 No Content\r\n\r\n")]).await;
+    assert_eq!((classify(&got), &got.failure), (Class::Error(204), &None));
+    let (got, _) = one(local(), answer("301 Moved\r\nLocation: /x", b"")).await;
+    assert!(matches!(got.payload, Payload::Bytes { .. }));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use types::{Failure, Truncation};
 
 fn short() -> Settings {
-    Settings { timeout: Duration::from_millis(600), idle_timeout: Duration::from_millis(300), ..local() }
+    Settings { timeout: Duration::from_millis(2000), idle_timeout: Duration::from_millis(1000), ..local() }
 }
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n";
@@ -50,7 +50,7 @@ async fn silence_and_slowness() {
     let start = Instant::now();
     let (got, _) = one(short(), vec![Step::Sleep(Duration::from_secs(60))]).await;
     assert!(matches!(&got.failure, Some(Failure::Timeout(why)) if why.contains("silent")), "{got:?}");
-    assert!(start.elapsed() < Duration::from_secs(3));
+    assert!(start.elapsed() < Duration::from_secs(15));
     assert_eq!(classify(&got), Class::Retry { after: None, host: true });
 
     // Headers, then silence.
@@ -73,8 +73,8 @@ async fn silence_and_slowness() {
     )
     .await;
     assert_eq!(got.truncated, Some(Truncation::Time));
-    assert!(got.wire_bytes >= 20 && start.elapsed() >= Duration::from_millis(550), "{got:?}");
-    assert!(start.elapsed() < Duration::from_secs(3));
+    assert!(got.wire_bytes >= 20 && start.elapsed() >= Duration::from_millis(1900), "{got:?}");
+    assert!(start.elapsed() < Duration::from_secs(15));
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn headers_without_end() {
     let (got, _) = one(local(), vec![send("HTTP/1.1 200 OK\r\nX: "), Step::Flood(vec![b'a'; 4096])]).await;
     assert!(matches!(got.failure, Some(Failure::TooLarge(_))), "{got:?}");
     assert_eq!(classify(&got), Class::Unreachable);
-    assert!(start.elapsed() < Duration::from_secs(4));
+    assert!(start.elapsed() < Duration::from_secs(15));
     // Slowly, too.
     let (got, _) = one(
         short(),

@@ -15,6 +15,8 @@ use types::{Canon, Fetched, Request, Task, Url, Web};
 #[derive(Default)]
 pub struct Seen {
     pub connections: AtomicUsize,
+    /// Connections open now.
+    pub open: AtomicUsize,
     /// Request heads, in order.
     pub heads: Mutex<Vec<String>>,
     /// Body bytes it managed to send before the client went away.
@@ -75,7 +77,9 @@ impl Server {
                 shared.connections.fetch_add(1, Ordering::SeqCst);
                 let (seen, script) = (shared.clone(), script.clone());
                 tokio::spawn(async move {
+                    seen.open.fetch_add(1, Ordering::SeqCst);
                     let _ = serve(stream, &seen, &*script).await;
+                    seen.open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
@@ -88,6 +92,10 @@ impl Server {
 
     pub fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
+    }
+
+    pub fn open(&self) -> usize {
+        self.seen.open.load(Ordering::SeqCst)
     }
 
     pub fn heads(&self) -> Vec<String> {
