@@ -18,11 +18,7 @@ pub const TOPIC: &str = r#"# The topic of `gleaner demo`: a genre (syllabi) and 
 name = "Syllabi of database courses"
 
 [genre]
-terms = [
-  "syllabus", "office hours", "grading", "prerequisites", "midterm", "final exam", "homework", "textbook",
-  "lectures", "instructor", "late policy", "course description",
-  "ementa", "sprechstunde", "tutorias", "plan du cours", "bibliografia",
-]
+preset = "syllabus"
 
 [content]
 terms = [
@@ -36,7 +32,7 @@ terms = ["course", "courses", "syllabus", "database", "databases", "db"]
 
 [judge]
 kind = "genre"
-threshold = 0.46
+threshold = 0.47
 
 [seeds]
 urls = [
