@@ -1,1 +1,340 @@
+//! Tests over the whole list, and each judge's formula by hand.
 
+use super::*;
+use crate::strategies::HEADINGS;
+use crate::testkit::Web;
+use std::collections::HashSet;
+
+const WEB: &str = "
+    == http://a/course/db.html
+    title: Syllabus
+    lang: en
+    Databases: sql, SQL and the relational model. Syllabus. Office hours: Monday.
+    == /empty
+    == /cook
+    lang: en
+    Soup and stew. Grading of eggs.
+    == /pt
+    lang: pt
+    Ementa da disciplina: banco de dados, sql.
+    == /mineral
+    Crystal database: sql
+    ";
+
+fn topic(text: &str) -> Topic {
+    Topic::from_toml(text).unwrap_or_else(|p| panic!("{p}"))
+}
+
+fn judge(t: &Topic) -> Box<dyn Judge> {
+    build(&JudgeSetup::new(t)).unwrap_or_else(|p| panic!("{p}"))
+}
+
+fn assess(t: &Topic, j: &dyn Judge, path: &str) -> Assessment {
+    j.assess(&Web::new(WEB).doc(path, &t.text.options))
+}
+
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() < 1e-12, "{a} is not {b}");
+}
+
+const FULL: &str = "
+    name = 'databases'
+    [genre]
+    terms = ['syllabus', 'office hours', 'grading']
+    [content]
+    terms = ['sql', 'relational model', 'query optimization', 'index']
+    [url]
+    terms = ['course', 'syllabus']
+    [judge]
+    threshold = 0.5
+    ";
+
+#[test]
+fn the_list_is_in_order() {
+    let mut seen = HashSet::new();
+    for e in ALL {
+        assert!(seen.insert(e.name), "{} twice", e.name);
+        assert!(!e.summary.is_empty() && !e.summary.ends_with('.'), "{}", e.name);
+        let mut rest = e.doc;
+        for h in HEADINGS {
+            let at = rest.find(h).unwrap_or_else(|| panic!("{}: `{h}` is missing or out of order", e.name));
+            rest = &rest[at + h.len()..];
+            assert!(
+                rest.split("\n## ").next().unwrap_or("").trim().len() >= 4,
+                "{}: nothing under `{h}`",
+                e.name
+            );
+        }
+    }
+    assert!(find(DEFAULT).is_ok());
+    assert!(find("gener").err().unwrap().to_string().contains("did you mean `genre`?"));
+}
+
+#[test]
+fn every_judge_is_sane_on_odd_pages_and_keeps_its_state() {
+    let options = [
+        ("regex", "any = 'sql'"),
+        ("all", "of = ['genre', 'query']"),
+        ("any", "of = ['genre', 'query']"),
+        ("weighted", "of = ['genre', 'query']"),
+    ];
+    for e in ALL {
+        let own = options.iter().find(|o| o.0 == e.name).map_or("", |o| o.1);
+        let t = topic(&format!(
+            "query = 'sql'\n[genre]\nterms = ['syllabus']\n[text]\nidf = 'online'\n[judge]\nkind = '{}'\n{own}",
+            e.name
+        ));
+        let mut j = judge(&t);
+        let web = Web::new(WEB);
+        let docs: Vec<Doc> = web.pages.keys().map(|u| web.doc(u.as_str(), &t.text.options)).collect();
+        for doc in docs.iter().cycle().take(30) {
+            let a = j.assess(doc);
+            assert!((0.0..=1.0).contains(&a.score), "{}: {}", e.name, a.score);
+            let v = j.decide(&a);
+            assert!(
+                (0.0..=1.0).contains(&v.relevance) && (0.0..=1.0).contains(&v.threshold),
+                "{}: {v:?}",
+                e.name
+            );
+            j.observe(&a, None);
+        }
+        let mut back = judge(&t);
+        if let Some(bytes) = j.save() {
+            back.load(&bytes).unwrap();
+            for n in 0..bytes.len() {
+                assert!(judge(&t).load(&bytes[..n]).is_err(), "{}: cut at {n}", e.name);
+            }
+        }
+        for doc in &docs {
+            let a = j.assess(doc);
+            assert_eq!(a, back.assess(doc), "{}", e.name);
+            assert_eq!(j.decide(&a), back.decide(&a), "{}", e.name);
+        }
+        assert_eq!(j.save(), back.save(), "{}", e.name);
+    }
+}
+
+#[test]
+fn genre_by_hand() {
+    let t = topic(FULL);
+    let j = judge(&t);
+    let a = assess(&t, j.as_ref(), "/course/db.html");
+    // Genre: syllabus 2 (title and text), office hours 1, grading 0: f = (1, ½, 0).
+    let g = 1.5 / (1.25f64.sqrt() * 3.0f64.sqrt());
+    // Content: sql 2, relational model 1, two absent: f = (1, ½, 0, 0).
+    let c = 1.5 / (1.25f64.sqrt() * 4.0f64.sqrt());
+    // URL: course 1, syllabus 0.
+    let u = 1.0 / 2.0f64.sqrt();
+    let comb = (5.0 * g + 5.0 * c) / 10.0;
+    close(a.part("genre").unwrap(), g);
+    close(a.part("content").unwrap(), c);
+    close(a.part("combined").unwrap(), comb);
+    close(a.part("url").unwrap(), u);
+    close(a.score, (7.0 * comb + 3.0 * u) / 10.0);
+    let hit = |set: &str, term: &str| a.hits.iter().find(|h| h.set == set && h.term == term).map(|h| h.count);
+    assert_eq!(
+        (hit("genre", "syllabus"), hit("content", "sql"), hit("url", "course")),
+        (Some(2), Some(2), Some(1))
+    );
+    assert_eq!(hit("content", "index"), None);
+    let v = j.decide(&a);
+    assert!(v.relevant && v.threshold == 0.5 && v.relevance == a.score);
+    assert_eq!(assess(&t, j.as_ref(), "/empty").score, 0.0);
+}
+
+#[test]
+fn absent_sets_are_left_out_of_their_means() {
+    let one = |text: &str| {
+        let t = topic(text);
+        assess(&t, judge(&t).as_ref(), "/course/db.html").score
+    };
+    let g = 1.5 / (1.25f64.sqrt() * 3.0f64.sqrt());
+    let c = 1.0;
+    close(
+        one("name = 'n'\n[genre]\nterms = ['syllabus', 'office hours', 'grading']\n[content]\nterms = []"),
+        g,
+    );
+    close(one("name = 'n'\n[content]\nterms = ['sql']"), c);
+    close(
+        one(
+            "name = 'n'\n[genre]\nterms = ['syllabus', 'office hours', 'grading']\n[content]\nterms = ['sql']\n[judge]\nweights = { genre = 4, content = 6 }",
+        ),
+        (4.0 * g + 6.0 * c) / 10.0,
+    );
+    // Content alone with URL terms: final = (7·c + 3·u)/10.
+    close(
+        one("name = 'n'\n[content]\nterms = ['sql']\n[url]\nterms = ['course', 'x']"),
+        (7.0 + 3.0 / 2.0f64.sqrt()) / 10.0,
+    );
+}
+
+#[test]
+fn merged_terms_by_hand() {
+    let t = topic(
+        &FULL
+            .replace("[judge]", "[judge]\nkind = 'terms'")
+            .replace("terms = ['course', 'syllabus']", "terms = []"),
+    );
+    let a = assess(&t, judge(&t).as_ref(), "/course/db.html");
+    // Of seven terms: syllabus 2, office hours 1, sql 2, relational model 1.
+    close(a.score, (1.0 + 0.5 + 1.0 + 0.5) / (2.5f64.sqrt() * 7.0f64.sqrt()));
+    close(a.part("terms").unwrap(), a.score);
+}
+
+#[test]
+fn a_presets_list_follows_the_page() {
+    let t = topic("name = 'n'\n[genre]\npreset = 'syllabus'\nurl = false\n[judge]\nthreshold = 0.1");
+    let j = judge(&t);
+    let a = assess(&t, j.as_ref(), "/pt");
+    let found: Vec<&str> = a.hits.iter().map(|h| h.term.as_str()).collect();
+    assert_eq!(found, ["ementa", "disciplina"]);
+    let n =
+        crate::topic::presets::find("syllabus").unwrap().list(Some(crate::text::Language::Portuguese)).len();
+    close(a.score, 2.0 / (2.0f64.sqrt() * (n as f64).sqrt()));
+    assert_eq!(a.part("list:pt"), Some(n as f64));
+    assert!(assess(&t, j.as_ref(), "/course/db.html").part("list:en").is_some());
+}
+
+#[test]
+fn idf_by_hand() {
+    // From a file: N = 9; sql in 4, relational model in 0 (never seen).
+    let df = DocFreq::from_text("documents\t9\nsql\t4\n", &TextOptions::default()).unwrap();
+    let t = topic("name = 'n'\n[content]\nterms = ['sql', 'relational model']\n[text]\nidf = 'counts.tsv'");
+    let j = build(&JudgeSetup { idf: Some(&df), ..JudgeSetup::new(&t) }).unwrap();
+    let (i1, i2) = ((10.0f64 / 5.0).ln() + 1.0, 10.0f64.ln() + 1.0);
+    let (w1, w2) = (i1, 0.5 * i2);
+    let expected = (w1 * i1 + w2 * i2) / ((w1 * w1 + w2 * w2).sqrt() * (i1 * i1 + i2 * i2).sqrt());
+    close(assess(&t, j.as_ref(), "/course/db.html").score, expected);
+    assert!(build(&JudgeSetup::new(&t)).is_err(), "a file that was not read");
+
+    // Online: after the three pages below N = 3, sql in 2 and relational model in 1.
+    let t = topic(
+        "name = 'n'\n[content]\nterms = ['sql', 'relational model']\n[text]\nidf = 'online'\n[judge]\nthreshold = 0.4",
+    );
+    let mut j = judge(&t);
+    let a = assess(&t, j.as_ref(), "/course/db.html");
+    close(j.decide(&a).relevance, 1.5 / (1.25f64.sqrt() * 2.0f64.sqrt()));
+    for path in ["/course/db.html", "/pt", "/cook"] {
+        j.observe(&assess(&t, j.as_ref(), path), None);
+    }
+    let (i1, i2) = ((4.0f64 / 3.0).ln() + 1.0, (4.0f64 / 2.0).ln() + 1.0);
+    let (w1, w2) = (i1, 0.5 * i2);
+    let expected = (w1 * i1 + w2 * i2) / ((w1 * w1 + w2 * w2).sqrt() * (i1 * i1 + i2 * i2).sqrt());
+    close(j.decide(&a).relevance, expected);
+}
+
+#[test]
+fn excluded_pages_are_never_relevant() {
+    let t = topic("query = 'sql'\n[judge]\nthreshold = 0.1\n[exclude]\nterms = ['crystal database', 'crys']");
+    let j = judge(&t);
+    let a = assess(&t, j.as_ref(), "/mineral");
+    assert_eq!(a.excluded.as_deref(), Some("crystal database"));
+    let v = j.decide(&a);
+    assert!(!v.relevant && v.relevance == 0.0 && a.score > 0.9);
+    assert!(j.decide(&assess(&t, j.as_ref(), "/pt")).relevant);
+}
+
+#[test]
+fn queries() {
+    let yes = |q: &str, path: &str| {
+        let t = topic(&format!("name = 'n'\nquery = '''{q}'''\n[judge]\nkind = 'query'"));
+        let j = judge(&t);
+        j.decide(&assess(&t, j.as_ref(), path)).relevant
+    };
+    let db = "/course/db.html";
+    for (q, expected) in [
+        ("sql", true),
+        ("sql syllabus", true),
+        ("sql soup", false),
+        ("sql OR soup", true),
+        ("sql AND NOT soup", true),
+        ("sql -soup", true),
+        ("sql NOT \"relational model\"", false),
+        ("\"relational model\"", true),
+        ("\"model relational\"", false),
+        ("(soup OR stew) AND sql", false),
+        ("(soup OR sql) AND (syllabus OR stew)", true),
+        ("title:syllabus", true),
+        ("title:sql", false),
+        ("text:SQL url:course", true),
+        ("url:\"course db\"", true),
+        ("soup, sql", true),
+        ("NOT soup", true),
+    ] {
+        assert_eq!(yes(q, db), expected, "{q}");
+    }
+    assert!(!yes("sql", "/empty"));
+    for bad in ["(sql", "sql)", "\"sql", "!!", "AND OR"] {
+        assert!(query::Query::parse(bad).is_err(), "{bad}");
+    }
+    assert!(query::Query::parse(&"(".repeat(10_000)).is_err());
+}
+
+#[test]
+fn terms_of_queries() {
+    let terms = |q: &str| {
+        let t = query::terms_of(q).unwrap();
+        (t.content.join("|"), t.url.join("|"))
+    };
+    assert_eq!(
+        terms("\"operating systems\" the nachos NOT windows"),
+        ("operating systems|nachos".into(), "".into())
+    );
+    assert_eq!(
+        terms("operating systems, virtual memory"),
+        ("operating systems|virtual memory".into(), "".into())
+    );
+    assert_eq!(terms("sql url:course (title:index OR sql)"), ("sql|index".into(), "course".into()));
+}
+
+#[test]
+fn patterns() {
+    let t =
+        topic("name = 'n'\nquery = 'x'\n[judge]\nkind = 'regex'\nurl = '/course/\\w+'\ntext = 'sql.*model'");
+    let j = judge(&t);
+    let a = assess(&t, j.as_ref(), "/course/db.html");
+    assert!(j.decide(&a).relevant && a.score == 1.0 && a.hits.len() == 2);
+    let a = assess(&t, j.as_ref(), "/pt");
+    assert!(!j.decide(&a).relevant);
+    for bad in ["url = '('", "", "path = 'x'"] {
+        let t = topic(&format!("name = 'n'\nquery = 'x'\n[judge]\nkind = 'regex'\n{bad}"));
+        assert!(build(&JudgeSetup::new(&t)).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn combinations_by_hand() {
+    let with = |kind: &str, rest: &str| {
+        let t = topic(&format!(
+            "name = 'n'\n[content]\nterms = ['sql', 'soup']\n[judge]\nkind = '{kind}'\nof = ['genre', 'regex']\n{rest}\n[judge.genre]\nthreshold = 0.5\n[judge.regex]\nurl = 'course'"
+        ));
+        let j = judge(&t);
+        let of = |path: &str| {
+            let a = assess(&t, j.as_ref(), path);
+            (j.decide(&a), a)
+        };
+        (of("/course/db.html"), of("/pt"), of("/empty"))
+    };
+    let sim = 1.0 / 2.0f64.sqrt();
+    let (db, pt, empty) = with("all", "");
+    // genre: 1/√2 against 0.5; regex: 1 against 0.5.
+    close(db.0.relevance, 0.5 + 0.5 * (sim - 0.5) / 0.5);
+    assert!(db.0.relevant && !pt.0.relevant && !empty.0.relevant);
+    assert!(db.1.hits.iter().any(|h| h.set == "genre/content") && db.1.part("genre/content").is_some());
+    let (db, pt, empty) = with("any", "");
+    assert!(db.0.relevant && pt.0.relevant && !empty.0.relevant);
+    close(pt.0.relevance, 0.5 + 0.5 * (sim - 0.5) / 0.5);
+    let (db, _, empty) = with("weighted", "shares = { genre = 3, regex = 1 }\nthreshold = 0.6");
+    close(db.0.relevance, (3.0 * sim + 1.0) / 4.0);
+    assert!(db.0.relevant && empty.0.relevance == 0.0);
+    for bad in [
+        "of = []",
+        "of = ['genre', 'genre']",
+        "of = ['gener']",
+        "of = ['genre']\nregex = { url = 'x' }",
+        "of = ['genre']\nshares = { genre = -1 }",
+    ] {
+        let t = topic(&format!("name = 'n'\nquery = 'x'\n[judge]\nkind = 'all'\n{bad}"));
+        assert!(build(&JudgeSetup::new(&t)).is_err(), "{bad}");
+    }
+}

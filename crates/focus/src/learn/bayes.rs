@@ -35,7 +35,7 @@ pub struct Bayes {
     most: usize,
     /// Learnt since the last save; `None` = the next save must hold everything.
     unsaved: Option<Tally>,
-    /// Learnt here since the last `delta`; kept only once somebody asked for deltas.
+    /// Learnt here since the last `delta`; `None` = everything (nobody asked yet).
     unshared: Option<Tally>,
     /// `ln Pr(c)` and `ln(|T| + total)` of each class, brought up to date by every change.
     priors: Vec<f64>,
@@ -177,7 +177,8 @@ impl Bayes {
         change.unwrap_or(&self.all).write(&mut w);
         Some(w.0)
     }
-    /// A full save replaces what is here; a change is added to it. On an error nothing has changed.
+    /// A full save replaces what is here; a change is added to it. On an error nothing has changed. What was loaded
+    /// was told to other workers before (or is theirs), so the next delta starts from here.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let mut r = Reader(bytes);
         let whole = r.u8()? == 1;
@@ -189,11 +190,12 @@ impl Bayes {
             self.all.merge(&t);
         }
         self.unsaved = Some(Tally::new(self.classes()));
+        self.unshared = Some(Tally::new(self.classes()));
         self.refresh();
         Ok(())
     }
 
-    /// What was learnt here since the last call, for other workers to add. The first call says everything.
+    /// What was learnt here since the last call or load, for other workers to add.
     pub fn delta(&mut self) -> Option<Vec<u8>> {
         let fresh = self.unshared.replace(Tally::new(self.classes())).unwrap_or_else(|| self.all.clone());
         if fresh.is_empty() {

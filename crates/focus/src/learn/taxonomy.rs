@@ -72,29 +72,33 @@ pub fn prepare<D>(examples: impl IntoIterator<Item = (String, Vec<D>)>, least: u
             }
         }
     }
-    let mut classes = Vec::new();
-    for (mut path, mut examples) in nodes {
+    // A node of the user's own may be called Other as well: then they are one class.
+    let mut leaves: BTreeMap<String, Vec<D>> = BTreeMap::new();
+    for (mut path, examples) in nodes {
         if children.get(&path).is_some_and(|n| *n > 0) {
             path.push("Other".to_owned());
         }
-        if examples.is_empty() {
-            continue;
+        if !examples.is_empty() {
+            leaves.entry(path.join("/")).or_default().extend(examples);
         }
-        if examples.len() > most {
-            // A random subset, in the order given.
-            let mut order: Vec<usize> = (0..examples.len()).collect();
-            rng.shuffle(&mut order);
-            let mut keep = vec![false; examples.len()];
-            for i in order.into_iter().take(most) {
-                keep.get_mut(i).into_iter().for_each(|k| *k = true);
-            }
-            let mut at = keep.into_iter();
-            examples.retain(|_| at.next().unwrap_or(false));
-        }
-        classes.push(Class { path: path.join("/"), examples });
     }
-    classes.sort_by(|a, b| a.path.cmp(&b.path));
-    classes
+    let sampled = leaves.into_iter().map(|(path, examples)| Class { path, examples: sample(examples, most, rng) });
+    sampled.collect()
+}
+
+/// A random subset of at most `most`, in the order given.
+fn sample<D>(mut examples: Vec<D>, most: usize, rng: &mut Rng) -> Vec<D> {
+    if examples.len() > most {
+        let mut order: Vec<usize> = (0..examples.len()).collect();
+        rng.shuffle(&mut order);
+        let mut keep = vec![false; examples.len()];
+        for i in order.into_iter().take(most) {
+            keep.get_mut(i).into_iter().for_each(|k| *k = true);
+        }
+        let mut at = keep.into_iter();
+        examples.retain(|_| at.next().unwrap_or(false));
+    }
+    examples
 }
 
 #[cfg(test)]

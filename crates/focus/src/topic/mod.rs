@@ -2,7 +2,6 @@
 
 mod nearest;
 pub mod presets;
-mod presets_data;
 pub mod sections;
 pub mod threshold;
 
@@ -56,7 +55,7 @@ impl TermList {
         for preset in &self.presets {
             builder = match self.which {
                 // URLs are written in whatever language: all of them count.
-                Which::Urls => builder.terms(preset.url),
+                Which::Urls => builder.terms(&preset.url),
                 Which::Words => preset
                     .terms
                     .iter()
