@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// How far into the markup a declaration is looked for. The standard says 1,024; real pages are less tidy.
 const PRESCAN: usize = 4_096;
 /// How much is looked at when guessing.
-const GUESS: usize = 64 << 10;
+const GUESS: usize = 16 << 10;
 
 /// The text, and the name of the encoding it was in.
 pub fn decode<'a>(body: &'a [u8], content_type: Option<&str>, host: &str) -> (Cow<'a, str>, &'static str) {
@@ -73,7 +73,7 @@ fn xml_encoding(head: &[u8]) -> Option<&'static Encoding> {
 
 fn meta_charset(head: &[u8]) -> Option<&'static Encoding> {
     let mut rest = head;
-    while let Some(open) = rest.iter().position(|&b| b == b'<') {
+    while let Some(open) = memchr::memchr(b'<', rest) {
         rest = rest.get(open..)?;
         if rest.starts_with(b"<!--") {
             let end = rest.windows(3).skip(2).position(|w| w == b"-->")?;

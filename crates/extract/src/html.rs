@@ -42,10 +42,9 @@ pub fn finish(page: &mut Page, options: &Options) {
     let body = || page.blocks.iter().filter(|b| b.region == Region::Body).map(|b| b.span.of(text));
     if options.detect_language && page.language.is_empty() {
         // A page that is all navigation has a language, too.
-        let mut code = language::detect(body());
-        if code.is_empty() {
-            code = language::detect([page.title.as_str(), text.as_str()].into_iter());
-        }
+        let whole = [page.title.as_str(), text.as_str()];
+        let little = body().map(str::len).sum::<usize>() < 200;
+        let code = if little { language::detect(whole.into_iter()) } else { language::detect(body()) };
         page.language = code.into();
     }
     if options.detect_simhash {

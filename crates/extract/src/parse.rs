@@ -15,7 +15,8 @@ use html5ever::buffer_queue::BufferQueue;
 use html5ever::interface::Tracer;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{
-    EndTag, StartTag, Tag, TagToken, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+    CharacterTokens, EndTag, StartTag, Tag, TagToken, Token, TokenSink, TokenSinkResult, Tokenizer,
+    TokenizerOpts,
 };
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use html5ever::{LocalName, TokenizerResult, local_name};
@@ -27,7 +28,7 @@ pub const MAX_DEPTH: u32 = 512;
 /// Beyond this even links are no longer nested (they can only nest in foreign content).
 const HARD_DEPTH: u32 = MAX_DEPTH + 64;
 /// Longest input that is looked at; the rest is cut.
-pub const MAX_INPUT: usize = 64 << 20;
+pub const MAX_INPUT: usize = 32 << 20;
 /// Most nodes of a tree.
 const MAX_NODES: usize = 4_000_000;
 /// Input is fed in pieces, so that stopping is possible in between.
@@ -65,6 +66,7 @@ pub fn parse(text: &str, xhtml: bool) -> Dom {
         stopped: Cell::new(false),
         piece_end: Cell::new(0),
         last_token: Cell::new(0),
+        text: RefCell::default(),
     };
     let tokenizer = Tokenizer::new(guard, TokenizerOpts::default());
     feed(&tokenizer, text);
@@ -100,9 +102,9 @@ fn feed(tokenizer: &Tokenizer<Guard>, text: &str) {
         }
         s.advance(text, end);
         if s.attrs > MAX_ATTRS {
-            guard.cut.set(true);
             if s.is_tag {
                 // Skip the rest of the tag and close it where it is.
+                guard.cut.set(true);
                 let close = s.close();
                 s.advance(text, text.len());
                 at = s.at;
@@ -111,6 +113,7 @@ fn feed(tokenizer: &Tokenizer<Guard>, text: &str) {
                 scan = None;
             } else if s.attrs > 100 * MAX_ATTRS {
                 // Cannot tell a tag from a long comment here; stop before it becomes expensive.
+                guard.cut.set(true);
                 return;
             }
         }
@@ -132,6 +135,7 @@ struct AttrScan {
 enum InTag {
     Between,
     Name,
+    AfterName,
     BeforeValue,
     Double,
     Single,
@@ -166,12 +170,16 @@ impl AttrScan {
                 // What is not known to be a tag is only measured.
                 (_, b'>') if self.is_tag => InTag::Done,
                 (InTag::Between, _) if space => InTag::Between,
-                (InTag::Between, _) => {
+                (InTag::AfterName, b'=') => InTag::BeforeValue,
+                (InTag::AfterName, _) if b.is_ascii_whitespace() => InTag::AfterName,
+                (InTag::AfterName, b'/') => InTag::Between,
+                (InTag::Between | InTag::AfterName, _) => {
                     self.attrs += 1;
                     InTag::Name
                 }
                 (InTag::Name, b'=') if self.attrs > 0 => InTag::BeforeValue,
-                (InTag::Name, _) if space => InTag::Between,
+                (InTag::Name, _) if space && (b == b'/' || self.attrs == 0) => InTag::Between,
+                (InTag::Name, _) if space => InTag::AfterName,
                 (InTag::Name, _) => InTag::Name,
                 (InTag::BeforeValue, b'"') => InTag::Double,
                 (InTag::BeforeValue, b'\'') => InTag::Single,
@@ -213,6 +221,8 @@ struct Guard {
     /// Where the piece being tokenized ends in the input, and where the last token did.
     piece_end: Cell<usize>,
     last_token: Cell<usize>,
+    /// Text that is not handed on yet: it comes in small pieces (`a &lt; b` is three), and one is as good as three.
+    text: RefCell<StrTendril>,
 }
 
 struct Count(Cell<u32>);
@@ -224,6 +234,15 @@ impl Tracer for Count {
 }
 
 impl Guard {
+    #[inline]
+    fn flush(&self, line: u64) {
+        if !self.text.borrow().is_empty() {
+            let text = self.text.take();
+            // Text never changes what the tokenizer does next.
+            let _ = self.builder.process_token(CharacterTokens(text), line);
+        }
+    }
+
     /// How deep are we? Asked rarely enough to cost nothing, often enough not to overshoot by much.
     fn look(&self) {
         let count = Count(Cell::new(0));
@@ -309,6 +328,16 @@ impl TokenSink for Guard {
             0 => self.look(),
             n => self.next_look.set(n - 1),
         }
+        if let CharacterTokens(more) = token {
+            let mut text = self.text.borrow_mut();
+            if text.is_empty() {
+                *text = more;
+            } else {
+                text.push_tendril(&more);
+            }
+            return TokenSinkResult::Continue;
+        }
+        self.flush(line);
         let mut close = None;
         if let TagToken(tag) = &mut token {
             if tag.attrs.len() > MAX_ATTRS {

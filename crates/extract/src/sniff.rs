@@ -111,7 +111,7 @@ fn unknown(head: &[u8]) -> Kind {
             && (**tag == *b"<!--"
                 || text_head.get(tag.len()).is_none_or(|b| b.is_ascii_whitespace() || *b == b'>'))
     };
-    if TAGS.iter().any(|tag| looks_like(tag)) { Kind::Html } else { text(head) }
+    if TAGS.iter().any(looks_like) { Kind::Html } else { text(head) }
 }
 
 /// Text, a list of URLs (a sitemap), or binary data under a wrong name.

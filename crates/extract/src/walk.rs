@@ -435,6 +435,9 @@ impl<'a> Walk<'a> {
         }
         self.page.cut |= self.text.full || self.dom.cut;
         self.page.text = self.text.finish();
+        // Room was made for more than most pages need, and pages are kept for a while.
+        self.page.text.shrink_to_fit();
+        self.page.leaves.shrink_to_fit();
         self.page.paths = self.paths.finish();
         if let Some(last) = self.page.blocks.last_mut() {
             last.span.end = self.page.text.len() as u32;
