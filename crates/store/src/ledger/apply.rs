@@ -32,12 +32,15 @@ impl<L: Log> Frontier for Ledger<L> {
             Choice::Wait { until, idle } => return Ok(Next::Wait { until, idle }),
             Choice::Empty(idle) => return Ok(Next::Empty(idle)),
         };
-        let (known, info) = match (self.known(id), self.order.info(id)) {
-            (Ok(known), Some(info)) => (known, info),
-            (failed, _) => {
+        let Some(info) = self.order.info(id) else { return Err(self.unknown(id)) };
+        // A host must be known to the next start before it is contacted: after a crash it has to rest.
+        let remembered = if info.host < self.hosts_kept { Ok(()) } else { self.write_batch() };
+        let known = match remembered.and_then(|()| self.known(id)) {
+            Ok(known) => known,
+            Err(e) => {
                 self.order.end_lease(id, None);
                 self.order.release(id);
-                return Err(failed.err().unwrap_or_else(|| self.unknown(id)));
+                return Err(e);
             }
         };
         let url = match task {

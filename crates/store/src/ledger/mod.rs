@@ -72,6 +72,8 @@ pub struct Ledger<L: Log> {
     revised: BTreeSet<u32>,
     /// Per name: the newest whole state, then its changes.
     states: BTreeMap<String, Vec<u64>>,
+    /// Hosts that are in the log, not only in the batch.
+    hosts_kept: u32,
     checkpointed: u64,
     checkpoint_bytes: u64,
     written: u64,
@@ -127,6 +129,7 @@ impl<L: Log> Ledger<L> {
             ledger.order.wake(now, clean);
         }
         // From here on hosts may be contacted, and a crash must be told from an orderly end.
+        ledger.closed = false;
         codec::record(&mut ledger.batch, Kind::Opened, |o| o.u64(now.0));
         ledger.drop_beyond_caps()?;
         ledger.write_batch()?;
@@ -144,6 +147,7 @@ impl<L: Log> Ledger<L> {
             pages: Vec::new(),
             revised: BTreeSet::new(),
             states: BTreeMap::new(),
+            hosts_kept: 0,
             checkpointed: 0,
             checkpoint_bytes: options.checkpoint_bytes,
             written: 0,
@@ -217,6 +221,7 @@ impl<L: Log> Ledger<L> {
         }
         self.written += self.batch.len() as u64;
         self.last_frame = self.base;
+        self.hosts_kept = self.order.host_count() as u32;
         self.base += self.batch.len() as u64;
         self.batch.truncate(FRAME_HEAD);
         self.batch.shrink_to(8 << 20);

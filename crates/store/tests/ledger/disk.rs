@@ -1,1 +1,166 @@
-//! Comes next.
+//! Real files: locks, readers beside a writer, checkpoints, messages.
+
+use crate::harness::*;
+use frontier::{Frontier, State};
+use std::fs;
+use std::path::Path;
+use store::Store;
+use store::ledger::{Durability, FileLog, Ledger, Options};
+use types::{Millis, Outcome};
+
+fn open_dir(dir: &Path, now: u64) -> Ledger<FileLog> {
+    Ledger::open(dir, options(quick()), Millis(now)).unwrap()
+}
+
+fn checkpoints(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|n| n.starts_with("checkpoint"));
+    names
+}
+
+#[test]
+fn a_second_writer_is_told_who_holds_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open_dir(dir.path(), 0);
+    let Err(e) = Ledger::open(dir.path(), options(quick()), Millis(0)) else { panic!("two writers") };
+    let text = e.to_string();
+    assert!(text.starts_with("another gleaner process holds "), "{text}");
+    assert!(text.contains("hint: "), "{text}");
+    drop(first);
+    open_dir(dir.path(), 0);
+}
+
+#[test]
+fn a_reader_follows_a_writer_and_never_sees_half_a_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = open_dir(dir.path(), 0);
+    w.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    w.commit().unwrap();
+    let mut r = Ledger::open_read(dir.path()).unwrap();
+    assert_eq!(r.stats().urls, 1);
+    assert!(!r.refresh().unwrap());
+    let (a, _) = w.visit(0, &[link("http://b/", 0.5), link("http://c/", 0.4)]);
+    assert!(!r.refresh().unwrap(), "not committed");
+    assert_eq!(r.entry(a.id).unwrap().state, State::Pending);
+    w.commit().unwrap();
+    assert!(r.refresh().unwrap());
+    assert_eq!((r.stats().urls, r.stats().pending, r.stats().pages), (3, 2, 1));
+    assert_eq!(r.find(&url("http://c/")), w.find(&url("http://c/")));
+    assert_eq!(r.records(0).next().unwrap().unwrap(), record(a.id, "http://a/"));
+    r.check().unwrap();
+    // Half a frame at the end is not there yet.
+    w.visit(0, &[link("http://d/", 0.5)]);
+    w.commit().unwrap();
+    let path = dir.path().join("ledger.log");
+    let whole = fs::read(&path).unwrap();
+    drop(w);
+    fs::write(&path, &whole[..whole.len() - 3]).unwrap();
+    assert!(!r.refresh().unwrap());
+    assert_eq!(r.stats().urls, 3);
+    fs::write(&path, &whole).unwrap();
+    assert!(r.refresh().unwrap());
+    assert_eq!(r.stats().urls, 4);
+    // It changes nothing.
+    assert!(r.seed(seed("http://x/", 1.0), Millis(0)).is_err());
+    assert!(r.lease(Millis(0), None).is_err());
+    assert!(r.commit().is_err());
+    assert!(r.close().is_err());
+}
+
+#[test]
+fn a_reader_starts_from_a_checkpoint_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = open_dir(dir.path(), 0);
+    w.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    w.checkpoint().unwrap();
+    w.seed(seed("http://b/", 1.0), Millis(0)).unwrap();
+    w.commit().unwrap();
+    let r = Ledger::open_read(dir.path()).unwrap();
+    assert_eq!((r.stats().urls, r.url(types::UrlId(1)).unwrap().as_str()), (2, "http://b/"));
+    let Err(e) = Ledger::open_read(&dir.path().join("nothing")) else { panic!() };
+    assert!(e.to_string().contains("nothing is there"), "{e}");
+}
+
+#[test]
+fn a_reader_of_a_damaged_file_gets_what_is_before_the_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let always = Options { durability: Durability::Always, ..options(quick()) };
+    let mut w = Ledger::open(dir.path(), always, Millis(0)).unwrap();
+    for i in 0..9 {
+        w.seed(seed(&format!("http://a/{i}"), 1.0), Millis(0)).unwrap();
+        w.commit().unwrap();
+    }
+    let at = w.stats().log_bytes / 2;
+    drop(w);
+    let path = dir.path().join("ledger.log");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[at as usize] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let Err(e) = Ledger::open(dir.path(), options(quick()), Millis(0)) else { panic!("not noticed") };
+    assert!(e.to_string().contains("ledger.log is damaged at byte"), "{e}");
+    let r = Ledger::open_read(dir.path()).unwrap();
+    assert!(r.damage().is_some_and(|d| d <= at));
+    assert!((1..9).contains(&r.stats().urls));
+}
+
+#[test]
+fn checkpoints_come_as_the_log_grows_and_the_last_one_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = || Options { checkpoint_bytes: 10_000, ..options(quick()) };
+    let mut w = Ledger::open(dir.path(), small(), Millis(0)).unwrap();
+    for i in 0..3_000 {
+        w.seed(seed(&format!("http://h{}/{i}", i % 50), 0.5), Millis(0)).unwrap();
+        w.commit().unwrap();
+    }
+    let stats = w.stats();
+    assert!(stats.bytes_written < 3 * stats.log_bytes, "{} of {}", stats.bytes_written, stats.log_bytes);
+    drop(w);
+    assert_eq!(checkpoints(dir.path()).len(), 1);
+    let before = Ledger::open_read(dir.path()).unwrap();
+    for name in checkpoints(dir.path()) {
+        fs::remove_file(dir.path().join(name)).unwrap();
+    }
+    let without = Ledger::open_read(dir.path()).unwrap();
+    let all = |l: &Ledger<FileLog>| (0..3_000).map(|i| l.entry(types::UrlId(i))).collect::<Vec<_>>();
+    assert_eq!(all(&before), all(&without));
+    let mut w = Ledger::open(dir.path(), small(), Millis(0)).unwrap();
+    w.close().unwrap();
+    drop(w);
+    assert_eq!(checkpoints(dir.path()).len(), 1, "a clean end leaves one");
+    // What a process that died left half-written is removed.
+    fs::write(dir.path().join("checkpoint-00000000000000000007.tmp"), b"half").unwrap();
+    open_dir(dir.path(), 0);
+    assert_eq!(checkpoints(dir.path()).len(), 1);
+}
+
+#[test]
+fn a_killed_process_loses_nothing_it_committed() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..20u64 {
+        let mut w = open_dir(dir.path(), round * 1_000);
+        w.check().unwrap();
+        assert_eq!(w.stats().urls, round * 2);
+        w.seed(seed(&format!("http://a{round}/"), 1.0), Millis(0)).unwrap();
+        let lease = w.lease_at(round * 1_000).unwrap();
+        let add = vec![link(&format!("http://b{round}/"), 0.5)];
+        w.apply(types::Turn { add, ..done(lease.id, Outcome::Fetched, round * 1_000) }, &best).unwrap();
+        w.commit().unwrap();
+        w.seed(seed("http://never-committed/", 1.0), Millis(0)).unwrap();
+        // Dropped without closing: like a kill, as far as the file is concerned.
+    }
+    let r = Ledger::open_read(dir.path()).unwrap();
+    assert_eq!(r.find(&url("http://never-committed/")), None);
+    assert_eq!((r.stats().urls, r.stats().settled), (40, 20));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, b"x").unwrap();
+    let Err(e) = Ledger::open(&file.join("ledger"), options(quick()), Millis(0)) else { panic!() };
+    assert!(e.to_string().contains("cannot make the folder"), "{e}");
+    let Err(e) = Ledger::open_read(dir.path()) else { panic!() };
+    assert!(e.to_string().contains("ledger.log"), "{e}");
+}
