@@ -1,1 +1,10 @@
-fn main() {}
+//! `gleaner`: the command line. Only this crate prints.
+
+mod cli;
+mod demo;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -16,8 +16,12 @@ pub mod graph;
 pub mod labels;
 pub mod metrics;
 pub mod oracle;
+pub mod plot;
+pub mod report;
+pub mod results;
 pub mod stats;
 mod tally;
+pub mod tournament;
 pub mod webs;
 
 pub use tally::{Entry as TallyEntry, Tally};

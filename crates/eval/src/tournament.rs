@@ -1,0 +1,401 @@
+//! Runs strategies on a recorded web, through the same loop as a live crawl, and measures what they find.
+
+use crate::graph::{Graph, Reach};
+use crate::labels::{Class, Labels, Rules as LabelRules, Seeds};
+use crate::metrics::{self, Step, SweepPoint, Truth};
+use crate::oracle::oracle;
+use crate::results::{self, RunTiming};
+use crate::webs::Recorded;
+use crawl::collection::Made;
+use crawl::config::{Config, ScopeSection};
+use crawl::scope::Scope;
+use crawl::{Crawl, Event, Parts, Rules, replay};
+use focus::strategies::{Miss, Reason, Rescore, Scored, Strategy, Visit};
+use frontier::Limits;
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use store::Ledger;
+use types::{Canon, Priority, Problem, Source, Url, UrlId};
+
+/// What to run.
+pub struct Plan<'a> {
+    pub web: &'a dyn Recorded,
+    /// Topics by name.
+    pub topics: Vec<(String, Config)>,
+    pub strategies: Vec<String>,
+    /// Who is relevant; without labels the judge that guides also measures.
+    pub labels: Option<&'a Labels>,
+    pub label_rules: LabelRules,
+    pub seeds: Vec<Url>,
+    /// `None` = all seeds, in the order given.
+    pub rngs: Vec<Option<u64>>,
+    pub pages: Option<u64>,
+    pub judge_noise: f64,
+    pub concurrency: usize,
+    pub delay: Duration,
+    pub per_host: Option<u64>,
+    pub threads: NonZeroUsize,
+    /// Most pages taken into the link graph.
+    pub max_pages: usize,
+}
+
+/// One run, measured.
+pub struct Run {
+    pub result: results::Run,
+    pub harvest_rate: Vec<(usize, f64)>,
+    pub sweep: Vec<SweepPoint>,
+    pub order: Vec<Line>,
+    pub timing: RunTiming,
+}
+
+/// One counted page, in fetch order.
+pub struct Line {
+    pub url: String,
+    pub score: f64,
+    pub labels: String,
+}
+
+/// Everything a tournament found out.
+pub struct Outcome {
+    /// In the order topic, strategy, rng.
+    pub runs: Vec<Run>,
+    /// Recall of the oracle for the first rng.
+    pub oracle_curve: Vec<(usize, f64)>,
+    pub graph_pages: usize,
+    pub graph_links: usize,
+    /// The web is larger than was taken into the graph.
+    pub graph_cut: bool,
+}
+
+/// Told when a run ends: how many are done, of how many, and which.
+pub type Tell<'a> = &'a (dyn Fn(usize, usize, &Run) + Sync);
+
+/// The whole web as far as any seed reaches, and what the labels say of it.
+struct Field {
+    graph: Graph,
+    /// By node. Seeds count neither way.
+    classes: Vec<Class>,
+}
+
+/// The part of it that some seeds reach, and the best order there.
+struct Known {
+    seeds: Vec<Url>,
+    reach: Reach,
+    oracle: Option<Vec<u32>>,
+}
+
+impl Field {
+    fn is_relevant(&self, node: u32) -> bool {
+        self.classes.get(node as usize) == Some(&Class::Relevant)
+    }
+}
+
+impl Plan<'_> {
+    /// All runs; the same whatever the number of threads.
+    pub fn run(&self, tell: Tell) -> Result<Outcome, Problem> {
+        let graph = Graph::build(&self.seeds, |url| self.ask(url), self.threads, self.max_pages);
+        let field = self.field(graph);
+        let known: Vec<Known> = self.rngs.iter().map(|rng| self.know(&field, *rng)).collect();
+        let mut jobs = Vec::new();
+        for (topic, _) in self.topics.iter().enumerate() {
+            for strategy in &self.strategies {
+                for rng in 0..self.rngs.len() {
+                    jobs.push((topic, strategy.as_str(), rng));
+                }
+            }
+        }
+        let next = AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
+        let results: Mutex<Vec<(usize, Result<Run, Problem>)>> = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads.get().min(jobs.len()) {
+                scope.spawn(|| {
+                    loop {
+                        let i = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(&(topic, strategy, rng)) = jobs.get(i) else { break };
+                        let result = self.one(&field, &known[rng], topic, strategy, self.rngs[rng]);
+                        let n = done.fetch_add(1, Ordering::Relaxed) + 1;
+                        if let Ok(run) = &result {
+                            tell(n, jobs.len(), run);
+                        } else {
+                            // No point in running the rest of a tournament that cannot be finished.
+                            next.store(jobs.len(), Ordering::Relaxed);
+                        }
+                        results.lock().unwrap_or_else(|e| e.into_inner()).push((i, result));
+                    }
+                });
+            }
+        });
+        let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+        results.sort_by_key(|(i, _)| *i);
+        let runs = results.into_iter().map(|(_, r)| r).collect::<Result<Vec<_>, _>>()?;
+        let oracle_curve = match known.first().and_then(|k| k.oracle.as_ref().map(|o| (k, o))) {
+            Some((k, order)) => {
+                let hits: Vec<bool> = order.iter().map(|&n| field.is_relevant(n)).collect();
+                metrics::recall_curve(&hits, k.reach.relevant_reachable(|n| field.is_relevant(n)))
+            }
+            None => Vec::new(),
+        };
+        Ok(Outcome {
+            runs,
+            oracle_curve,
+            graph_pages: field.graph.nodes(),
+            graph_links: field.graph.links(),
+            graph_cut: field.graph.cut,
+        })
+    }
+
+    fn ask(&self, url: &Url) -> crate::graph::Answer {
+        if self.web.is_trap(url) {
+            return crate::graph::Answer::Nothing;
+        }
+        let fetched = self.web.answer(url);
+        let page = match &fetched.payload {
+            types::Payload::Bytes { decoded, .. } if fetched.status == 200 => Some(extract::extract(
+                &fetched.url,
+                fetched.header("content-type"),
+                None,
+                decoded,
+                &extract::Options { canon: Canon::exact(), ..extract::Options::default() },
+            )),
+            _ => None,
+        };
+        crate::graph::Answer::of(&fetched, page.as_ref())
+    }
+
+    fn field(&self, graph: Graph) -> Field {
+        let class = |node: u32| match (self.labels, Canon::exact().parse(graph.url(node))) {
+            (Some(labels), Ok(url)) => self.label_rules.class(labels.of(&url)),
+            _ => Class::Neutral,
+        };
+        let mut classes: Vec<Class> = (0..graph.nodes() as u32).map(class).collect();
+        // Every seed of the list, drawn or not: whoever named it knows it already.
+        for node in self.seeds.iter().filter_map(|u| graph.node(u)) {
+            classes[node as usize] = Class::Neutral;
+        }
+        Field { graph, classes }
+    }
+
+    fn know(&self, field: &Field, rng: Option<u64>) -> Known {
+        let seeds = match rng {
+            Some(rng) => Seeds::draw(&self.seeds, rng),
+            None => self.seeds.clone(),
+        };
+        let reach = field.graph.reach(&seeds);
+        let oracle =
+            self.labels.is_some().then(|| oracle(&field.graph, &reach, |n| field.is_relevant(n)).order);
+        Known { seeds, reach, oracle }
+    }
+
+    fn one(
+        &self,
+        field: &Field,
+        known: &Known,
+        topic: usize,
+        strategy: &str,
+        rng: Option<u64>,
+    ) -> Result<Run, Problem> {
+        let (name, config) = &self.topics[topic];
+        let mut config = config.clone();
+        if config.strategy.kind.as_deref() != Some(strategy) {
+            // The topic's own options belong to the strategy it names.
+            config.strategy.kind = Some(strategy.to_string());
+            config.strategy.options = toml::Table::new();
+        }
+        let started = Instant::now();
+        let clock = Arc::new(Clock::default());
+        let (mut crawl, analyst) = self.crawl(&config, &known.seeds, rng, clock.clone())?;
+        let pages: Arc<Mutex<Vec<(UrlId, String, f64)>>> = Arc::default();
+        let seen = pages.clone();
+        crawl.on_event(move |event| {
+            if let Event::Page { id, url, score, .. } = event
+                && let Ok(mut pages) = seen.lock()
+            {
+                pages.push((*id, url.clone(), *score));
+            }
+        });
+        crawl.seed(&known.seeds, types::Millis(0))?;
+        replay::run(&mut crawl, self.web, &analyst)?;
+        let verdicts: HashMap<UrlId, bool> = crawl.verdicts().collect();
+        let fetched = std::mem::take(&mut *pages.lock().unwrap_or_else(|e| e.into_inner()));
+        let mut steps = Vec::with_capacity(fetched.len());
+        let mut order = Vec::with_capacity(fetched.len());
+        for (id, url, score) in fetched {
+            let judged = verdicts.get(&id).copied().unwrap_or(false);
+            let parsed = Canon::exact().parse(&url).ok();
+            let node = parsed.as_ref().and_then(|u| field.graph.node(u));
+            let labels = match (self.labels, &parsed) {
+                (Some(l), Some(u)) => l.of(u).to_string(),
+                _ => String::new(),
+            };
+            let class = match (self.labels, node) {
+                (Some(_), Some(n)) => field.classes[n as usize],
+                (Some(_), None) => self.label_rules.class(&labels),
+                (None, _) if parsed.as_ref().is_some_and(|u| self.seeds.contains(u)) => Class::Neutral,
+                (None, _) if judged => Class::Relevant,
+                (None, _) => Class::Irrelevant,
+            };
+            steps.push(Step { class, judged, score });
+            order.push(Line { url, score, labels });
+        }
+        let relevant = match &known.oracle {
+            Some(_) => known.reach.relevant_reachable(|n| field.is_relevant(n)),
+            // Judged by the judge itself: what this run found is all that is known.
+            None => steps.iter().filter(|s| s.class == Class::Relevant).count(),
+        };
+        let truth = Truth {
+            reachable: known.reach.reachable(),
+            relevant,
+            budget: self.pages.map(|p| usize::try_from(p).unwrap_or(usize::MAX)),
+        };
+        let measures = metrics::measure(&steps, &truth);
+        let oracle_auc = known
+            .oracle
+            .as_ref()
+            .and_then(|order| truth.auc_in_budget(order.iter().map(|&n| field.is_relevant(n))));
+        let seconds = started.elapsed().as_secs_f64();
+        let links = clock.links.load(Ordering::Relaxed);
+        let scoring = clock.nanos.load(Ordering::Relaxed) as f64 / 1e3;
+        let number = rng.unwrap_or(0);
+        let timing = RunTiming {
+            topic: name.clone(),
+            strategy: strategy.to_string(),
+            rng: number,
+            pages: measures.pages,
+            links: usize::try_from(links).unwrap_or(usize::MAX),
+            seconds,
+            us_per_page: 1e6 * seconds / measures.pages.max(1) as f64,
+            us_per_link: scoring / links.max(1) as f64,
+            stages: Default::default(),
+        };
+        Ok(Run {
+            result: results::Run::new(name, strategy, number, &truth, &measures, oracle_auc),
+            harvest_rate: measures.harvest_rate,
+            sweep: metrics::sweep(&steps),
+            order,
+            timing,
+        })
+    }
+
+    /// The loop as it runs live, on this web, with the settings of a backtest: no caps, no politeness unless asked for.
+    fn crawl(
+        &self,
+        config: &Config,
+        seeds: &[Url],
+        rng: Option<u64>,
+        clock: Arc<Clock>,
+    ) -> Result<(Crawl, crawl::Analyst), Problem> {
+        let topic = config.topic()?;
+        let canon = Canon::exact();
+        let rng = rng.unwrap_or(0);
+        let made = Made::new(&topic, &canon, &|url| Ok(self.web.answer(url)), seeds.len(), rng)?;
+        let limits = Limits {
+            delay_ms: self.delay.as_millis() as u64,
+            per_host_in_flight: if self.delay.is_zero() { u32::MAX } else { 1 },
+            pages_per_host: self.per_host,
+            floor: config.limits.floor,
+            patience: crawl::collection::Collection::limits(config).patience,
+            ..Limits::none()
+        };
+        let mut scope = config.scope.clone();
+        if scope.file_types == ScopeSection::default().file_types {
+            // A recorded web has only what it has; a name ending in .so may well be a page.
+            scope.file_types = Default::default();
+        }
+        let rules = Rules {
+            pages: self.pages,
+            relevant: None,
+            time: None,
+            links_per_page: usize::MAX,
+            expand_min: config.limits.expand_min,
+            obey_nofollow: false,
+            use_sitemaps: false,
+            attempts: 1,
+            redirects: crate::graph::MAX_HOPS as u8,
+            concurrency: self.concurrency,
+            keep: false,
+            noise: self.judge_noise,
+            rng,
+            ..Rules::default()
+        };
+        let parts = Parts {
+            name: config.title().to_string(),
+            strategy_name: topic.strategy.kind.clone(),
+            judge_name: topic.judge.kind.clone(),
+            rules,
+            canon,
+            scope: Scope::new(&scope, seeds)?,
+            ledger: Box::new(Ledger::in_memory(limits)),
+            judge: made.analyst.judge.clone(),
+            strategy: Box::new(Timed { inner: made.strategy, clock }),
+            archive: None,
+            index: None,
+        };
+        Ok((Crawl::new(parts)?, made.analyst))
+    }
+}
+
+/// Time spent in a strategy's link scoring.
+#[derive(Default)]
+struct Clock {
+    nanos: AtomicU64,
+    links: AtomicU64,
+}
+
+/// A strategy with a stop-watch on its link scoring.
+struct Timed {
+    inner: Box<dyn Strategy>,
+    clock: Arc<Clock>,
+}
+
+impl Strategy for Timed {
+    fn seed(&mut self, url: &Url) -> Scored {
+        self.inner.seed(url)
+    }
+    fn learn(&mut self, visit: &Visit) -> Rescore {
+        self.inner.learn(visit)
+    }
+    fn miss(&mut self, miss: &Miss) {
+        self.inner.miss(miss);
+    }
+    fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
+        let started = Instant::now();
+        let out = self.inner.score(visit);
+        self.clock.nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.clock.links.fetch_add(visit.doc.page.links.len() as u64, Ordering::Relaxed);
+        out
+    }
+    fn rescore(&mut self, sources: &[Source]) -> Option<Priority> {
+        self.inner.rescore(sources)
+    }
+    fn merge(&self, old: Priority, new: Priority) -> Priority {
+        self.inner.merge(old, new)
+    }
+    fn model(&self) -> u32 {
+        self.inner.model()
+    }
+    fn lookahead(&self) -> usize {
+        self.inner.lookahead()
+    }
+    fn lane(&mut self) -> Option<u8> {
+        self.inner.lane()
+    }
+    fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
+        self.inner.explain(evidence, priority)
+    }
+    fn save(&mut self, full: bool) -> Option<Vec<u8>> {
+        self.inner.save(full)
+    }
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.inner.load(bytes)
+    }
+    fn delta(&mut self) -> Option<Vec<u8>> {
+        self.inner.delta()
+    }
+    fn apply(&mut self, delta: &[u8]) -> Result<(), Problem> {
+        self.inner.apply(delta)
+    }
+}

@@ -1,0 +1,404 @@
+//! `gleaner backtest`: strategies on a recorded web, measured.
+
+use super::setup::{self, set};
+use super::text::count;
+use clap::Args as ClapArgs;
+use console::style;
+use crawl::config::Config;
+use crawl::units::Span;
+use eval::Tally;
+use eval::cache::{self, CachedWeb};
+use eval::labels::{Labels, Rules, Seeds};
+use eval::report::{Report, StrategyCurve, TopicCurve};
+use eval::results::{OrderLine, Results, Timing, order_file, order_tsv};
+use eval::tournament::{Outcome, Plan};
+use eval::webs::{FolderWeb, Recorded, SimWeb};
+use std::fs;
+use std::io::IsTerminal;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use toml::Table;
+use types::{Canon, Problem, Url};
+
+const EXAMPLES: &str = "\
+Examples:
+  gleaner backtest --web sim:campus --strategies all --out results
+  gleaner backtest --web webs/webkb --topic course.toml --labels webs/webkb/labels.tsv --relevant-label course \\
+          --ignore-label course_subpage --seeds webs/webkb/seeds.tsv#four_departments --strategies best-first,genre --rng 0..4 --out results";
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A folder web, WARC files or a folder of them, or sim:NAME[?options]
+    #[arg(long, value_name = "PATH")]
+    web: String,
+    /// Topic files (a generated web brings its own)
+    #[arg(long, value_name = "TOPIC.toml", num_args = 1..)]
+    topic: Vec<PathBuf>,
+    /// url<TAB>labels: who is really relevant (default: the web's own labels.tsv)
+    #[arg(long, value_name = "FILE.tsv")]
+    labels: Option<PathBuf>,
+    /// Labels of relevant pages, separated by commas
+    #[arg(long, value_name = "a,b", default_value = "1,relevant,yes")]
+    relevant_label: String,
+    /// Labels of pages that count neither way
+    #[arg(long, value_name = "c,d", default_value = "")]
+    ignore_label: String,
+    /// Strategies to compare, separated by commas, or `all`
+    #[arg(long, value_name = "a,b|all")]
+    strategies: Option<String>,
+    /// Judge with this one instead of the topics' own
+    #[arg(long, value_name = "NAME")]
+    judge: Option<String>,
+    /// Turn this share of the verdicts around
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    judge_noise: f64,
+    /// Pages per run (default: everything reachable)
+    #[arg(long, value_name = "N")]
+    pages: Option<u64>,
+    /// Where to start (default: the topics' own seeds, or the web's)
+    #[arg(long, value_name = "FILE[#SET]")]
+    seeds: Vec<String>,
+    /// Random numbers, one run each: N or N..M (both included). Each draws 75 % of the seeds
+    #[arg(long, value_name = "N[..M]")]
+    rng: Option<String>,
+    /// Requests in flight
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    concurrency: usize,
+    /// Pause per host, on the virtual clock
+    #[arg(long, value_name = "TIME", value_parser = setup::span, default_value = "0")]
+    delay: Span,
+    /// Most pages per host
+    #[arg(long, value_name = "N")]
+    per_host: Option<u64>,
+    /// Threads (default: all cores)
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Folder for the cache of extracted pages (default: the user's cache folder)
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Largest part of the web taken into account
+    #[arg(long, value_name = "N", default_value_t = 2_000_000)]
+    max_pages: usize,
+    /// Folder for report.html, results.json, timing.json and the orders
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    let started = Instant::now();
+    let threads =
+        args.threads.unwrap_or_else(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+    let mut notes = Tally::default();
+    let (web, sim) = open_web(&args.web)?;
+    notes.merge(web.notes());
+    if web.pages() == 0 {
+        return Err(Problem::nothing(format!("{} has no pages", args.web))
+            .hint("see `gleaner backtest --help` for what a web is"));
+    }
+    let topics = topics(&args, sim.as_deref())?;
+    let strategies = strategies(&args, &topics)?;
+    let label_rules = Rules::new(&args.relevant_label, &args.ignore_label);
+    let labels = read_labels(&args, web.as_ref(), sim.as_deref())?;
+    let mut seeds = read_seeds(&args, &topics, sim.as_deref())?.inside(web.as_ref())?;
+    notes.merge(&seeds.notes);
+    if let Some(labels) = &labels {
+        notes.merge(&labels.notes);
+        if sim.is_none() {
+            labels.check(&label_rules)?;
+        }
+    }
+    let rngs = parse_rngs(args.rng.as_deref())?;
+    let settings = cache::Settings {
+        folder: args.cache.clone().or_else(cache::default_folder),
+        ..cache::Settings::default()
+    };
+    let extract = extract::Options { canon: Canon::exact(), ..extract::Options::default() };
+    let cached = match sim {
+        // A generated page costs about as much to make as to read back.
+        Some(_) => None,
+        None => Some(CachedWeb::open(web.clone(), extract, &settings, &mut notes)),
+    };
+    if let Some(c) = &cached
+        && c.cached() < web.pages()
+    {
+        let fresh = c.build(threads, |done, of| {
+            line(&format!("reading the web: {} of {} pages", count(done as u64), count(of as u64)))
+        });
+        line("");
+        eprintln!(
+            "read {} pages of {} once; they are kept in {}",
+            count(fresh as u64),
+            args.web,
+            c.path().map_or("memory".into(), |p| p.display().to_string())
+        );
+    }
+    let plan = Plan {
+        web: cached.as_ref().map_or(web.as_ref(), |c| c as &dyn Recorded),
+        topics,
+        strategies,
+        labels: labels.as_ref(),
+        label_rules,
+        seeds: std::mem::take(&mut seeds.urls),
+        rngs,
+        pages: args.pages,
+        judge_noise: args.judge_noise,
+        concurrency: args.concurrency.max(1),
+        delay: args.delay.0,
+        per_host: args.per_host,
+        threads,
+        max_pages: args.max_pages,
+    };
+    if plan.labels.is_none() {
+        eprintln!(
+            "{} no labels: the judge that guides also measures, so these numbers show how well a strategy pleases its judge, not how well it finds what you want",
+            style("warning:").yellow().for_stderr()
+        );
+    }
+    let tell = |done: usize, of: usize, run: &eval::tournament::Run| {
+        let r = &run.result;
+        line(&format!("{done} of {of} runs: {} {} rng {}: auc {}", r.topic, r.strategy, r.rng, show(r.auc)));
+    };
+    let outcome = plan.run(&tell)?;
+    line("");
+    let seconds = started.elapsed();
+    let results = write(&args, &plan, outcome, threads, seconds, &notes)?;
+    print_table(&results);
+    for entry in notes.entries() {
+        eprintln!("note: {} × {} (first: {})", entry.count, entry.what, entry.first);
+    }
+    eprintln!(
+        "{} runs in {:.1} s; look at {}",
+        results.runs.len(),
+        seconds.as_secs_f64(),
+        args.out.join("report.html").display()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line that replaces the one before on a terminal; nothing elsewhere.
+fn line(text: &str) {
+    if std::io::stderr().is_terminal() {
+        eprint!("\r\x1b[2K{text}");
+    }
+}
+
+fn open_web(spec: &str) -> Result<(Arc<dyn Recorded>, Option<Arc<SimWeb>>), Problem> {
+    if spec.starts_with("sim:") {
+        let sim = Arc::new(SimWeb::open(spec)?);
+        return Ok((sim.clone(), Some(sim)));
+    }
+    let path = Path::new(spec);
+    if !path.exists() {
+        return Err(Problem::usage(format!("there is no web at {spec}"))
+            .hint("name a folder HOST/PATH…, WARC files, a collection, or sim:NAME"));
+    }
+    Ok((Arc::new(FolderWeb::open(path)?), None))
+}
+
+fn topics(args: &Args, sim: Option<&SimWeb>) -> Result<Vec<(String, Config)>, Problem> {
+    let mut flags = Table::new();
+    if let Some(judge) = &args.judge {
+        set(&mut flags, "judge", "kind", judge.as_str());
+    }
+    let mut out: Vec<(String, Config)> = Vec::new();
+    for path in &args.topic {
+        let config = Config::read(path, flags.clone())?.config;
+        config.topic()?;
+        let name = path.file_stem().map_or_else(|| "topic".into(), |s| s.to_string_lossy().into_owned());
+        if out.iter().any(|(n, _)| *n == name) {
+            return Err(Problem::usage(format!("two topics are called `{name}`"))
+                .hint("results are named after the files; rename one"));
+        }
+        out.push((name, config));
+    }
+    if let (true, Some(sim)) = (out.is_empty(), sim) {
+        let config = Config::load(&sim.topic_toml(), "the generated web's topic", flags)?.config;
+        out.push((sim.options().name.to_string(), config));
+    }
+    if out.is_empty() {
+        return Err(Problem::usage("no topic").hint("name one or more topic files with --topic"));
+    }
+    Ok(out)
+}
+
+fn strategies(args: &Args, topics: &[(String, Config)]) -> Result<Vec<String>, Problem> {
+    let names: Vec<String> = match args.strategies.as_deref() {
+        Some("all") => focus::strategies::ALL.iter().map(|e| e.name.to_string()).collect(),
+        Some(list) => list.split(',').map(|s| s.trim().to_string()).filter(|s| !s.is_empty()).collect(),
+        None => vec![topics[0].1.strategy.kind.clone().unwrap_or_else(|| focus::strategies::DEFAULT.into())],
+    };
+    for name in &names {
+        focus::strategies::find(name)?;
+    }
+    Ok(names)
+}
+
+fn read_labels(args: &Args, web: &dyn Recorded, sim: Option<&SimWeb>) -> Result<Option<Labels>, Problem> {
+    if let Some(path) = &args.labels {
+        return Labels::open(path, web).map(Some);
+    }
+    if let Some(sim) = sim {
+        return Ok(Some(Labels::parse(&sim.labels_tsv(false), web)));
+    }
+    let own = Path::new(&args.web).join("labels.tsv");
+    if own.is_file() { Labels::open(&own, web).map(Some) } else { Ok(None) }
+}
+
+fn read_seeds(args: &Args, topics: &[(String, Config)], sim: Option<&SimWeb>) -> Result<Seeds, Problem> {
+    if !args.seeds.is_empty() {
+        let mut all = Seeds::default();
+        for spec in &args.seeds {
+            let some = Seeds::open(spec)?;
+            all.notes.merge(&some.notes);
+            all.urls.extend(some.urls);
+        }
+        return Ok(all);
+    }
+    let mut urls: Vec<Url> = Vec::new();
+    for (_, config) in topics {
+        for text in &config.seeds.urls {
+            let url = Canon::exact()
+                .parse_typed(text)
+                .map_err(|e| Problem::usage(format!("seed `{text}`: {e}")))?;
+            if !urls.contains(&url) {
+                urls.push(url);
+            }
+        }
+    }
+    if let (true, Some(sim)) = (urls.is_empty(), sim) {
+        urls = sim.seeds();
+    }
+    if urls.is_empty() {
+        let own = Path::new(&args.web).join("seeds.tsv");
+        if own.is_file() {
+            return Seeds::open(&own.display().to_string());
+        }
+        return Err(Problem::nothing("there is nowhere to start: no seeds").hint("give --seeds FILE[#SET]"));
+    }
+    Ok(Seeds { urls, ..Seeds::default() })
+}
+
+fn parse_rngs(text: Option<&str>) -> Result<Vec<Option<u64>>, Problem> {
+    let bad = |t: &str| {
+        Problem::usage(format!("--rng {t}: not a number or a range"))
+            .hint("as in --rng 3 or --rng 0..4 (five runs)")
+    };
+    let Some(t) = text else { return Ok(vec![None]) };
+    let number = |s: &str| s.trim().trim_start_matches('=').parse::<u64>().map_err(|_| bad(t));
+    match t.split_once("..") {
+        None => Ok(vec![Some(number(t)?)]),
+        Some((a, b)) => {
+            let (a, b) = (number(a)?, number(b)?);
+            if b < a || b - a > 10_000 {
+                return Err(bad(t));
+            }
+            Ok((a..=b).map(Some).collect())
+        }
+    }
+}
+
+fn write(
+    args: &Args,
+    plan: &Plan,
+    outcome: Outcome,
+    threads: NonZeroUsize,
+    elapsed: Duration,
+    notes: &Tally,
+) -> Result<Results, Problem> {
+    let dir = &args.out;
+    fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
+    let put = |name: &str, text: &str| {
+        let path = dir.join(name);
+        fs::write(&path, text).map_err(|e| Problem::io("write", &path, &e))
+    };
+    let web = Path::new(&args.web).file_name().map_or(args.web.clone(), |n| n.to_string_lossy().into_owned());
+    let mut runs = Vec::new();
+    let mut timings = Vec::new();
+    let mut report = Report { title: format!("Backtest on {web}"), ..Report::default() };
+    for run in outcome.runs {
+        let r = &run.result;
+        let lines = run.order.iter().map(|l| OrderLine { url: &l.url, score: l.score, labels: &l.labels });
+        put(&order_file(&r.topic, &r.strategy, r.rng), &order_tsv(lines))?;
+        let known = |c: &StrategyCurve| c.topic == r.topic && c.strategy == r.strategy;
+        if !report.harvest_rate.iter().any(known) {
+            let curve = StrategyCurve {
+                topic: r.topic.clone(),
+                strategy: r.strategy.clone(),
+                points: run.harvest_rate,
+            };
+            report.harvest_rate.push(curve);
+        }
+        if !report.sweeps.iter().any(|(t, _)| *t == r.topic) {
+            report.sweeps.push((r.topic.clone(), run.sweep));
+            report.oracle.push(TopicCurve { topic: r.topic.clone(), points: outcome.oracle_curve.clone() });
+        }
+        timings.push(run.timing);
+        runs.push(run.result);
+    }
+    let results = Results::new(web.clone(), runs);
+    put("results.json", &results.json())?;
+    let timing = Timing { web, threads: threads.get(), seconds: elapsed.as_secs_f64(), runs: timings };
+    put("timing.json", &timing.json())?;
+    report.timing = Some(timing);
+    report.results = results.clone();
+    report.settings = vec![
+        (
+            "web".into(),
+            format!(
+                "{}: {} pages, {} links reachable from any seed",
+                args.web,
+                count(outcome.graph_pages as u64),
+                count(outcome.graph_links as u64)
+            ),
+        ),
+        ("seeds".into(), format!("{}", plan.seeds.len())),
+        ("labels".into(), format!("relevant: {}; ignored: {}", args.relevant_label, args.ignore_label)),
+        ("concurrency".into(), plan.concurrency.to_string()),
+        ("delay per host".into(), args.delay.to_string()),
+        ("pages per run".into(), args.pages.map_or("all".into(), count)),
+        ("judge noise".into(), args.judge_noise.to_string()),
+    ];
+    if outcome.graph_cut {
+        report.notes.push(format!(
+            "the web has more than {} pages; the rest was not taken into account",
+            args.max_pages
+        ));
+    }
+    if plan.labels.is_none() {
+        report.notes.push("no labels: the judge that guides also measures".into());
+    }
+    report
+        .notes
+        .extend(notes.entries().iter().map(|e| format!("{} × {} (first: {})", e.count, e.what, e.first)));
+    put("report.html", &report.html())?;
+    Ok(results)
+}
+
+fn show(v: Option<f64>) -> String {
+    v.map_or("–".into(), |v| format!("{v:.3}"))
+}
+
+fn print_table(results: &Results) {
+    println!(
+        "{:<24} {:<20} {:>7} {:>15} {:>7} {:>7} {:>8} {:>8} {:>6}",
+        "topic", "strategy", "auc", "95 % interval", "norm.", "recall", "harvest", "judge F1", "runs"
+    );
+    for s in &results.summary {
+        println!(
+            "{:<24} {:<20} {:>7} {:>15} {:>7} {:>7} {:>8} {:>8} {:>6}",
+            super::text::shorten(&s.topic, 24),
+            s.strategy,
+            show(s.auc_mean),
+            format!("{} – {}", show(s.auc_low), show(s.auc_high)),
+            show(s.normalised_auc_mean),
+            show(s.recall_mean),
+            show(s.harvest_mean),
+            show(s.judge_f1_mean),
+            s.runs
+        );
+    }
+}

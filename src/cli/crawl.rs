@@ -1,0 +1,215 @@
+//! `gleaner crawl`: the main job.
+
+use super::progress::{Display, Mode};
+use super::setup::{self, FetchFlags, TopicArgs, number, set};
+use super::text::{count, duration};
+use clap::Args as ClapArgs;
+use console::style;
+use crawl::collection::Collection;
+use crawl::config::Loaded;
+use crawl::live::{self, Command};
+use crawl::units::Span;
+use crawl::{Event, Progress, Stop};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use toml::Table;
+use types::Problem;
+
+const EXAMPLES: &str = "\
+Examples:
+  gleaner crawl topic.toml --seed https://www.example.edu/ --pages 500 --contact you@example.org
+  gleaner crawl topic.toml --seeds seeds.txt --relevant 100 --time 2h
+  gleaner crawl --subject \"sql, relational model\" --genre syllabus --seed https://www.example.edu/
+  gleaner crawl topic.toml                # the same folder again: goes on where it stopped";
+
+#[derive(ClapArgs, Debug, Default, Clone)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    pub topic: TopicArgs,
+    /// Collection folder (default: named after the topic). The same folder again resumes
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Where to start (may be repeated)
+    #[arg(long, value_name = "URL")]
+    pub seed: Vec<String>,
+    /// File with one URL per line, or `FILE#SET` of a seeds.tsv
+    #[arg(long, value_name = "FILE[#SET]")]
+    pub seeds: Vec<String>,
+    /// Stop after N pages
+    #[arg(long, value_name = "N")]
+    pub pages: Option<u64>,
+    /// Stop after N relevant pages
+    #[arg(long, value_name = "N")]
+    pub relevant: Option<u64>,
+    /// Stop after this long, as in 30m or 2h
+    #[arg(long, value_name = "TIME", value_parser = setup::span)]
+    pub time: Option<Span>,
+    /// Requests in flight, over all hosts
+    #[arg(long, value_name = "N")]
+    pub concurrency: Option<u64>,
+    /// Pause between two requests to one host, as in 500ms
+    #[arg(long, value_name = "TIME", value_parser = setup::span)]
+    pub delay: Option<Span>,
+    /// Most pages per host
+    #[arg(long, value_name = "N")]
+    pub per_host: Option<u64>,
+    #[command(flatten)]
+    pub fetch: FetchFlags,
+    /// Keep the collection in a shared PostgreSQL instead (postgres://…)
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+    /// Write no WARC files
+    #[arg(long)]
+    pub no_archive: bool,
+    /// Keep no full-text index
+    #[arg(long)]
+    pub no_index: bool,
+    /// Seed of all chance
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub rng: u64,
+    /// Print events as JSON lines on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Show nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl Args {
+    /// The flags as a table of settings.
+    pub fn table(&self) -> Table {
+        let mut t = Table::new();
+        self.topic.flags.lay(&mut t);
+        self.fetch.lay(&mut t);
+        for (section, key, value) in [
+            ("limits", "pages", self.pages),
+            ("limits", "relevant", self.relevant),
+            ("limits", "per_host", self.per_host),
+            ("fetch", "concurrency", self.concurrency),
+        ] {
+            if let Some(n) = value {
+                set(&mut t, section, key, number(n));
+            }
+        }
+        for (section, key, value) in [("limits", "time", self.time), ("fetch", "delay", self.delay)] {
+            if let Some(d) = value {
+                set(&mut t, section, key, d.to_string());
+            }
+        }
+        if self.no_archive {
+            set(&mut t, "archive", "warc", false);
+        }
+        if self.no_index {
+            set(&mut t, "archive", "index", false);
+        }
+        t
+    }
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    if let Some(url) = &args.store {
+        return Err(Problem::usage(format!("--store {url}: the shared store is not part of this build yet"))
+            .hint("leave --store out to keep the collection in a folder"));
+    }
+    let mut topic = args.topic.topic.clone();
+    // Resuming with `--out DIR` alone: the collection knows its own topic.
+    if topic.is_none()
+        && let Some(dir) = &args.out
+        && Collection::exists(dir)
+    {
+        topic = Some(Collection::topic_file(dir));
+    }
+    let loaded = setup::load(topic.as_deref(), args.table())?;
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(setup::slug(loaded.config.title())));
+    let mode = match (args.json, args.quiet, std::io::stderr().is_terminal()) {
+        (true, ..) => Mode::Json,
+        (_, true, _) => Mode::Quiet,
+        (_, _, true) => Mode::Panel,
+        _ => Mode::Lines,
+    };
+    let (stop, progress) = crawl_into(&out, &loaded, &args, mode)?;
+    if mode == Mode::Panel || mode == Mode::Lines {
+        summary(&out, stop, &progress);
+    }
+    Ok(exit_code(stop, &progress))
+}
+
+/// Crawls into a folder, showing progress, until it is done or the user stops it.
+pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<(Stop, Progress), Problem> {
+    let config = &loaded.config;
+    let canon = Collection::canon(config);
+    let seeds = setup::seeds(config, &args.seed, &args.seeds, &canon)?;
+    if seeds.is_empty() && !Collection::exists(out) {
+        return Err(Problem::nothing("there is nowhere to start: no seeds")
+            .hint("give --seed URL or --seeds FILE, or put urls = [\"…\"] under [seeds] in the topic file"));
+    }
+    let mut open = Collection::open(out, loaded, &seeds, args.rng)?;
+    let display = Arc::new(Mutex::new(Display::new(mode, config)));
+    let shown = display.clone();
+    open.crawl.on_event(move |event: &Event| {
+        if let Ok(mut d) = shown.lock() {
+            d.event(event);
+        }
+    });
+    let (sender, commands) = mpsc::channel();
+    stop_on_ctrl_c(sender)?;
+    open.start(&seeds, live::now())?;
+    let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &commands)?;
+    super::report::write_crawl_report(out)?;
+    Ok(result)
+}
+
+/// Once: finish cleanly. Twice: leave at once (nothing committed is lost).
+fn stop_on_ctrl_c(sender: mpsc::Sender<Command>) -> Result<(), Problem> {
+    let presses = std::sync::atomic::AtomicU32::new(0);
+    ctrlc::set_handler(move || {
+        if presses.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 {
+            std::process::exit(3);
+        }
+        eprintln!("\nstopping; press Ctrl-C again to leave at once");
+        let _ = sender.send(Command::Stop);
+    })
+    .map_err(|e| Problem::new("cannot listen for Ctrl-C").because(e))
+}
+
+pub fn exit_code(stop: Stop, p: &Progress) -> ExitCode {
+    match stop {
+        Stop::User => ExitCode::from(3),
+        _ if p.pages == 0 => {
+            eprintln!(
+                "{} no seed could be fetched\n\nhint: `gleaner fetch URL` shows what a seed answers",
+                style("error:").red().bold().for_stderr()
+            );
+            ExitCode::from(4)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+pub fn summary(out: &Path, stop: Stop, p: &Progress) {
+    let elapsed = duration(Duration::from_millis(p.elapsed_ms));
+    eprintln!("{} ({})", style(stop.reason()).bold(), elapsed);
+    eprintln!(
+        "  {} pages, {} relevant ({:.1} %), {:.1} MB, {} hosts, {} URLs pending",
+        count(p.pages),
+        style(count(p.relevant)).green(),
+        100.0 * p.harvest(),
+        p.bytes as f64 / 1e6,
+        count(p.hosts as u64),
+        count(p.pending),
+    );
+    if !p.errors.is_empty() {
+        let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+        eprintln!("  not fetched: {}", text.join(", "));
+    }
+    let dir = out.display();
+    eprintln!("  look at   {}", out.join("report.html").display());
+    eprintln!("  search    gleaner search {dir} \"words\"");
+    eprintln!("  explain   gleaner explain {dir} URL");
+    eprintln!("  export    gleaner export {dir} --format jsonl -o pages.jsonl");
+}

@@ -1,0 +1,89 @@
+//! `gleaner export DIR`: a collection's pages in a format others read.
+
+use clap::Args as ClapArgs;
+use crawl::collection::Collection;
+use crawl::reader::Reader;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use store::export::{self, Options, Output, Row};
+use types::Problem;
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "Examples:\n  gleaner export db > pages.jsonl\n  gleaner export db --format parquet -o pages.parquet\n  gleaner export db --format warc --all -o everything.warc.gz"
+)]
+pub struct Args {
+    /// Collection folder
+    dir: PathBuf,
+    /// jsonl, csv, parquet or warc (default: by the name of the output, else jsonl)
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+    /// File to write (default: standard output)
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Also pages that were judged not relevant
+    #[arg(long)]
+    all: bool,
+    /// CSV: keep spreadsheets from taking cells for formulas
+    #[arg(long)]
+    formula_safe: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    let reader = Reader::open(&args.dir)?;
+    let by_name = || {
+        let name = args.output.as_ref()?.file_name()?.to_str()?;
+        export::ALL.iter().find(|f| name.ends_with(&format!(".{}", f.extension)))
+    };
+    let format = match &args.format {
+        Some(name) => export::find(name)?,
+        None => by_name().unwrap_or(&export::ALL[0]),
+    };
+    if args.output.is_none() && format.binary && std::io::stdout().is_terminal() {
+        return Err(
+            Problem::usage(format!("{} is not for a terminal", format.name)).hint("name a file with -o")
+        );
+    }
+    let out: Output = match &args.output {
+        Some(path) => {
+            Box::new(BufWriter::new(File::create(path).map_err(|e| Problem::io("write", path, &e))?))
+        }
+        None => Box::new(BufWriter::new(std::io::stdout())),
+    };
+    let options = Options {
+        archive: Some(Collection::warc_dir(&args.dir)),
+        formula_safe: args.formula_safe,
+        now: crawl::live::now(),
+        info: Vec::new(),
+    };
+    let mut exporter = (format.open)(out, &options)?;
+    let mut n = 0u64;
+    for record in reader.records(args.all) {
+        let record = record?;
+        if record.noindex {
+            continue;
+        }
+        let parent = record.parent.and_then(|id| reader.url(id));
+        let duplicate_of = record.duplicate_of.and_then(|id| reader.url(id));
+        let near_duplicate_of = record.near_duplicate_of.and_then(|id| reader.url(id));
+        let original = match record.duplicate_of {
+            Some(id) => reader.record(id)?.and_then(|r| r.archive),
+            None => None,
+        };
+        exporter.write(&Row {
+            record: &record,
+            parent: parent.as_deref(),
+            duplicate_of: duplicate_of.as_deref(),
+            near_duplicate_of: near_duplicate_of.as_deref(),
+            original: original.as_ref(),
+        })?;
+        n += 1;
+    }
+    exporter.finish()?;
+    if args.output.is_some() {
+        eprintln!("wrote {n} pages as {}", format.name);
+    }
+    Ok(ExitCode::SUCCESS)
+}

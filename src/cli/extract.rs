@@ -1,0 +1,101 @@
+//! `gleaner extract FILE|URL`: what is read from a page.
+
+use super::setup::FetchFlags;
+use super::source;
+use super::text::{shorten, strip_controls};
+use clap::Args as ClapArgs;
+use console::style;
+use std::process::ExitCode;
+use types::{Page, Problem};
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "Examples:\n  gleaner extract page.html\n  gleaner extract https://www.example.org/ --json"
+)]
+pub struct Args {
+    /// A file or a URL
+    source: String,
+    #[command(flatten)]
+    fetch: FetchFlags,
+    /// Everything, as JSON
+    #[arg(long)]
+    json: bool,
+    /// The text only
+    #[arg(long)]
+    text: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    let fetched = source::page(&args.source, &args.fetch, None)?;
+    let page = extract::extract(
+        &fetched.url,
+        fetched.header("content-type"),
+        fetched.header("x-robots-tag"),
+        fetched.payload.decoded(),
+        &extract::Options::default(),
+    );
+    if args.json {
+        let json =
+            serde_json::to_string_pretty(&page).map_err(|e| Problem::new("cannot write JSON").because(e))?;
+        println!("{json}");
+    } else if args.text {
+        println!("{}", page.text);
+    } else {
+        show(&page);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(page: &Page) {
+    let field = |name: &str, value: &str| {
+        println!("{} {}", style(format!("{name:<12}")).dim(), strip_controls(value))
+    };
+    field("title", &page.title);
+    field("description", &page.description);
+    field("kind", &format!("{:?}", page.kind));
+    field("charset", &page.charset);
+    field("language", &page.language);
+    if let Some(url) = &page.canonical {
+        field("canonical", url.as_str());
+    }
+    if let Some(url) = &page.refresh {
+        field("refresh", url.as_str());
+    }
+    field("robots", &format!("noindex={} nofollow={}", page.robots.noindex, page.robots.nofollow));
+    field(
+        "size",
+        &format!(
+            "{} characters, {} DOM leaves, {} links",
+            page.text.chars().count(),
+            page.leaves.len(),
+            page.links.len()
+        ),
+    );
+    if page.cut {
+        field("cut", "the parser's guard stopped early");
+    }
+    println!("\n{}", style("headings").bold());
+    for h in &page.headings {
+        println!(
+            "{}{}",
+            "  ".repeat(usize::from(h.level)),
+            shorten(&strip_controls(h.span.of(&page.text)), 90)
+        );
+    }
+    println!("\n{}", style("links").bold());
+    for link in &page.links {
+        let anchor = page.anchor(link);
+        let anchor = if anchor.is_empty() { &link.label } else { anchor };
+        println!("  {}  {}", style(link.url.as_str()).cyan(), strip_controls(anchor));
+        println!(
+            "      {:?}, {:?}, leaves {}–{}, {}",
+            link.kind,
+            link.region,
+            link.first_leaf,
+            link.last_leaf,
+            style(shorten(&strip_controls(page.context(link)), 100)).dim()
+        );
+    }
+    println!("\n{}", style("text").bold());
+    println!("{}", page.text.lines().map(|l| strip_controls(l) + "\n").collect::<String>());
+}

@@ -1,0 +1,60 @@
+//! `gleaner fetch URL`: one URL, every hop.
+
+use super::setup::FetchFlags;
+use super::source;
+use super::text::strip_controls;
+use clap::Args as ClapArgs;
+use console::style;
+use std::io::Write;
+use std::process::ExitCode;
+use types::Problem;
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "Examples:\n  gleaner fetch https://www.example.org/\n  gleaner fetch http://localhost:8080/ --allow-private --body > page.html"
+)]
+pub struct Args {
+    url: String,
+    #[command(flatten)]
+    fetch: FetchFlags,
+    /// Write the body of the last answer to standard output
+    #[arg(long)]
+    body: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    let hops = source::hops(&args.url, &args.fetch, None)?;
+    for hop in &hops {
+        eprintln!("{}", style(hop.url.as_str()).bold());
+        if let Some(failure) = &hop.failure {
+            eprintln!("  {} {failure:?}", style("failed:").red());
+            eprintln!("  hint: {}", source::guard_hint(failure));
+        }
+        if hop.status > 0 {
+            let ip = hop.ip.map_or(String::new(), |ip| format!(" from {ip}"));
+            eprintln!(
+                "  {} {}{ip}, {} bytes, {} ms",
+                hop.protocol,
+                hop.status,
+                hop.wire_bytes,
+                hop.elapsed.as_millis()
+            );
+            for (name, value) in &hop.headers {
+                eprintln!("  {}: {}", style(name).dim(), strip_controls(value));
+            }
+        }
+        if let Some(cut) = hop.truncated {
+            eprintln!("  {} {cut:?}", style("cut short:").yellow());
+        }
+    }
+    let last = hops.last();
+    if args.body
+        && let Some(last) = last
+    {
+        std::io::stdout()
+            .write_all(last.payload.decoded())
+            .map_err(|e| Problem::new("cannot write the body").because(e))?;
+    }
+    let fine = last.is_some_and(|h| h.failure.is_none() && h.status < 400);
+    Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,138 @@
+//! One file per command. Each has `Args` (what clap reads) and `run` (what it does).
+
+mod backtest;
+mod config;
+mod crawl;
+mod demo;
+mod explain;
+mod export;
+mod extract;
+mod fetch;
+mod genres;
+mod judge;
+mod lists;
+mod new;
+mod progress;
+mod report;
+mod search;
+mod setup;
+mod source;
+mod status;
+mod text;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::process::ExitCode;
+use types::Problem;
+
+const EXAMPLES: &str = "\
+Examples:
+  gleaner demo                                     see it work, without internet
+  gleaner new --subject \"relational databases\" --genre syllabus -o db.toml
+  gleaner crawl db.toml --seed https://www.example.edu/courses/ --pages 1000
+  gleaner search db \"query optimization\"            search what was found
+  gleaner explain db https://www.example.edu/db101  why was this page fetched?
+  gleaner export db --format jsonl -o db.jsonl
+  gleaner backtest --web DIR --topic db.toml --strategies all --out results
+
+Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 stopped by the user, 4 nothing to do.";
+
+/// A focused web crawler: say what you want, get those pages, fetch little else.
+#[derive(Parser)]
+#[command(name = "gleaner", version, about, after_help = EXAMPLES, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Say more on standard error (-v: warnings, -vv: everything)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Crawl the Web (or go on with a crawl) for the pages of a topic
+    Crawl(Box<crawl::Args>),
+    /// See everything work on a small built-in web, without internet
+    Demo(demo::Args),
+    /// Write a topic file
+    New(new::Args),
+    /// Show the built-in genres
+    Genres(genres::Args),
+    /// How a collection stands
+    Status(status::Args),
+    /// Search the pages of a collection
+    Search(search::Args),
+    /// Why was this page fetched, and how was it judged?
+    Explain(explain::Args),
+    /// Write a collection's pages as JSON lines, CSV, Parquet or WARC
+    Export(export::Args),
+    /// Write a crawl's report.html, or compare two backtest results
+    Report(report::Args),
+    /// Run strategies on a recorded or generated web and compare them
+    Backtest(Box<backtest::Args>),
+    /// Fetch one URL and show every hop
+    Fetch(fetch::Args),
+    /// Show what is read from a page: text, links, language
+    Extract(extract::Args),
+    /// Judge pages by a topic, with reasons, before spending a budget
+    Judge(judge::Args),
+    /// List the strategies, or explain one
+    Strategies(lists::Args),
+    /// List the judges, or explain one
+    Judges(lists::Args),
+    /// Show every setting, its value and where it came from
+    Config(config::Args),
+    /// Print completions for a shell
+    Completions { shell: clap_complete::Shell },
+}
+
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let level = match cli.verbose {
+        0 => tracing::Level::ERROR,
+        1 => tracing::Level::WARN,
+        _ => tracing::Level::DEBUG,
+    };
+    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
+    match run(cli.command) {
+        Ok(code) => code,
+        Err(problem) => {
+            eprintln!("{} {problem}", console::style("error:").red().bold().for_stderr());
+            ExitCode::from(problem.exit_code())
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode, Problem> {
+    match command {
+        Command::Crawl(args) => crawl::run(*args),
+        Command::Demo(args) => demo::run(args),
+        Command::New(args) => new::run(args),
+        Command::Genres(args) => genres::run(args),
+        Command::Status(args) => status::run(args),
+        Command::Search(args) => search::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Backtest(args) => backtest::run(*args),
+        Command::Fetch(args) => fetch::run(args),
+        Command::Extract(args) => extract::run(args),
+        Command::Judge(args) => judge::run(args),
+        Command::Strategies(args) => lists::strategies(args),
+        Command::Judges(args) => lists::judges(args),
+        Command::Config(args) => config::run(args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "gleaner", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

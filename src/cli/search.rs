@@ -1,0 +1,74 @@
+//! `gleaner search DIR "words"`: ranked pages with snippets.
+
+use super::text::strip_controls;
+use clap::Args as ClapArgs;
+use console::style;
+use crawl::reader::Reader;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use store::index::{Segment, snippet};
+use types::Problem;
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "Examples:\n  gleaner search db \"query optimization\"\n  gleaner search db 'title:syllabus +joins -oracle' --all --limit 50"
+)]
+pub struct Args {
+    /// Collection folder
+    dir: PathBuf,
+    /// Words, \"phrases\", +must, -not, title:word
+    #[arg(required = true)]
+    query: Vec<String>,
+    /// Also pages that were judged not relevant
+    #[arg(long)]
+    all: bool,
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    limit: usize,
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    offset: usize,
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    let reader = Reader::open(&args.dir)?;
+    let index = reader.index()?;
+    let query = args.query.join(" ");
+    let keep = |id| args.all || reader.is_relevant(id);
+    let found = index.search(&query, args.limit, args.offset, &keep)?;
+    if found.is_empty() && !args.json {
+        eprintln!("nothing found among {} pages", index.len());
+        if !args.all {
+            eprintln!("hint: --all also searches pages that were judged not relevant");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    for hit in found {
+        let Some(record) = reader.record(hit.id)? else { continue };
+        let segments = snippet(&query, &record.text);
+        if args.json {
+            let text: String = segments.iter().map(|s| &record.text[s.range.clone()]).collect();
+            let line = serde_json::json!({
+                "url": record.url, "title": record.title, "rank_score": hit.score, "score": record.assessment.score,
+                "relevant": record.verdict.relevant, "language": record.language, "snippet": text,
+            });
+            println!("{line}");
+            continue;
+        }
+        let title = if record.title.is_empty() { "(no title)" } else { &record.title };
+        println!("{}", style(strip_controls(title)).bold());
+        println!(
+            "{}  {}",
+            style(strip_controls(&record.url)).cyan(),
+            style(format!("judge {:.2}", record.assessment.score)).dim()
+        );
+        println!("  {}\n", segments.iter().map(|s| segment(s, &record.text)).collect::<String>());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A piece of a snippet, safe for a terminal.
+pub fn segment(s: &Segment, text: &str) -> String {
+    let piece = strip_controls(text.get(s.range.clone()).unwrap_or(""));
+    if s.highlighted { style(piece).green().bold().to_string() } else { piece }
+}

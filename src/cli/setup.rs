@@ -1,0 +1,198 @@
+//! Flags that several commands share, and how they become settings.
+
+use clap::Args;
+use crawl::config::{Config, Loaded};
+use crawl::units::Span;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+use types::{Canon, Problem, Url};
+
+/// What is wanted: a topic file, or the same said with flags.
+#[derive(Args, Debug, Default, Clone)]
+pub struct TopicArgs {
+    /// Topic file (TOML)
+    #[arg(value_name = "TOPIC.toml")]
+    pub topic: Option<PathBuf>,
+    #[command(flatten)]
+    pub flags: TopicFlags,
+}
+
+#[derive(Args, Debug, Default, Clone)]
+pub struct TopicFlags {
+    /// What the pages are about: terms separated by commas
+    #[arg(long, value_name = "\"a, b, c\"")]
+    pub subject: Option<String>,
+    /// What kind of page: a built-in genre (see `gleaner genres`)
+    #[arg(long, value_name = "GENRE")]
+    pub genre: Option<String>,
+    /// Words and "phrases" a wanted page contains
+    #[arg(long, value_name = "WORDS")]
+    pub query: Option<String>,
+    /// How to judge pages (see `gleaner judges`)
+    #[arg(long, value_name = "NAME")]
+    pub judge: Option<String>,
+    /// How to order links (see `gleaner strategies`)
+    #[arg(long, value_name = "NAME")]
+    pub strategy: Option<String>,
+}
+
+/// How to fetch.
+#[derive(Args, Debug, Default, Clone)]
+pub struct FetchFlags {
+    /// Sent as User-Agent
+    #[arg(long, value_name = "S")]
+    pub user_agent: Option<String>,
+    /// URL or mail address where site owners can reach you
+    #[arg(long, value_name = "URL|MAIL")]
+    pub contact: Option<String>,
+    /// An HTTP proxy
+    #[arg(long, value_name = "URL")]
+    pub proxy: Option<String>,
+    /// Send a host (or every host: '*:ADDR:PORT') to an address of your choice
+    #[arg(long, value_name = "HOST:PORT:ADDR:PORT")]
+    pub resolve: Vec<String>,
+    /// Allow addresses that are not on the public internet
+    #[arg(long)]
+    pub allow_private: bool,
+}
+
+/// Sets `section.key` in a table of flags.
+pub fn set(table: &mut Table, section: &str, key: &str, value: impl Into<Value>) {
+    let entry = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(t) = entry {
+        t.insert(key.into(), value.into());
+    }
+}
+
+/// A number as TOML has them.
+pub fn number(n: u64) -> Value {
+    Value::Integer(n.min(i64::MAX as u64) as i64)
+}
+
+impl TopicFlags {
+    pub fn lay(&self, table: &mut Table) {
+        if let Some(subject) = &self.subject {
+            let terms: Vec<Value> = subject
+                .split(',')
+                .map(str::trim)
+                .filter(|s| !s.is_empty())
+                .map(|s| Value::String(s.into()))
+                .collect();
+            set(table, "content", "terms", terms);
+        }
+        if let Some(genre) = &self.genre {
+            set(table, "genre", "preset", genre.as_str());
+        }
+        if let Some(query) = &self.query {
+            table.insert("query".into(), query.as_str().into());
+        }
+        if let Some(judge) = &self.judge {
+            set(table, "judge", "kind", judge.as_str());
+        }
+        if let Some(strategy) = &self.strategy {
+            set(table, "strategy", "kind", strategy.as_str());
+        }
+        if !table.contains_key("name")
+            && (self.subject.is_some() || self.genre.is_some() || self.query.is_some())
+        {
+            let name =
+                [&self.genre, &self.subject, &self.query].into_iter().flatten().cloned().collect::<Vec<_>>();
+            table.insert("name".into(), name.join(": ").into());
+        }
+    }
+}
+
+impl FetchFlags {
+    pub fn lay(&self, table: &mut Table) {
+        for (key, value) in
+            [("user_agent", &self.user_agent), ("contact", &self.contact), ("proxy", &self.proxy)]
+        {
+            if let Some(v) = value {
+                set(table, "fetch", key, v.as_str());
+            }
+        }
+        if !self.resolve.is_empty() {
+            let rules: Vec<Value> = self.resolve.iter().map(|s| Value::String(s.clone())).collect();
+            set(table, "fetch", "resolve", rules);
+        }
+        if self.allow_private {
+            set(table, "fetch", "allow_private", true);
+        }
+    }
+}
+
+/// The settings: the topic file, if there is one, with `flags` laid over it.
+pub fn load(topic: Option<&Path>, mut flags: Table) -> Result<Loaded, Problem> {
+    match topic {
+        Some(path) => {
+            // A topic file keeps its own name.
+            flags.remove("name");
+            Config::read(path, flags)
+        }
+        None => Config::load("", "the command line", flags),
+    }
+}
+
+pub fn span(text: &str) -> Result<Span, String> {
+    text.parse()
+}
+
+/// Seeds from the settings, flags and files, in order, without repeats.
+pub fn seeds(config: &Config, urls: &[String], files: &[String], canon: &Canon) -> Result<Vec<Url>, Problem> {
+    let mut out: Vec<Url> = Vec::new();
+    for text in config.seeds.urls.iter().chain(urls) {
+        let url = canon.parse_typed(text).map_err(|e| {
+            Problem::usage(format!("seed `{text}`: {e}"))
+                .hint("seeds are whole URLs, as in https://www.example.org/courses/")
+        })?;
+        out.push(url);
+    }
+    for file in config.seeds.files.iter().chain(files) {
+        out.extend(eval::labels::Seeds::open(file)?.urls.iter().filter_map(|u| canon.parse(u.as_str()).ok()));
+    }
+    let mut seen = std::collections::HashSet::new();
+    out.retain(|u| seen.insert(u.clone()));
+    Ok(out)
+}
+
+/// A folder name made from a title: `syllabi-of-database-courses`.
+pub fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars().flat_map(char::to_lowercase) {
+        if c.is_alphanumeric() {
+            out.push(c);
+        } else if !out.is_empty() && !out.ends_with('-') {
+            out.push('-');
+        }
+        if out.len() > 60 {
+            break;
+        }
+    }
+    let out = out.trim_end_matches('-').to_string();
+    if out.is_empty() { "collection".into() } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs() {
+        assert_eq!(slug("Syllabi of database courses"), "syllabi-of-database-courses");
+        assert_eq!(slug("../../etc/passwd"), "etc-passwd");
+        assert_eq!(slug("  "), "collection");
+    }
+
+    #[test]
+    fn flags_make_a_topic() {
+        let flags = TopicFlags {
+            subject: Some("sql, relational model".into()),
+            genre: Some("syllabus".into()),
+            ..Default::default()
+        };
+        let mut t = Table::new();
+        flags.lay(&mut t);
+        assert_eq!(t["content"]["terms"][1].as_str(), Some("relational model"));
+        assert_eq!(t["name"].as_str(), Some("syllabus: sql, relational model"));
+    }
+}

@@ -1,0 +1,65 @@
+//! `gleaner status DIR`: how a collection stands.
+
+use super::text::{bar_curve, count};
+use clap::Args as ClapArgs;
+use console::style;
+use crawl::reader::Reader;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use types::Problem;
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = "Examples:\n  gleaner status db\n  gleaner status db --json")]
+pub struct Args {
+    /// Collection folder
+    dir: PathBuf,
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    let reader = Reader::open(&args.dir)?;
+    let s = reader.summary()?;
+    if args.json {
+        let json =
+            serde_json::to_string_pretty(&s).map_err(|e| Problem::new("cannot write JSON").because(e))?;
+        println!("{json}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{}", style(&s.name).bold());
+    println!(
+        "  pages      {} fetched, {} relevant ({:.1} %)",
+        count(s.pages),
+        count(s.relevant),
+        100.0 * s.harvest()
+    );
+    println!("  harvest    {}", style(bar_curve(&s.curve, 60)).green());
+    println!("  frontier   {} URLs pending on {} hosts", count(s.pending), count(s.hosts as u64));
+    let outcomes: Vec<String> = s.outcomes.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
+    println!("  settled    {}", outcomes.join(", "));
+    println!("  threshold  {:.3}", s.threshold);
+    if !s.errors.is_empty() {
+        let errors: Vec<String> = s.errors.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
+        println!("  errors     {}", errors.join(", "));
+    }
+    if !s.refused.is_empty() {
+        let refused: Vec<String> =
+            s.refused.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
+        println!("  not taken  {}", refused.join(", "));
+    }
+    println!(
+        "  on disk    {:.1} MB ledger, {:.1} MB archive, {:.1} MB index",
+        mb(s.ledger_bytes),
+        mb(s.archive_bytes),
+        mb(s.index_bytes)
+    );
+    println!(
+        "  state      {}",
+        if s.running { "a crawl is running" } else { "not running; `gleaner crawl` goes on with it" }
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn mb(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}

@@ -1,0 +1,94 @@
+//! Small things about showing numbers and text to people.
+
+use std::time::Duration;
+
+/// `12,345`
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `0:42`, `1:02:03`, `3 d 4 h`
+pub fn duration(d: Duration) -> String {
+    let s = d.as_secs();
+    let (days, h, m, sec) = (s / 86400, s / 3600 % 24, s / 60 % 60, s % 60);
+    if days > 0 {
+        format!("{days} d {h} h")
+    } else if h > 0 {
+        format!("{h}:{m:02}:{sec:02}")
+    } else {
+        format!("{m}:{sec:02}")
+    }
+}
+
+/// At most `width` characters, with an ellipsis when cut.
+pub fn shorten(s: &str, width: usize) -> String {
+    if s.chars().count() <= width {
+        return s.to_string();
+    }
+    let mut out: String = s.chars().take(width.saturating_sub(1)).collect();
+    out.push('…');
+    out
+}
+
+/// Text from the Web must not move the cursor, ring the bell or recolour a terminal.
+pub fn strip_controls(s: &str) -> String {
+    s.chars()
+        .map(|c| if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) { ' ' } else { c })
+        .collect()
+}
+
+/// Harvest rate over time as a row of block characters: each shows the share of relevant pages in its stretch.
+pub fn bar_curve(curve: &[(u64, u64)], width: usize) -> String {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let Some(&(last, _)) = curve.last() else { return String::new() };
+    let width = width.min(curve.len()).max(1);
+    let at = |n: u64| {
+        let i = curve.partition_point(|&(pages, _)| pages <= n);
+        if i == 0 { (0, 0) } else { curve[i - 1] }
+    };
+    let mut out = String::new();
+    for w in 0..width as u64 {
+        let (n0, r0) = at(last * w / width as u64);
+        let (n1, r1) = at(last * (w + 1) / width as u64);
+        // Revised verdicts can make the curve fall; a stretch is never below zero.
+        let share = if n1 > n0 { r1.saturating_sub(r0) as f64 / (n1 - n0) as f64 } else { 0.0 };
+        out.push(BARS[(share * 8.0).ceil().clamp(0.0, 8.0) as usize]);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(duration(Duration::from_secs(62)), "1:02");
+        assert_eq!(duration(Duration::from_secs(3723)), "1:02:03");
+        assert_eq!(shorten("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn the_web_cannot_drive_the_terminal() {
+        assert_eq!(strip_controls("a\x1b[2Jb\u{202e}c\n"), "a [2Jb c ");
+    }
+
+    #[test]
+    fn curve_shows_where_the_good_pages_were() {
+        let curve: Vec<(u64, u64)> = (1..=100).map(|n| (n, n.min(50))).collect();
+        let bars = bar_curve(&curve, 10);
+        assert_eq!(bars, "█████     ");
+        assert_eq!(bar_curve(&[], 10), "");
+    }
+}
