@@ -114,6 +114,7 @@ fn real_pages(web: &Path, rounds: usize) {
         pages.iter().map(|p| extract(&url, Some("text/html"), None, p, &plain)).collect();
     let links: usize = page_list.iter().map(|p| p.links.len()).sum();
     let cut = page_list.iter().filter(|p| p.cut).count();
+    let differ = decoded.iter().filter(|d| !same_tree(&bare(d), &extract::parse::parse(d, false))).count();
     let worst = decoded
         .iter()
         .map(|d| extract::parse::parse(d, false))
@@ -123,9 +124,45 @@ fn real_pages(web: &Path, rounds: usize) {
         })
         .fold((0f64, 0f64), |a, b| (a.0.max(b.0), a.1.max(b.1)));
     println!(
-        "\n{name}: {links} links; {cut} pages cut by a guard; at most {:.1} steps and {:.2} nodes per byte\n",
+        "\n{name}: {links} links; {cut} pages cut by a guard; {differ} trees differ from the bare one; at most {:.1} steps and {:.2} nodes per byte\n",
         worst.0, worst.1
     );
+}
+
+/// The guard must not change what a page is: same elements, same text, same order. (Contents of templates are kept
+/// apart in one of the trees only, and left out.)
+fn same_tree(bare: &[Plain], ours: &extract::dom::Dom) -> bool {
+    use extract::dom::Data;
+    let (mut a, mut b) = (0usize, extract::dom::DOCUMENT);
+    loop {
+        let (x, y) = (&bare[a], &ours.nodes[b as usize]);
+        let template = match (&x.data, &y.data) {
+            (PlainData::Text(s), Data::Text(t)) if s == t => false,
+            (PlainData::Other, Data::Comment | Data::Document) => false,
+            (PlainData::Element(n, p), Data::Element(e)) if *n == e.name && p.len() == e.attrs.len() => {
+                &*n.local == "template"
+            }
+            _ => return false,
+        };
+        let (mut up_a, mut up_b) =
+            (if template { NONE } else { x.first }, if template { u32::MAX } else { y.first });
+        if (up_a == NONE) != (up_b == u32::MAX) {
+            return false;
+        }
+        // No children: the next sibling of the nearest ancestor that has one.
+        let (mut i, mut j) = (a, b);
+        while up_a == NONE {
+            if i == 0 || j == 0 {
+                return i == 0 && j == 0;
+            }
+            (up_a, up_b) = (bare[i].next, ours.nodes[j as usize].next);
+            if (up_a == NONE) != (up_b == u32::MAX) {
+                return false;
+            }
+            (i, j) = (bare[i].parent, ours.nodes[j as usize].parent);
+        }
+        (a, b) = (up_a, up_b);
+    }
 }
 
 fn hostile() {

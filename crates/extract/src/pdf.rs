@@ -11,13 +11,16 @@ pub fn pdf(_body: &[u8], _options: &Options, page: Page) -> Page {
     Page { kind: PageKind::Pdf, cut: true, ..page }
 }
 
-/// Largest file that is read, pages of it, and bytes any one of its streams may unfold to.
+/// Largest file that is read, pages of it, bytes any one of its streams may unfold to, and the contents of all pages
+/// together (a thousand pages may share one huge stream).
 #[cfg(feature = "pdf")]
 const MAX_FILE: usize = 32 << 20;
 #[cfg(feature = "pdf")]
 const MAX_PAGES: usize = 500;
 #[cfg(feature = "pdf")]
-const MAX_STREAM: usize = 16 << 20;
+const MAX_STREAM: usize = 8 << 20;
+#[cfg(feature = "pdf")]
+const MAX_CONTENT: usize = 32 << 20;
 
 #[cfg(feature = "pdf")]
 pub fn pdf(body: &[u8], options: &Options, page: Page) -> Page {
@@ -62,9 +65,15 @@ fn read(body: &[u8], max_text: usize) -> Option<Document> {
         .and_then(lopdf::decode_text_string)
         .map(|t| crate::text::collapsed(&t, 1_000))
         .unwrap_or_default();
-    let numbers: Vec<u32> = document.get_pages().into_keys().collect();
-    let mut out = Document { title, text: String::new(), cut: numbers.len() > MAX_PAGES };
-    for &number in numbers.iter().take(MAX_PAGES) {
+    let pages = document.get_pages();
+    let mut out = Document { title, text: String::new(), cut: pages.len() > MAX_PAGES };
+    let mut room = MAX_CONTENT;
+    for (&number, &id) in pages.iter().take(MAX_PAGES) {
+        let Ok(content) = document.get_page_content_with_limit(id, MAX_STREAM.min(room)) else {
+            out.cut = true;
+            continue;
+        };
+        room = room.saturating_sub(content.len());
         for chunk in document.extract_text_chunks_with_limit(&[number], MAX_STREAM) {
             match chunk {
                 Ok(text) => out.text.push_str(&text),
