@@ -3,6 +3,7 @@
 mod backtest;
 mod config;
 mod crawl;
+mod crawl_report;
 mod demo;
 mod explain;
 mod export;
