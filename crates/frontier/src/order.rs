@@ -147,6 +147,10 @@ impl Order {
     pub fn host_count(&self) -> usize {
         self.hosts.len()
     }
+    /// Leases that are out, those of robots.txt included.
+    pub fn in_flight(&self) -> usize {
+        self.leases.len()
+    }
     /// Leases that ran out and went back to pending.
     pub fn returned(&self) -> u64 {
         self.returned
@@ -255,10 +259,9 @@ impl Order {
             let entries = &self.entries;
             self.seen.insert_unique(fresh.print.0, id, |&id| entries[id as usize].print.0);
         }
-        for group in [guards::query_group(fresh.url, self.key), guards::calendar_group(fresh.url, self.key)] {
-            if let Some(group) = group {
-                *self.groups.entry(group).or_default() += 1;
-            }
+        let groups = [guards::query_group(fresh.url, self.key), guards::calendar_group(fresh.url, self.key)];
+        for group in groups.into_iter().flatten() {
+            *self.groups.entry(group).or_default() += 1;
         }
         self.counts.pending += 1;
         self.set_expiry(id, fresh.expires);

@@ -125,6 +125,8 @@ pub struct FileLog {
     synced: u64,
     last_sync: Instant,
     durability: Durability,
+    /// After a failed sync the system may have dropped what it could not write, and say nothing at the next one.
+    broken: bool,
     /// Held as long as this lives; `None` when only reading.
     _lock: Option<File>,
     /// A checkpoint that is being forced to the disk.
@@ -183,6 +185,7 @@ impl FileLog {
             synced: 0,
             last_sync: Instant::now(),
             durability,
+            broken: false,
             _lock: Some(lock),
             saving: None,
         };
@@ -203,6 +206,7 @@ impl FileLog {
             synced: 0,
             last_sync: Instant::now(),
             durability: Durability::Always,
+            broken: false,
             _lock: None,
             saving: None,
         })
@@ -266,8 +270,13 @@ impl Log for FileLog {
         }
     }
     fn sync(&mut self) -> io::Result<()> {
+        if self.broken {
+            return Err(io::Error::other(
+                "an earlier write did not reach the disk; start again to see what did",
+            ));
+        }
         if self.synced < self.len {
-            self.file.sync_data()?;
+            self.file.sync_data().inspect_err(|_| self.broken = true)?;
             self.synced = self.len;
         }
         self.last_sync = Instant::now();

@@ -255,7 +255,7 @@ impl<L: Log> Store for Ledger<L> {
     fn close(&mut self) -> Result<(), Problem> {
         self.writable()?;
         self.write_batch()?;
-        if !self.closed && self.order.counts().leased == 0 {
+        if !self.closed && self.order.in_flight() == 0 {
             let at = self.order.now();
             self.put(Kind::Closed, |o| o.u64(at));
             self.write_batch()?;
