@@ -166,7 +166,8 @@ fn scores(out: &mut String, relevant: &[u64; BINS], other: &[u64; BINS], thresho
         title: "Scores".into(),
         desc: "How many pages the judge gave which score".into(),
         format: Format::Plain,
-        max: None,
+        // Room for the text after the longest bar.
+        max: (0..BINS).map(|i| 1.25 * (relevant[i] + other[i]) as f64).max_by(f64::total_cmp),
         bars,
     };
     let caption = format!(

@@ -1,0 +1,236 @@
+//! The loop on small webs written in strings: order, redirects, limits, resuming, and the same order on every store.
+
+use crawl::collection::Made;
+use crawl::config::{Config, ScopeSection};
+use crawl::scope::Scope;
+use crawl::{Crawl, Event, Parts, Rules, Stop, replay};
+use frontier::Limits;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use store::{Ledger, Options};
+use types::{Canon, FetchFuture, Fetched, Millis, Payload, Request, Task, Url, Web};
+
+/// `url => body` lines; a body `-> url` is a redirect, a number is a status, anything else is HTML.
+struct Pages(BTreeMap<String, String>);
+
+impl Pages {
+    fn new(text: &str) -> Pages {
+        let lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
+        Pages(lines.filter_map(|l| l.split_once(" => ")).map(|(u, b)| (u.into(), b.into())).collect())
+    }
+}
+
+impl Web for Pages {
+    fn fetch<'a>(&'a self, request: &'a Request) -> FetchFuture<'a> {
+        let mut f = Fetched::empty(request.url.clone(), Millis(0));
+        match self.0.get(request.url.as_str()).map(String::as_str) {
+            None => f.status = 404,
+            Some(to) if to.starts_with("-> ") => {
+                f.status = 301;
+                f.location = Some(to[3..].to_string());
+            }
+            Some(status) if status.parse::<u16>().is_ok() => f.status = status.parse().unwrap(),
+            Some(html) => {
+                f.status = 200;
+                let kind = if request.task == Task::Robots { "text/plain" } else { "text/html" };
+                f.headers.push(("content-type".into(), kind.into()));
+                f.payload = Payload::plain(html.replace("\\n", "\n").into_bytes());
+            }
+        }
+        Box::pin(std::future::ready(f))
+    }
+
+    fn latency(&self, _: &Url, _: Millis) -> Millis {
+        Millis(10)
+    }
+}
+
+fn url(s: &str) -> Url {
+    Canon::default().parse(s).unwrap()
+}
+
+const TOPIC: &str = "name = 'sql'\n[content]\nterms = ['sql', 'joins']\n[judge]\nthreshold = 0.3\n";
+
+struct Made2 {
+    crawl: Crawl,
+    analyst: crawl::Analyst,
+    order: Arc<Mutex<Vec<String>>>,
+}
+
+fn make(topic: &str, ledger: Box<dyn crawl::Ledger>, rules: Rules) -> Made2 {
+    let config = Config::load(topic, "t", toml::Table::new()).unwrap().config;
+    let topic = config.topic().unwrap();
+    let canon = Canon::default();
+    let made = Made::new(&topic, &canon, &|_| unreachable!(), 1, 0).unwrap();
+    let parts = Parts {
+        name: "t".into(),
+        strategy_name: topic.strategy.kind.clone(),
+        judge_name: topic.judge.kind.clone(),
+        rules,
+        canon,
+        scope: Scope::new(&ScopeSection::default(), &[]).unwrap(),
+        ledger,
+        judge: made.analyst.judge.clone(),
+        strategy: made.strategy,
+        archive: None,
+        index: None,
+    };
+    let mut crawl = Crawl::new(parts).unwrap();
+    let order: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = order.clone();
+    crawl.on_event(move |e| {
+        if let Event::Page { url, .. } = e {
+            seen.lock().unwrap().push(url.clone());
+        }
+    });
+    Made2 { crawl, analyst: made.analyst, order }
+}
+
+fn memory(limits: Limits) -> Box<dyn crawl::Ledger> {
+    Box::new(Ledger::in_memory(limits))
+}
+
+fn run(web: &Pages, topic: &str, ledger: Box<dyn crawl::Ledger>, rules: Rules, seeds: &[&str]) -> (Vec<String>, Stop) {
+    let mut m = make(topic, ledger, rules);
+    let seeds: Vec<Url> = seeds.iter().map(|s| url(s)).collect();
+    m.crawl.seed(&seeds, Millis(0)).unwrap();
+    let stop = replay::run(&mut m.crawl, web, &m.analyst).unwrap();
+    m.crawl.close(stop, Millis(1 << 40)).unwrap();
+    let order = m.order.lock().unwrap().clone();
+    (order, stop)
+}
+
+/// A tree of pages with a few good branches, large enough to be interrupted anywhere.
+fn forest() -> Pages {
+    let mut text = String::new();
+    for host in ["a", "b", "c"] {
+        let links: String = (0..8).map(|i| format!("<a href=/{i}>{}</a> ", if i % 3 == 0 { "sql joins" } else { "soup" })).collect();
+        text += &format!("http://{host}.org/ => <title>{host}</title>{links}<a href=http://b.org/>b</a> <a href=http://c.org/>sql</a>\n");
+        for i in 0..8 {
+            let words = if i % 3 == 0 { "sql joins and more sql" } else { "stew and soup" };
+            let links: String = (0..4).map(|j| format!("<a href=/{i}/{j}>{}</a> ", if (i + j) % 4 == 0 { "joins" } else { "page" })).collect();
+            text += &format!("http://{host}.org/{i} => <p>{words} {i}</p>{links}\n");
+            for j in 0..4 {
+                let words = if (i * j) % 5 == 1 { "sql" } else { "bread" };
+                text += &format!("http://{host}.org/{i}/{j} => <p>{words} number {i} {j} of {host}</p><a href=/>home</a>\n");
+            }
+        }
+    }
+    Pages::new(&text)
+}
+
+#[test]
+fn redirects_are_urls_of_their_own() {
+    let web = Pages::new(
+        "http://a.org/ => <a href=/1>sql</a> <a href=/loop>x</a>
+         http://a.org/1 => -> http://b.org/2
+         http://b.org/2 => <p>sql</p>
+         http://a.org/loop => -> /loop2
+         http://a.org/loop2 => -> /loop",
+    );
+    let (order, stop) = run(&web, TOPIC, memory(Limits::none()), Rules::default(), &["http://a.org/"]);
+    assert_eq!(order, ["http://a.org/", "http://b.org/2"]);
+    assert_eq!(stop, Stop::Exhausted);
+}
+
+#[test]
+fn robots_rules_hold_and_cost_one_request_per_host() {
+    let web = Pages::new(
+        "http://a.org/robots.txt => User-agent: *\\nDisallow: /private
+         http://a.org/ => <a href=/private/1>sql</a> <a href=/2>soup</a> <a href=http://down.org/x>sql</a>
+         http://a.org/private/1 => <p>sql</p>
+         http://a.org/2 => <p>soup</p>
+         http://down.org/robots.txt => 503
+         http://down.org/x => <p>sql</p>",
+    );
+    let limits = Limits { use_robots: true, delay_ms: 100, max_delay_ms: 1000, per_host_in_flight: 1, ..Limits::none() };
+    let (order, _) = run(&web, TOPIC, memory(limits), Rules::default(), &["http://a.org/"]);
+    assert_eq!(order, ["http://a.org/", "http://a.org/2"]);
+}
+
+#[test]
+fn limits_are_exact_whatever_is_in_flight() {
+    let web = forest();
+    for concurrency in [1, 7] {
+        let rules = Rules { pages: Some(20), concurrency, ..Rules::default() };
+        let (order, stop) = run(&web, TOPIC, memory(Limits::none()), rules, &["http://a.org/"]);
+        assert_eq!(order.len(), 20);
+        assert_eq!(stop, Stop::Pages);
+    }
+    let rules = Rules { relevant: Some(3), ..Rules::default() };
+    let (_, stop) = run(&web, TOPIC, memory(Limits::none()), rules, &["http://a.org/"]);
+    assert_eq!(stop, Stop::Relevant);
+}
+
+#[test]
+fn nofollow_and_scope_are_obeyed() {
+    let web = Pages::new(
+        "http://a.org/ => <a rel=nofollow href=/1>sql</a> <a href=/2>sql</a> <a href=/3.zip>sql</a>
+         http://a.org/1 => <p>one</p>
+         http://a.org/2 => <meta name=robots content=nofollow><a href=/4>sql</a>
+         http://a.org/4 => <p>four</p>",
+    );
+    let (order, _) = run(&web, TOPIC, memory(Limits::none()), Rules::default(), &["http://a.org/"]);
+    assert_eq!(order, ["http://a.org/", "http://a.org/2"]);
+    let free = Rules { obey_nofollow: false, ..Rules::default() };
+    let (order, _) = run(&web, TOPIC, memory(Limits::none()), free, &["http://a.org/"]);
+    assert_eq!(order.len(), 4);
+}
+
+#[test]
+fn excluded_pages_are_not_relevant_and_lead_nowhere() {
+    let topic = format!("{TOPIC}[exclude]\nterms = ['oracle of delphi']\n");
+    let web = Pages::new(
+        "http://a.org/ => <a href=/1>sql</a>
+         http://a.org/1 => <p>sql and the Oracle of <b>Delphi</b></p><a href=/2>sql</a>
+         http://a.org/2 => <p>sql</p>",
+    );
+    let (order, _) = run(&web, &topic, memory(Limits::none()), Rules::default(), &["http://a.org/"]);
+    assert_eq!(order, ["http://a.org/", "http://a.org/1"]);
+}
+
+#[test]
+fn memory_and_disk_give_the_same_order() {
+    let web = forest();
+    for strategy in focus::strategies::ALL {
+        let topic = format!("{TOPIC}[strategy]\nkind = '{}'\n", strategy.name);
+        let config = Config::load(&topic, "t", toml::Table::new()).unwrap().config;
+        let buildable = focus::strategies::build(&focus::strategies::StrategySetup::new(&config.topic().unwrap())).is_ok();
+        if !buildable {
+            continue; // needs examples or a database; shown elsewhere
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Ledger::open(dir.path(), Options::new(Limits::none()), Millis(0)).unwrap();
+        let limits = || Rules { concurrency: 3, ..Rules::default() };
+        let (a, _) = run(&web, &topic, memory(Limits::none()), limits(), &["http://a.org/", "http://b.org/"]);
+        let (b, _) = run(&web, &topic, Box::new(disk), limits(), &["http://a.org/", "http://b.org/"]);
+        assert_eq!(a, b, "{}", strategy.name);
+        assert!(a.len() > 50, "{}: only {} pages", strategy.name, a.len());
+    }
+}
+
+/// A crawl that is stopped after any number of pages and taken up again fetches the same pages in the same order as one
+/// that was never stopped.
+#[test]
+fn a_resumed_crawl_goes_on_as_if_nothing_had_happened() {
+    let web = forest();
+    let seeds = ["http://a.org/"];
+    for strategy in focus::strategies::ALL {
+        let topic = format!("{TOPIC}[strategy]\nkind = '{}'\n", strategy.name);
+        let config = Config::load(&topic, "t", toml::Table::new()).unwrap().config;
+        if focus::strategies::build(&focus::strategies::StrategySetup::new(&config.topic().unwrap())).is_err() {
+            continue;
+        }
+        let (whole, _) = run(&web, &topic, memory(Limits::none()), Rules::default(), &seeds);
+        for stop_after in [1, 2, 13, 40] {
+            let dir = tempfile::tempdir().unwrap();
+            let open = || Box::new(Ledger::open(dir.path(), Options::new(Limits::none()), Millis(0)).unwrap());
+            let rules = Rules { pages: Some(stop_after), ..Rules::default() };
+            let (mut order, _) = run(&web, &topic, open(), rules, &seeds);
+            assert_eq!(order.len() as u64, stop_after.min(whole.len() as u64));
+            let (rest, _) = run(&web, &topic, open(), Rules::default(), &seeds);
+            order.extend(rest);
+            assert_eq!(order, whole, "{} stopped after {stop_after}", strategy.name);
+        }
+    }
+}
