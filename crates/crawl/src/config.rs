@@ -452,11 +452,12 @@ mod tests {
         assert_eq!(l.config.limits.pages, Some(7));
         assert_eq!(l.config.limits.relevant, Some(2));
         let text = l.describe();
+        let text = &text[text.find("[limits]").unwrap()..];
         let origin = |key: &str| {
             text.lines().find(|l| l.starts_with(key)).unwrap().split("# ").nth(1).unwrap().to_string()
         };
         assert_eq!(origin("pages ="), "command line");
         assert_eq!(origin("relevant ="), "topic file");
-        assert_eq!(origin("concurrency ="), "default");
+        assert_eq!(origin("redirects ="), "default");
     }
 }
