@@ -4,14 +4,17 @@
 //! * [`topic`]: what the user asked for, resolved ([`topic::Topic`]); genre presets; thresholds.
 //! * [`judges`]: is this page what the user wants? One list, [`judges::ALL`].
 //! * [`strategies`]: which link next? One list, [`strategies::ALL`].
+//! * [`learn`]: the numeric parts they stand on; [`wordnet`]: what words mean.
 
 pub mod judges;
+pub mod learn;
 pub mod rng;
 pub mod strategies;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
 pub mod text;
 pub mod topic;
+pub mod wordnet;
 
 mod bytes;
 mod options;

@@ -19,7 +19,8 @@ use types::Problem;
 pub const MOST_FEATURES: usize = 2_000_000;
 
 /// `ln(1 + n)` of the counts that occur all the time.
-static LOG1P: LazyLock<Vec<f64>> = LazyLock::new(|| (0..1024u32).map(|n| libm::log(f64::from(n) + 1.0)).collect());
+static LOG1P: LazyLock<Vec<f64>> =
+    LazyLock::new(|| (0..1024u32).map(|n| libm::log(f64::from(n) + 1.0)).collect());
 
 #[inline]
 fn log1p(table: &[f64], n: u32) -> f64 {
@@ -63,8 +64,12 @@ impl Bayes {
     fn refresh(&mut self) {
         let n: u64 = self.all.documents.iter().fold(0, |a, b| a.saturating_add(*b));
         let vocabulary = self.all.len() as f64;
-        self.priors =
-            self.all.documents.iter().map(|d| if n == 0 { 0.0 } else { libm::log(*d as f64 / n as f64) }).collect();
+        self.priors = self
+            .all
+            .documents
+            .iter()
+            .map(|d| if n == 0 { 0.0 } else { libm::log(*d as f64 / n as f64) })
+            .collect();
         self.totals = self.all.tokens.iter().map(|t| libm::log((vocabulary + *t as f64).max(1.0))).collect();
     }
 
@@ -249,7 +254,8 @@ mod tests {
         assert_eq!(b.theta(1, 1), Some(1.0 / t1));
         assert_eq!(b.theta(0, 99), None);
         // The document {1: 1, 2: 2, 99: 5}: 99 is not in T.
-        let (a, c) = (0.25 * (3.0 / t0) * (2.0 / t0) * (2.0 / t0), 0.75 * (1.0 / t1) * (2.0 / t1) * (2.0 / t1));
+        let (a, c) =
+            (0.25 * (3.0 / t0) * (2.0 / t0) * (2.0 / t0), 0.75 * (1.0 / t1) * (2.0 / t1) * (2.0 / t1));
         let p = b.posteriors([(1, 1), (2, 2), (99, 5)]);
         assert!((p[0] - a / (a + c)).abs() < 1e-12 && (p[0] + p[1] - 1.0).abs() < 1e-12);
         // Nothing known about the document: the prior.

@@ -96,8 +96,12 @@ pub struct Entry {
 /// the entries of a node.
 pub fn birch(data: &Matrix, threshold: f64, branching: usize) -> Vec<Entry> {
     let threshold = if threshold.is_finite() { threshold.max(0.0) } else { 0.0 };
-    let mut tree =
-        Tree { nodes: vec![Node::default()], root: 0, threshold2: threshold * threshold, branching: branching.max(2) };
+    let mut tree = Tree {
+        nodes: vec![Node::default()],
+        root: 0,
+        threshold2: threshold * threshold,
+        branching: branching.max(2),
+    };
     for row in data.rows() {
         let sum: Vec<(u32, f64)> = row.columns.iter().copied().zip(row.values.iter().copied()).collect();
         tree.insert(Feature { n: 1.0, sum, squares: row.square, norm: row.square, child: None });
@@ -112,7 +116,8 @@ pub fn of_values(values: &[f64]) -> Vec<f64> {
     let data = Matrix::of_values(values);
     let n = values.len().max(1) as f64;
     let mean = data.rows().filter_map(|r| r.values.first()).sum::<f64>() / n;
-    let variance = data.rows().filter_map(|r| r.values.first()).map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
+    let variance =
+        data.rows().filter_map(|r| r.values.first()).map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
     let entries = birch(&data, 0.5 * libm::sqrt(variance), 50);
     let mut centroids: Vec<f64> = entries.iter().map(|e| e.centroid.first().map_or(0.0, |c| c.1)).collect();
     centroids.sort_by(f64::total_cmp);
@@ -207,14 +212,18 @@ impl Tree {
             }
         }
         let near_first: Vec<bool> = match (entries.get(seeds.0), entries.get(seeds.1)) {
-            (Some(a), Some(b)) => {
-                entries.iter().enumerate().map(|(i, e)| i == seeds.0 || (i != seeds.1 && a.distance2(e) < b.distance2(e))).collect()
-            }
+            (Some(a), Some(b)) => entries
+                .iter()
+                .enumerate()
+                .map(|(i, e)| i == seeds.0 || (i != seeds.1 && a.distance2(e) < b.distance2(e)))
+                .collect(),
             _ => Vec::new(),
         };
         let other = self.nodes.len();
-        let (mut one, mut two) =
-            (Feature { child: Some(node), ..Feature::default() }, Feature { child: Some(other), ..Feature::default() });
+        let (mut one, mut two) = (
+            Feature { child: Some(node), ..Feature::default() },
+            Feature { child: Some(other), ..Feature::default() },
+        );
         let (mut left, mut right) = (Vec::new(), Vec::new());
         for (e, first) in entries.into_iter().zip(near_first) {
             if first {
@@ -264,7 +273,11 @@ mod tests {
 
     #[test]
     fn words_come_back() {
-        let data = [SparseVec::new(vec![(7, 1.0)]), SparseVec::new(vec![(7, 1.0), (9, 0.2)]), SparseVec::new(vec![(8, 5.0)])];
+        let data = [
+            SparseVec::new(vec![(7, 1.0)]),
+            SparseVec::new(vec![(7, 1.0), (9, 0.2)]),
+            SparseVec::new(vec![(8, 5.0)]),
+        ];
         let m = Matrix::of(&data);
         let entries = birch(&m, 0.2, 50);
         assert_eq!(entries.iter().map(|e| e.points).collect::<Vec<_>>(), [2, 1]);

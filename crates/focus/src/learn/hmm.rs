@@ -47,8 +47,11 @@ impl Hmm {
     /// Nothing counted yet: every level and cluster is equally likely. At least one of each, at most 4096.
     pub fn new(states: usize, symbols: usize) -> Hmm {
         let (states, symbols) = (states.clamp(1, MOST), symbols.clamp(1, MOST));
-        let counts =
-            Counts { start: vec![0; states], step: vec![0; states * states], emit: vec![0; states * symbols] };
+        let counts = Counts {
+            start: vec![0; states],
+            step: vec![0; states * states],
+            emit: vec![0; states * symbols],
+        };
         let mut h = Hmm { states, symbols, counts, start: Vec::new(), step: Vec::new(), emit: Vec::new() };
         h.finish();
         h
@@ -69,7 +72,8 @@ impl Hmm {
                     before = None;
                     continue;
                 }
-                let up = |v: &mut [u64], i: usize| v.get_mut(i).into_iter().for_each(|n| *n = n.saturating_add(1));
+                let up =
+                    |v: &mut [u64], i: usize| v.get_mut(i).into_iter().for_each(|n| *n = n.saturating_add(1));
                 up(&mut self.counts.start, state);
                 up(&mut self.counts.emit, state * self.symbols + symbol);
                 if let Some(b) = before {
@@ -97,7 +101,11 @@ impl Hmm {
     }
     /// `b_{j,c}`.
     pub fn emit_of(&self, state: usize, symbol: usize) -> f64 {
-        if symbol < self.symbols { self.emit.get(state * self.symbols + symbol).copied().unwrap_or(0.0) } else { 0.0 }
+        if symbol < self.symbols {
+            self.emit.get(state * self.symbols + symbol).copied().unwrap_or(0.0)
+        } else {
+            0.0
+        }
     }
 
     /// `α` after the first page of a path.
@@ -109,7 +117,8 @@ impl Hmm {
         self.seen(self.predict(alpha), symbol)
     }
     fn seen(&self, before: Vec<f64>, symbol: usize) -> Vec<f64> {
-        let mut alpha: Vec<f64> = before.iter().enumerate().map(|(j, p)| p * self.emit_of(j, symbol)).collect();
+        let mut alpha: Vec<f64> =
+            before.iter().enumerate().map(|(j, p)| p * self.emit_of(j, symbol)).collect();
         let sum: f64 = alpha.iter().sum();
         if sum > 0.0 {
             alpha.iter_mut().for_each(|a| *a /= sum);

@@ -62,7 +62,10 @@ impl Neighbours {
                 None => votes.push((label, 1, cosine)),
             }
         }
-        votes.into_iter().max_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2)).then(b.0.cmp(&a.0))).map(|v| v.0)
+        votes
+            .into_iter()
+            .max_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2)).then(b.0.cmp(&a.0)))
+            .map(|v| v.0)
     }
 }
 

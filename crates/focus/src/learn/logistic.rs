@@ -232,7 +232,9 @@ impl Logistic {
             w.f64(*v);
         });
         let slots = slots.unwrap_or_else(|| {
-            (0..self.rows.len() as u32).filter(|s| self.rows.get(*s as usize).is_some_and(|r| *r != [0.0; 4])).collect()
+            (0..self.rows.len() as u32)
+                .filter(|s| self.rows.get(*s as usize).is_some_and(|r| *r != [0.0; 4]))
+                .collect()
         });
         write_rows(&mut w, slots.iter().filter_map(|s| self.rows.get(*s as usize).map(|r| (*s, *r))));
         self.saved = self.updates;
@@ -306,7 +308,8 @@ impl Logistic {
         let slots = self.rows.len();
         if self.shared.is_none() {
             // Ours to tell is everything so far: it started from nothing.
-            let ours = self.rows.iter().enumerate().filter(|r| *r.1 != [0.0; 4]).map(|(i, _)| (i as u32, [0.0; 4]));
+            let ours =
+                self.rows.iter().enumerate().filter(|r| *r.1 != [0.0; 4]).map(|(i, _)| (i as u32, [0.0; 4]));
             self.shared = Some(Shared { rows: ours.collect(), dense: vec![[0.0; 4]; self.dense.len()] });
         }
         let Some(shared) = &mut self.shared else { return Ok(()) };
@@ -406,7 +409,10 @@ mod tests {
         let p = m.predict(&Input { hashed: &[(3, 1.0)], dense: &[1.0, 0.5] });
         assert_eq!(p.z, [1.0, 1.0]);
         assert!((p.relevant - 1.0 / (1.0 + (-1f64).exp())).abs() < 1e-15 && p.similar == p.relevant);
-        assert_eq!((m.dense_weight(1, RELEVANT), m.dense_weight(9, SIMILAR), m.weight(99_999, 7)), (4.0, 0.0, 0.0));
+        assert_eq!(
+            (m.dense_weight(1, RELEVANT), m.dense_weight(9, SIMILAR), m.weight(99_999, 7)),
+            (4.0, 0.0, 0.0)
+        );
     }
 
     #[test]
@@ -443,7 +449,10 @@ mod tests {
     #[test]
     fn strange_numbers_do_no_harm() {
         let mut m = Logistic::new(4, &[f64::NAN, 1.0], Rates::default());
-        let nan = Input { hashed: &[(3, f32::NAN), (9_999, 1.0), (2, f32::MAX)], dense: &[f64::INFINITY, 1e300, 5.0] };
+        let nan = Input {
+            hashed: &[(3, f32::NAN), (9_999, 1.0), (2, f32::MAX)],
+            dense: &[f64::INFINITY, 1e300, 5.0],
+        };
         for _ in 0..50 {
             m.learn(&nan, f64::NAN, 7.0, f64::INFINITY);
             m.learn(&nan, 1.0, -7.0, 2.0);
@@ -464,13 +473,22 @@ mod tests {
             used.insert(s);
         }
         // 2^16 slots, 10,000 balls: 65,536·(1 − e^(−10,000/65,536)) ≈ 9,275 are used.
-        assert!((4_700..5_300).contains(&plus) && (9_150..9_400).contains(&used.len()), "{plus} {}", used.len());
+        assert!(
+            (4_700..5_300).contains(&plus) && (9_150..9_400).contains(&used.len()),
+            "{plus} {}",
+            used.len()
+        );
     }
 
     fn work(m: &mut Logistic, rng: &mut Rng, n: usize) {
         for _ in 0..n {
             let hashed: Vec<(u32, f32)> = (0..3).map(|_| m.slot(rng.below(50) as u64)).collect();
-            m.learn(&Input { hashed: &hashed, dense: &[1.0, rng.unit()] }, rng.unit().round(), rng.unit(), 1.0);
+            m.learn(
+                &Input { hashed: &hashed, dense: &[1.0, rng.unit()] },
+                rng.unit().round(),
+                rng.unit(),
+                1.0,
+            );
         }
     }
 

@@ -230,11 +230,16 @@ mod tests {
     fn a_warm_start_is_quicker_and_ends_at_the_same_ranks() {
         let mut rng = crate::rng::Rng(3);
         let mut warm = PageRank::default();
-        let edges: Vec<(u32, u32)> = (0..4000).map(|_| (rng.below(500) as u32, rng.below(rng.clone().below(500) + 1) as u32)).collect();
+        let edges: Vec<(u32, u32)> = (0..4000)
+            .map(|_| (rng.below(500) as u32, rng.below(rng.clone().below(500) + 1) as u32))
+            .collect();
         edges[..3950].iter().for_each(|e| warm.link(e.0, e.1));
         let cold_steps = warm.compute(Steps::default());
         let mut back = PageRank::load(&warm.save()).unwrap();
-        edges[3950..].iter().for_each(|e| { warm.link(e.0, e.1); back.link(e.0, e.1) });
+        edges[3950..].iter().for_each(|e| {
+            warm.link(e.0, e.1);
+            back.link(e.0, e.1)
+        });
         let mut cold = PageRank::default();
         edges.iter().for_each(|e| cold.link(e.0, e.1));
         let warm_steps = warm.compute(Steps::default());

@@ -26,7 +26,8 @@ impl Platt {
     /// Fits to decision values and labels. One class only gives (almost) its constant: the targets are Platt's
     /// `(N₊+1)/(N₊+2)` and `1/(N₋+2)`, never 0 or 1. No values at all: the default.
     pub fn fit(values: &[f64], positive: &[bool]) -> Platt {
-        let data: Vec<(f64, bool)> = values.iter().copied().zip(positive.iter().copied()).filter(|d| d.0.is_finite()).collect();
+        let data: Vec<(f64, bool)> =
+            values.iter().copied().zip(positive.iter().copied()).filter(|d| d.0.is_finite()).collect();
         let positives = data.iter().filter(|d| d.1).count() as f64;
         let negatives = data.len() as f64 - positives;
         if data.is_empty() {
@@ -38,7 +39,11 @@ impl Platt {
             data.iter()
                 .map(|(f, p)| {
                     let (z, t) = (f * a + b, target(*p));
-                    if z >= 0.0 { t * z + libm::log1p(libm::exp(-z)) } else { (t - 1.0) * z + libm::log1p(libm::exp(z)) }
+                    if z >= 0.0 {
+                        t * z + libm::log1p(libm::exp(-z))
+                    } else {
+                        (t - 1.0) * z + libm::log1p(libm::exp(z))
+                    }
                 })
                 .sum()
         };

@@ -34,7 +34,11 @@ const MOST_IN_FULL: usize = 2048;
 impl Gram {
     pub fn of(data: &Matrix) -> Gram {
         let n = data.len();
-        let mut gram = Gram { squares: data.rows().map(|r| r.square).collect(), products: Vec::new(), data: data.clone() };
+        let mut gram = Gram {
+            squares: data.rows().map(|r| r.square).collect(),
+            products: Vec::new(),
+            data: data.clone(),
+        };
         if n <= MOST_IN_FULL {
             let mut products = Vec::with_capacity(n * n);
             let mut dense = vec![0.0; data.width()];
@@ -166,7 +170,13 @@ pub fn solve(gram: &Gram, subset: &[usize], positive: &[bool], params: &Params) 
     let subset = subset.get(..n).unwrap_or(&[]);
     let positives = positive.iter().take(n).filter(|p| **p).count();
     if positives == 0 || positives == n {
-        let constant = if n == 0 { 0.0 } else if positives == 0 { -1.0 } else { 1.0 };
+        let constant = if n == 0 {
+            0.0
+        } else if positives == 0 {
+            -1.0
+        } else {
+            1.0
+        };
         return Solution { coefficients: vec![0.0; n], rho: -constant, converged: true };
     }
     let y: Vec<f64> = positive.iter().take(n).map(|p| if *p { 1.0 } else { -1.0 }).collect();
@@ -276,7 +286,13 @@ impl State {
         let move_by = wanted.min(room_i).min(room_j).max(0.0);
         // Ending exactly on the bound matters: "at the bound" is asked with an equality.
         let land = |a: f64, c: f64, y: f64, room: f64| {
-            if move_by < room { a + y * move_by } else if y > 0.0 { c } else { 0.0 }
+            if move_by < room {
+                a + y * move_by
+            } else if y > 0.0 {
+                c
+            } else {
+                0.0
+            }
         };
         let (new_i, new_j) = (land(ai, ci, yi, room_i), land(aj, cj, -yj, room_j));
         self.alpha.get_mut(i).into_iter().for_each(|a| *a = new_i);
@@ -318,7 +334,9 @@ mod tests {
         // x = −1 and +1, linear: the widest margin is f(x) = x, α = ½ each.
         let gram = Gram::of(&Matrix::of_values(&[-1.0, 1.0]));
         let s = solve(&gram, &[0, 1], &[false, true], &Params::new(Kernel::Linear, 10.0));
-        assert!(s.converged && (s.coefficients[0] + 0.5).abs() < 1e-9 && (s.coefficients[1] - 0.5).abs() < 1e-9);
+        assert!(
+            s.converged && (s.coefficients[0] + 0.5).abs() < 1e-9 && (s.coefficients[1] - 0.5).abs() < 1e-9
+        );
         assert!(s.rho.abs() < 1e-9);
         // C below ½ binds: α = C.
         let s = solve(&gram, &[0, 1], &[false, true], &Params::new(Kernel::Linear, 0.1));
@@ -346,21 +364,31 @@ mod tests {
         let s = solve(&gram, &all, &y, &p);
         assert_eq!(s, solve(&gram, &all, &y, &Params { cache: 0, ..p }));
         assert!(s.converged && s.coefficients.iter().sum::<f64>().abs() < 1e-9);
-        for i in 0..60 {
-            let f: f64 = (0..60).map(|j| s.coefficients[j] * gram.kernel(p.kernel, i, j)).sum::<f64>() - s.rho;
-            let (label, c) = if y[i] { (1.0, 6.0) } else { (-1.0, 3.0) };
+        for (i, positive) in y.iter().enumerate() {
+            let f: f64 =
+                (0..60).map(|j| s.coefficients[j] * gram.kernel(p.kernel, i, j)).sum::<f64>() - s.rho;
+            let (label, c) = if *positive { (1.0, 6.0) } else { (-1.0, 3.0) };
             let alpha = s.coefficients[i] * label;
             assert!((-1e-9..=c + 1e-9).contains(&alpha));
             // Karush–Kuhn–Tucker: outside the margin unused, inside at the bound.
-            if alpha < 1e-9 { assert!(label * f > 1.0 - 1e-4) }
-            if alpha > c - 1e-9 { assert!(label * f < 1.0 + 1e-4) }
+            if alpha < 1e-9 {
+                assert!(label * f > 1.0 - 1e-4)
+            }
+            if alpha > c - 1e-9 {
+                assert!(label * f < 1.0 + 1e-4)
+            }
         }
     }
 
     #[test]
     fn identical_points_with_both_labels_end() {
         let gram = Gram::of(&Matrix::of_values(&[1.0; 6]));
-        let s = solve(&gram, &[0, 1, 2, 3, 4, 5], &[true, false, true, false, true, true], &Params::new(Kernel::Rbf(1.0), 1.0));
+        let s = solve(
+            &gram,
+            &[0, 1, 2, 3, 4, 5],
+            &[true, false, true, false, true, true],
+            &Params::new(Kernel::Rbf(1.0), 1.0),
+        );
         assert!(s.rho.is_finite() && s.coefficients.iter().all(|c| c.is_finite()));
     }
 }

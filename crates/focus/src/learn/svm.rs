@@ -78,8 +78,12 @@ pub fn left_out_values(gram: &Gram, positive: &[bool], folds: &[usize], params: 
             continue;
         }
         let solution = solve(gram, &train, &labels, params);
-        let vectors: Vec<(usize, f64)> =
-            train.into_iter().zip(&solution.coefficients).filter(|e| *e.1 != 0.0).map(|(i, c)| (i, *c)).collect();
+        let vectors: Vec<(usize, f64)> = train
+            .into_iter()
+            .zip(&solution.coefficients)
+            .filter(|e| *e.1 != 0.0)
+            .map(|(i, c)| (i, *c))
+            .collect();
         for i in test {
             let sum: f64 = vectors.iter().map(|(j, c)| c * gram.kernel(params.kernel, i, *j)).sum();
             values.get_mut(i).into_iter().for_each(|v| *v = sum - solution.rho);
@@ -106,7 +110,15 @@ pub struct Svm {
 }
 
 impl Svm {
-    fn build(kernel: Kernel, c: f64, vectors: Vec<SparseVec>, coefficients: Vec<f64>, rho: f64, platt: Platt, constant: Option<f64>) -> Svm {
+    fn build(
+        kernel: Kernel,
+        c: f64,
+        vectors: Vec<SparseVec>,
+        coefficients: Vec<f64>,
+        rho: f64,
+        platt: Platt,
+        constant: Option<f64>,
+    ) -> Svm {
         let squares = vectors.iter().map(|v| v.dot(v)).collect();
         let (sum, postings) = match kernel {
             Kernel::Linear => {
@@ -128,7 +140,13 @@ impl Svm {
         Svm::train_on(&gram, examples, positive, params, folds)
     }
 
-    fn train_on(gram: &Gram, examples: &[SparseVec], positive: &[bool], params: &Params, folds: &[usize]) -> Svm {
+    fn train_on(
+        gram: &Gram,
+        examples: &[SparseVec],
+        positive: &[bool],
+        params: &Params,
+        folds: &[usize],
+    ) -> Svm {
         let n = examples.len().min(positive.len());
         let all: Vec<usize> = (0..n).collect();
         let Solution { coefficients, rho, .. } = solve(gram, &all, positive, params);
@@ -185,10 +203,16 @@ impl Svm {
         }
         let gamma = |k: Kernel| if let Kernel::Rbf(g) = k { g } else { 0.0 };
         let best = tried.iter().max_by(|a, b| {
-            a.accuracy.total_cmp(&b.accuracy).then(b.c.total_cmp(&a.c)).then(gamma(b.kernel).total_cmp(&gamma(a.kernel)))
+            a.accuracy
+                .total_cmp(&b.accuracy)
+                .then(b.c.total_cmp(&a.c))
+                .then(gamma(b.kernel).total_cmp(&gamma(a.kernel)))
         });
         // Too few examples to leave any out: the middle of the grid.
-        let middle = (kernels.get(kernels.len() / 2).copied().unwrap_or(Kernel::Linear), cs.get(cs.len() / 2).copied().unwrap_or(1.0));
+        let middle = (
+            kernels.get(kernels.len() / 2).copied().unwrap_or(Kernel::Linear),
+            cs.get(cs.len() / 2).copied().unwrap_or(1.0),
+        );
         let (kernel, c) = best.map_or(middle, |b| (b.kernel, b.c));
         (Svm::train_on(&gram, examples, positive, &params(kernel, c), &folds), tried)
     }
@@ -283,7 +307,8 @@ mod tests {
     fn ring(n: usize) -> (Vec<SparseVec>, Vec<bool>) {
         // Inside the circle of radius 1 or outside it: no line separates them.
         let mut rng = Rng(11);
-        let points: Vec<(f64, f64)> = (0..n).map(|_| (rng.unit() * 4.0 - 2.0, rng.unit() * 4.0 - 2.0)).collect();
+        let points: Vec<(f64, f64)> =
+            (0..n).map(|_| (rng.unit() * 4.0 - 2.0, rng.unit() * 4.0 - 2.0)).collect();
         let labels = points.iter().map(|(x, y)| x * x + y * y < 1.2).collect();
         (points.into_iter().map(|(x, y)| SparseVec::new(vec![(1, x), (2, y)])).collect(), labels)
     }
@@ -318,7 +343,8 @@ mod tests {
         assert_eq!(p(&[]), 0.5);
         let one = p(&[true, false, false, false, false, false]);
         assert!(one > 0.0 && one < 1.0);
-        let (svm, tried) = Svm::search(&x[..2], &[true, false], &Search { c: vec![], gamma: vec![], ..Search::default() });
+        let (svm, tried) =
+            Svm::search(&x[..2], &[true, false], &Search { c: vec![], gamma: vec![], ..Search::default() });
         assert!(tried.is_empty() && svm.decision(&x[0]) > svm.decision(&x[1]));
     }
 

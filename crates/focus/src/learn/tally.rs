@@ -37,7 +37,14 @@ fn key_of(hash: u64) -> u64 {
 impl Tally {
     pub fn new(classes: usize) -> Tally {
         let rows = if classes <= FEW { Rows::Few(Vec::new()) } else { Rows::Many(Vec::new()) };
-        Tally { classes, documents: vec![0; classes], tokens: vec![0; classes], keys: Vec::new(), rows, len: 0 }
+        Tally {
+            classes,
+            documents: vec![0; classes],
+            tokens: vec![0; classes],
+            keys: Vec::new(),
+            rows,
+            len: 0,
+        }
     }
     pub fn len(&self) -> usize {
         self.len
@@ -97,7 +104,9 @@ impl Tally {
             match (&mut rows, &mut self.rows) {
                 (Rows::Few(old), Rows::Few(new)) => {
                     let n = self.classes;
-                    if let (Some(a), Some(b)) = (old.get(from * n..(from + 1) * n), new.get_mut(to * n..(to + 1) * n)) {
+                    if let (Some(a), Some(b)) =
+                        (old.get(from * n..(from + 1) * n), new.get_mut(to * n..(to + 1) * n))
+                    {
                         b.copy_from_slice(a);
                     }
                 }

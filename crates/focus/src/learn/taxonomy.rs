@@ -39,7 +39,12 @@ pub fn is_under(path: &str, focus: &str) -> bool {
 }
 
 /// Prepares a tree given as (path, examples); a path may come several times. `rng` samples the large classes.
-pub fn prepare<D>(examples: impl IntoIterator<Item = (String, Vec<D>)>, least: usize, most: usize, rng: &mut Rng) -> Vec<Class<D>> {
+pub fn prepare<D>(
+    examples: impl IntoIterator<Item = (String, Vec<D>)>,
+    least: usize,
+    most: usize,
+    rng: &mut Rng,
+) -> Vec<Class<D>> {
     let mut nodes: Nodes<D> = BTreeMap::new();
     nodes.insert(Vec::new(), Vec::new());
     for (path, docs) in examples {
@@ -63,7 +68,8 @@ pub fn prepare<D>(examples: impl IntoIterator<Item = (String, Vec<D>)>, least: u
     for path in paths {
         let Some((_, above)) = path.split_last() else { continue };
         let leaf = children.get(&path).is_none_or(|n| *n == 0);
-        if leaf && nodes.get(&path).is_some_and(|d| d.len() < least)
+        if leaf
+            && nodes.get(&path).is_some_and(|d| d.len() < least)
             && let Some(moved) = nodes.remove(&path)
         {
             nodes.entry(above.to_vec()).or_default().extend(moved);
@@ -82,7 +88,8 @@ pub fn prepare<D>(examples: impl IntoIterator<Item = (String, Vec<D>)>, least: u
             leaves.entry(path.join("/")).or_default().extend(examples);
         }
     }
-    let sampled = leaves.into_iter().map(|(path, examples)| Class { path, examples: sample(examples, most, rng) });
+    let sampled =
+        leaves.into_iter().map(|(path, examples)| Class { path, examples: sample(examples, most, rng) });
     sampled.collect()
 }
 
@@ -118,8 +125,18 @@ mod tests {
     fn small_leaves_are_pushed_up() {
         // Bio/Cells (2) and Bio/Genes (2) both go to Bio (1), which is then a leaf of 5 and stays. Sci keeps its own 1
         // in Other. Maths (3) stays. Arts/Film (1) goes to Arts (0), which goes to the root.
-        let tree = [("/Sci", 1), ("Sci/Bio", 1), ("Sci/Bio/Cells", 2), ("Sci/Bio/Genes", 2), ("Sci/Maths", 3), ("Arts/Film/", 1)];
-        assert_eq!(of(&tree, 3, 10), classes(&[("Other", 1), ("Sci/Bio", 5), ("Sci/Maths", 3), ("Sci/Other", 1)]));
+        let tree = [
+            ("/Sci", 1),
+            ("Sci/Bio", 1),
+            ("Sci/Bio/Cells", 2),
+            ("Sci/Bio/Genes", 2),
+            ("Sci/Maths", 3),
+            ("Arts/Film/", 1),
+        ];
+        assert_eq!(
+            of(&tree, 3, 10),
+            classes(&[("Other", 1), ("Sci/Bio", 5), ("Sci/Maths", 3), ("Sci/Other", 1)])
+        );
         // Everything is too small: one class, the root.
         assert_eq!(of(&tree, 100, 300), classes(&[("", 10)]));
         // Nothing is: the tree as given.
@@ -142,7 +159,9 @@ mod tests {
     fn paths() {
         assert_eq!(prefixes("/Sci/Bio/Cells"), ["Sci/Bio/Cells", "Sci/Bio", "Sci"]);
         assert!(prefixes("/").is_empty());
-        assert!(is_under("Sci/Bio/Other", "/Sci/Bio") && !is_under("Sci/Biology", "Sci/Bio") && is_under("x", ""));
+        assert!(
+            is_under("Sci/Bio/Other", "/Sci/Bio") && !is_under("Sci/Biology", "Sci/Bio") && is_under("x", "")
+        );
     }
 
     proptest! {

@@ -105,9 +105,9 @@ mod tests {
     fn finds_the_number_of_clouds() {
         for k in 1..=5 {
             for seed in 0..5 {
-                let c = xmeans(&clouds(k, 40, seed), 1, 12, &mut Rng(seed));
+                let c = xmeans(&clouds(k, 120, seed), 1, 12, &mut Rng(seed));
                 assert_eq!(c.centres.len(), k, "seed {seed}");
-                assert_eq!(c.sizes(), vec![40; k]);
+                assert_eq!(c.sizes(), vec![120; k]);
                 assert!(c.labels.iter().enumerate().all(|(i, l)| *l == c.labels[i % k]));
             }
         }

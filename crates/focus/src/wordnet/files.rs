@@ -37,7 +37,8 @@ pub(super) fn read(mut read: impl FnMut(&str) -> Option<Vec<u8>>) -> Result<Buil
     b.hypernyms = vec![Vec::new(); b.synsets.len()];
     for (from, pos, offset) in pointers {
         // A pointer to nowhere is a loss of one connection, not of the database.
-        if let (Some(to), Some(up)) = (numbers[pos.index()].get(&offset), b.hypernyms.get_mut(from as usize)) {
+        if let (Some(to), Some(up)) = (numbers[pos.index()].get(&offset), b.hypernyms.get_mut(from as usize))
+        {
             up.push(*to);
         }
     }
@@ -70,7 +71,10 @@ fn data_line(line: &str) -> Result<(u32, Vec<String>, Vec<(Pos, u32)>), &'static
     let mut fields = line.split('|').next().unwrap_or("").split_whitespace();
     let offset = fields.next().and_then(|o| o.parse().ok()).ok_or("the offset is not a number")?;
     let (_, _) = (fields.next(), fields.next());
-    let words = fields.next().and_then(|n| u32::from_str_radix(n, 16).ok()).ok_or("the number of words is not one")?;
+    let words = fields
+        .next()
+        .and_then(|n| u32::from_str_radix(n, 16).ok())
+        .ok_or("the number of words is not one")?;
     let mut spellings = Vec::new();
     for _ in 0..words {
         let word = fields.next().ok_or("a word is missing")?;
@@ -82,11 +86,15 @@ fn data_line(line: &str) -> Result<(u32, Vec<String>, Vec<(Pos, u32)>), &'static
             spellings.push(word);
         }
     }
-    let pointers: u32 = fields.next().and_then(|n| n.parse().ok()).ok_or("the number of pointers is not one")?;
+    let pointers: u32 =
+        fields.next().and_then(|n| n.parse().ok()).ok_or("the number of pointers is not one")?;
     let mut up = Vec::new();
     for _ in 0..pointers {
-        let (symbol, target, pos, _) = (fields.next(), fields.next(), fields.next(), fields.next().ok_or("a pointer is cut off")?);
-        if let (Some("@" | "@i"), Some(target), Some(pos)) = (symbol, target.and_then(|t| t.parse().ok()), pos.and_then(Pos::of)) {
+        let (symbol, target, pos, _) =
+            (fields.next(), fields.next(), fields.next(), fields.next().ok_or("a pointer is cut off")?);
+        if let (Some("@" | "@i"), Some(target), Some(pos)) =
+            (symbol, target.and_then(|t| t.parse().ok()), pos.and_then(Pos::of))
+        {
             up.push((pos, target));
         }
     }
@@ -99,7 +107,8 @@ fn index_line(line: &str) -> Result<(String, Vec<u32>), &'static str> {
     let [word, _, count, pointers, rest @ ..] = fields.as_slice() else { return Err("fields are missing") };
     let count: usize = count.parse().map_err(|_| "the number of synsets is not one")?;
     let pointers: usize = pointers.parse().map_err(|_| "the number of pointers is not one")?;
-    let offsets = rest.get(pointers.saturating_add(2)..).filter(|o| o.len() >= count).ok_or("offsets are missing")?;
+    let offsets =
+        rest.get(pointers.saturating_add(2)..).filter(|o| o.len() >= count).ok_or("offsets are missing")?;
     let offsets: Result<Vec<u32>, _> = offsets.iter().take(count).map(|o| o.parse()).collect();
     Ok((spelled(word), offsets.map_err(|_| "an offset is not a number")?))
 }

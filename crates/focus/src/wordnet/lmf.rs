@@ -16,7 +16,7 @@ fn bad(why: impl std::fmt::Display) -> Problem {
 fn attribute(e: &BytesStart, name: &str) -> Option<String> {
     let a = e.try_get_attribute(name).ok()??;
     // Names and spellings have the five entities of XML at most; others stay as they are written.
-    let raw = String::from_utf8_lossy(&a.value).into_owned();
+    let raw = a.value.into_owned();
     Some(quick_xml::escape::unescape(&raw).map(|s| s.into_owned()).unwrap_or(raw))
 }
 
@@ -44,17 +44,17 @@ pub(super) fn read(xml: &[u8]) -> Result<Builder, Problem> {
         match reader.read_event().map_err(bad)? {
             Event::Eof => break,
             Event::Start(e) | Event::Empty(e) => match e.name().as_ref() {
-                b"Lemma" => {
+                "Lemma" => {
                     let pos = attribute(&e, "partOfSpeech").and_then(|p| Pos::of(&p));
                     entry = attribute(&e, "writtenForm").map(|w| spelled(&w)).zip(pos);
                 }
-                b"Form" => {
+                "Form" => {
                     if let (Some((lemma, pos)), Some(form)) = (&entry, attribute(&e, "writtenForm")) {
                         let bases = b.exceptions[pos.index()].entry(spelled(&form).into()).or_default();
                         bases.push(lemma.as_str().into());
                     }
                 }
-                b"Sense" => {
+                "Sense" => {
                     if let (Some((lemma, pos)), Some(id)) = (&entry, attribute(&e, "synset")) {
                         let number = numbers.of(id, &mut b);
                         let senses = b.senses.entry((lemma.clone(), *pos)).or_default();
@@ -69,14 +69,14 @@ pub(super) fn read(xml: &[u8]) -> Result<Builder, Problem> {
                         }
                     }
                 }
-                b"Synset" => {
+                "Synset" => {
                     synset = attribute(&e, "id").map(|id| numbers.of(id, &mut b));
                     let pos = attribute(&e, "partOfSpeech").and_then(|p| Pos::of(&p));
                     if let (Some(s), Some(pos)) = (synset.and_then(|s| b.synsets.get_mut(s as usize)), pos) {
                         s.0 = pos;
                     }
                 }
-                b"SynsetRelation" => {
+                "SynsetRelation" => {
                     let kind = attribute(&e, "relType");
                     if matches!(kind.as_deref(), Some("hypernym" | "instance_hypernym"))
                         && let (Some(from), Some(id)) = (synset, attribute(&e, "target"))
@@ -88,8 +88,8 @@ pub(super) fn read(xml: &[u8]) -> Result<Builder, Problem> {
                 _ => {}
             },
             Event::End(e) => match e.name().as_ref() {
-                b"LexicalEntry" => entry = None,
-                b"Synset" => synset = None,
+                "LexicalEntry" => entry = None,
+                "Synset" => synset = None,
                 _ => {}
             },
             _ => {}

@@ -12,8 +12,10 @@ mod files;
 mod lmf;
 mod morphy;
 mod relation;
+mod synonyms;
 
 pub use relation::{Relation, Relations};
+pub use synonyms::Synonyms;
 
 use std::collections::BTreeMap;
 use types::Problem;
@@ -132,7 +134,8 @@ impl Builder {
         }
         net.senses = lists.map(|l| Lists::of(&l));
         let number = |w: &String| spellings.binary_search(&w.as_str()).ok().map(|n| n as u32);
-        let members: Vec<Vec<u32>> = self.synsets.iter().map(|s| s.1.iter().filter_map(number).collect()).collect();
+        let members: Vec<Vec<u32>> =
+            self.synsets.iter().map(|s| s.1.iter().filter_map(number).collect()).collect();
         net.members = Lists::of(&members);
         net.pos = self.synsets.iter().map(|s| s.0).collect();
         net.depths = depths(&self.hypernyms);
@@ -152,7 +155,10 @@ fn depths(hypernyms: &[Vec<u32>]) -> Vec<u8> {
         }
     }
     let mut depth: Vec<Option<u8>> = vec![None; hypernyms.len()];
-    let mut level: Vec<u32> = (0..hypernyms.len()).filter(|i| hypernyms.get(*i).is_none_or(Vec::is_empty)).map(|i| i as u32).collect();
+    let mut level: Vec<u32> = (0..hypernyms.len())
+        .filter(|i| hypernyms.get(*i).is_none_or(Vec::is_empty))
+        .map(|i| i as u32)
+        .collect();
     let mut unreached = 0;
     loop {
         level.iter().for_each(|i| depth.get_mut(*i as usize).into_iter().for_each(|d| *d = Some(0)));
@@ -261,9 +267,11 @@ impl WordNet {
     /// Words that share a meaning with this one, without the word itself and its base forms; ascending.
     pub fn synonyms(&self, word: &str) -> Vec<&str> {
         let spelled = spelled(word);
-        let mut own: Vec<String> = Pos::ALL.iter().flat_map(|p| morphy::base_forms(self, &spelled, *p)).collect();
+        let mut own: Vec<String> =
+            Pos::ALL.iter().flat_map(|p| morphy::base_forms(self, &spelled, *p)).collect();
         own.push(spelled);
-        let mut out: Vec<&str> = self.lookup(word).into_iter().flat_map(|s| self.members(s).collect::<Vec<_>>()).collect();
+        let mut out: Vec<&str> =
+            self.lookup(word).into_iter().flat_map(|s| self.members(s).collect::<Vec<_>>()).collect();
         out.sort_unstable();
         out.dedup();
         out.retain(|w| !own.iter().any(|o| o == w));
@@ -272,7 +280,11 @@ impl WordNet {
 
     /// How near two words are; `None` when one is absent or they are not connected.
     pub fn relation(&self, a: &str, b: &str) -> Option<Relation> {
-        relation::between(self, &relation::above(self, &self.lookup(a)), &relation::above(self, &self.lookup(b)))
+        relation::between(
+            self,
+            &relation::above(self, &self.lookup(a)),
+            &relation::above(self, &self.lookup(b)),
+        )
     }
 }
 

@@ -91,7 +91,8 @@ impl Relations {
             return known.clone();
         }
         let mine = above(&self.net, &self.net.lookup(word));
-        let found: Arc<[Option<Relation>]> = self.terms.iter().map(|t| between(&self.net, &mine, t)).collect();
+        let found: Arc<[Option<Relation>]> =
+            self.terms.iter().map(|t| between(&self.net, &mine, t)).collect();
         if self.known.len() >= self.most {
             self.known.clear();
         }
