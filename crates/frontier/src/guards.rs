@@ -56,6 +56,11 @@ pub fn calendar_group(url: &str, key: (u64, u64)) -> Option<u64> {
     Some(Fingerprint::of(p.origin, key).1)
 }
 
+/// What a host is counted under: its registrable domain. Apart from the groups of URLs, which begin with a scheme.
+pub fn domain_group(host_key: &str, key: (u64, u64)) -> u64 {
+    Fingerprint::of(types::domain_of(host_key), key).0
+}
+
 const CALENDAR_WORDS: [&str; 13] = [
     "calendar",
     "calendars",

@@ -26,6 +26,8 @@ pub struct Limits {
     pub closed_ms: u64,
     /// Pages fetched of one host; then its other URLs are dropped.
     pub pages_per_host: Option<u64>,
+    /// Hosts of one registrable domain: a wildcard in the DNS can make them for ever.
+    pub hosts_per_domain: Option<u32>,
     /// Links from the seed.
     pub depth: Option<u16>,
     /// Links since the host was entered.
@@ -76,6 +78,7 @@ impl Default for Limits {
             host_failures: 10,
             closed_ms: 24 * 3_600_000,
             pages_per_host: None,
+            hosts_per_domain: Some(2_000),
             depth: None,
             site_depth: None,
             links_per_page: Some(5_000),
@@ -103,6 +106,7 @@ impl Limits {
             backoff_ms: 0,
             max_backoff_ms: 0,
             host_failures: u32::MAX,
+            hosts_per_domain: None,
             links_per_page: None,
             url_length: 8_000,
             lease_ms: u64::MAX,
@@ -125,6 +129,8 @@ pub enum Refusal {
     PathRepeat,
     QueryVariants,
     Calendar,
+    /// A new host of a domain that has too many already.
+    HostsPerDomain,
     /// The host has had its pages.
     HostFull,
     /// The host was given up: unreachable, or its robots.txt could not be had.
@@ -134,7 +140,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    pub const ALL: [Refusal; 10] = [
+    pub const ALL: [Refusal; 11] = [
         Refusal::Depth,
         Refusal::SiteDepth,
         Refusal::LinksPerPage,
@@ -142,6 +148,7 @@ impl Refusal {
         Refusal::PathRepeat,
         Refusal::QueryVariants,
         Refusal::Calendar,
+        Refusal::HostsPerDomain,
         Refusal::HostFull,
         Refusal::HostClosed,
         Refusal::Full,
@@ -157,6 +164,7 @@ impl Refusal {
             Refusal::PathRepeat => "path-repeat",
             Refusal::QueryVariants => "query-variants",
             Refusal::Calendar => "calendar",
+            Refusal::HostsPerDomain => "hosts-per-domain",
             Refusal::HostFull => "host-full",
             Refusal::HostClosed => "host-closed",
             Refusal::Full => "full",

@@ -235,10 +235,16 @@ impl Order {
                 return Some(Refusal::HostFull);
             }
         }
+        let met = |group: Option<u64>| group.and_then(|g| self.groups.get(&g)).copied().unwrap_or(0);
+        if host.is_none()
+            && l.hosts_per_domain
+                .is_some_and(|most| met(Some(guards::domain_group(c.url.host_key(), self.key))) >= most)
+        {
+            return Some(Refusal::HostsPerDomain);
+        }
         if l.path_repeat.is_some_and(|most| guards::repeats(url, most)) {
             return Some(Refusal::PathRepeat);
         }
-        let met = |group: Option<u64>| group.and_then(|g| self.groups.get(&g)).copied().unwrap_or(0);
         if l.query_variants.is_some_and(|most| met(guards::query_group(url, self.key)) >= most) {
             return Some(Refusal::QueryVariants);
         }
@@ -420,6 +426,7 @@ impl Order {
         self.hosts.push(Host { name: name.into(), ..Host::default() });
         let (hosts, hasher) = (&self.hosts, &self.hasher);
         self.names.insert_unique(hasher.hash_one(name), id, |&h| hasher.hash_one(&*hosts[h as usize].name));
+        *self.groups.entry(guards::domain_group(name, self.key)).or_default() += 1;
         id
     }
 

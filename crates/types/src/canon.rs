@@ -6,12 +6,41 @@ use std::borrow::Cow;
 
 /// Query parameters that track the reader and never select the page. `*` at the end matches any rest.
 pub const TRACKING: &[&str] = &[
-    "utm_*", "gclid", "gclsrc", "dclid", "fbclid", "msclkid", "yclid", "twclid", "igshid", "mc_cid", "mc_eid", "_ga",
-    "_gl", "_hsenc", "_hsmi", "mkt_tok", "vero_id", "oly_enc_id", "oly_anon_id", "wickedid", "spm", "scm",
+    "utm_*",
+    "gclid",
+    "gclsrc",
+    "dclid",
+    "fbclid",
+    "msclkid",
+    "yclid",
+    "twclid",
+    "igshid",
+    "mc_cid",
+    "mc_eid",
+    "_ga",
+    "_gl",
+    "_hsenc",
+    "_hsmi",
+    "mkt_tok",
+    "vero_id",
+    "oly_enc_id",
+    "oly_anon_id",
+    "wickedid",
+    "spm",
+    "scm",
 ];
 
 /// Parameters (and `;name=` path suffixes) that carry a session.
-pub const SESSION: &[&str] = &["phpsessid", "jsessionid", "aspsessionid*", "asp.net_sessionid", "cfid", "cftoken", "sessionid", "zenid"];
+pub const SESSION: &[&str] = &[
+    "phpsessid",
+    "jsessionid",
+    "aspsessionid*",
+    "asp.net_sessionid",
+    "cfid",
+    "cftoken",
+    "sessionid",
+    "zenid",
+];
 
 /// How URLs are made canonical. One per crawl, from its settings.
 #[derive(Clone, Debug)]
@@ -235,6 +264,23 @@ mod tests {
         assert_eq!(u.domain(), "example.co.uk");
         assert_eq!(u.without_scheme(), "www.cs.example.co.uk:8080/x?y");
         assert_eq!(u.robots_txt().as_str(), "http://www.cs.example.co.uk:8080/robots.txt");
+    }
+
+    #[test]
+    fn addresses_are_their_own_domain() {
+        for (host, domain) in [
+            ("www.example.co.uk:8080", "example.co.uk"),
+            ("example.org", "example.org"),
+            ("192.0.2.7", "192.0.2.7"),
+            ("192.0.2.7:81", "192.0.2.7"),
+            ("[::1]", "[::1]"),
+            ("[2001:db8::2]:81", "[2001:db8::2]:81"),
+            ("localhost", "localhost"),
+            ("", ""),
+        ] {
+            assert_eq!(crate::domain_of(host), domain, "{host}");
+        }
+        assert_eq!(Canon::default().parse("http://192.0.2.7/").unwrap().domain(), "192.0.2.7");
     }
 
     proptest! {

@@ -22,12 +22,12 @@ pub use canon::Canon;
 pub use fetched::{Failure, Fetched, Payload, Truncation};
 pub use judged::{Assessment, Hit, Part, Verdict};
 pub use order::{
-    Candidate, HostUpdate, Lease, LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source, Task, Turn,
-    UrlId,
+    Candidate, HostUpdate, Lease, LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source, Task,
+    Turn, UrlId,
 };
 pub use page::{Block, Heading, Leaf, Link, MetaRobots, Page, PageKind, Region, Rel, Span};
 pub use problem::Problem;
 pub use record::{ArchiveRef, Record};
 pub use time::Millis;
-pub use url::{Fingerprint, Trusted, Url, UrlError};
+pub use url::{Fingerprint, Trusted, Url, UrlError, domain_of};
 pub use web::{FetchFuture, Request, Web};

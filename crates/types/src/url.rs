@@ -60,8 +60,7 @@ impl Url {
     }
     /// The registrable domain (`example.co.uk`), or the host itself for IP addresses and unknown suffixes.
     pub fn domain(&self) -> &str {
-        let host = self.host();
-        psl::domain_str(host).unwrap_or(host)
+        domain_of(self.host())
     }
     /// Everything but the scheme: how recorded webs name pages.
     pub fn without_scheme(&self) -> &str {
@@ -81,6 +80,20 @@ impl Url {
     pub fn fingerprint(&self, key: (u64, u64)) -> Fingerprint {
         Fingerprint::of(self.as_str(), key)
     }
+}
+
+/// The registrable domain of a host name or host key (`www.example.co.uk:81` → `example.co.uk`), or the host itself
+/// for IP addresses and unknown suffixes.
+pub fn domain_of(host_key: &str) -> &str {
+    let host = match host_key.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !host.contains(':') => host,
+        _ => host_key,
+    };
+    // To the suffix list `192.0.2.7` would be a host of the domain `2.7`.
+    if host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok() {
+        return host;
+    }
+    psl::domain_str(host).unwrap_or(host)
 }
 
 impl Fingerprint {

@@ -487,6 +487,25 @@ fn caps_and_guards_refuse_and_say_why<P: Place>(mut p: P) {
     l.check().unwrap();
 }
 
+fn a_wildcard_domain_cannot_make_hosts_for_ever<P: Place>(mut p: P) {
+    let limits = || Limits { hosts_per_domain: Some(2), ..quick() };
+    let mut l = p.open(limits(), 0);
+    l.seed(seed("http://start.org/", 1.0), Millis(0)).unwrap();
+    let links = ["a.trap.com", "b.trap.com", "c.trap.com", "b.trap.com", "a.fine.com", "c.trap.com:81"];
+    let (_, applied) = l.visit(0, &links.map(|h| link(&format!("http://{h}/{h}"), 0.5)));
+    assert_eq!((applied.admitted, applied.merged), (3, 1));
+    assert_eq!(applied.refused, [(Refusal::HostsPerDomain, 2)]);
+    l.commit().unwrap();
+    l.close().unwrap();
+    drop(l);
+    if P::KEEPS {
+        let mut l = p.open(limits(), 0);
+        let (_, applied) =
+            l.visit(0, &[link("http://d.trap.com/", 0.5), link("http://a.trap.com/more", 0.5)]);
+        assert_eq!((applied.admitted, applied.refused), (1, vec![(Refusal::HostsPerDomain, 1)]));
+    }
+}
+
 fn forgotten_urls_may_be_found_again<P: Place>(mut p: P) {
     let mut l = p.open(quick(), 0);
     for i in 0..6 {
@@ -660,6 +679,7 @@ macro_rules! suite {
                 leases_that_are_never_settled_return
                 hosts_at_one_address_share_it
                 caps_and_guards_refuse_and_say_why
+                a_wildcard_domain_cannot_make_hosts_for_ever
                 forgotten_urls_may_be_found_again
                 a_full_frontier_forgets_the_worst
                 records_verdicts_and_state
