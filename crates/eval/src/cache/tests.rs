@@ -86,8 +86,7 @@ fn another_web_or_a_changed_one_has_another_file() {
     drop((one, two));
     let three = open(&sim(3), dir.path(), 0);
     assert_eq!(files(), 1);
-    let mut options = extract::Options::default();
-    options.max_links = 3;
+    let options = extract::Options { max_links: 3, ..Default::default() };
     assert_ne!(
         file_name(&three.identity(), &options).1,
         file_name(&three.identity(), &extract::Options::default()).1
