@@ -81,7 +81,10 @@ enum Command {
     /// List the judges, or explain one
     Judges(lists::Args),
     /// Show every setting, its value and where it came from
-    Config(Box<config::Args>),
+    #[command(
+        after_help = "Examples:\n  gleaner config topic.toml\n  gleaner config topic.toml --pages 100 --delay 2s"
+    )]
+    Config(Box<crawl::Args>),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }
