@@ -12,7 +12,7 @@ use eval::labels::{Labels, Rules, Seeds};
 use eval::report::{Report, StrategyCurve, TopicCurve};
 use eval::results::{OrderLine, Results, Timing, order_file, order_tsv};
 use eval::tournament::{Outcome, Plan};
-use eval::webs::{FolderWeb, Recorded, SimWeb};
+use eval::webs::{FolderWeb, Recorded, SimWeb, WarcWeb, warc};
 use std::fs;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
@@ -93,7 +93,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let threads =
         args.threads.unwrap_or_else(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
     let mut notes = Tally::default();
-    let (web, sim) = open_web(&args.web)?;
+    let folder = args.cache.clone().or_else(cache::default_folder);
+    let (web, sim) = open_web(&args.web, folder.as_deref())?;
     notes.merge(web.notes());
     if web.pages() == 0 {
         return Err(Problem::nothing(format!("{} has no pages", args.web))
@@ -112,10 +113,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         }
     }
     let rngs = parse_rngs(args.rng.as_deref())?;
-    let settings = cache::Settings {
-        folder: args.cache.clone().or_else(cache::default_folder),
-        ..cache::Settings::default()
-    };
+    let settings = cache::Settings { folder, ..cache::Settings::default() };
     let extract = extract::Options { canon: Canon::exact(), ..extract::Options::default() };
     let cached = match sim {
         // A generated page costs about as much to make as to read back.
@@ -186,7 +184,7 @@ fn line(text: &str) {
     }
 }
 
-fn open_web(spec: &str) -> Result<(Arc<dyn Recorded>, Option<Arc<SimWeb>>), Problem> {
+fn open_web(spec: &str, cache: Option<&Path>) -> Result<(Arc<dyn Recorded>, Option<Arc<SimWeb>>), Problem> {
     if spec.starts_with("sim:") {
         let sim = Arc::new(SimWeb::open(spec)?);
         return Ok((sim.clone(), Some(sim)));
@@ -196,7 +194,17 @@ fn open_web(spec: &str) -> Result<(Arc<dyn Recorded>, Option<Arc<SimWeb>>), Prob
         return Err(Problem::usage(format!("there is no web at {spec}"))
             .hint("name a folder HOST/PATH…, WARC files, a collection, or sim:NAME"));
     }
-    Ok((Arc::new(FolderWeb::open(path)?), None))
+    // A collection is its archive; a folder with WARC files in it is a web of WARC files; anything else is a folder web.
+    let collection = path.join("warc");
+    let warc = if collection.is_dir() && path.join("ledger.log").is_file() {
+        Some(collection)
+    } else {
+        (warc::is_warc(path) || warc::has_warcs(path)).then(|| path.to_path_buf())
+    };
+    match warc {
+        Some(path) => Ok((Arc::new(WarcWeb::open(&[path], cache)?), None)),
+        None => Ok((Arc::new(FolderWeb::open(path)?), None)),
+    }
 }
 
 fn topics(args: &Args, sim: Option<&SimWeb>) -> Result<Vec<(String, Config)>, Problem> {
