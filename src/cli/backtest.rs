@@ -4,6 +4,7 @@ use super::setup::{self, set};
 use super::text::count;
 use clap::Args as ClapArgs;
 use console::style;
+use crawl::collection::Collection;
 use crawl::config::Config;
 use crawl::units::Span;
 use eval::Tally;
@@ -12,13 +13,12 @@ use eval::labels::{Labels, Rules, Seeds};
 use eval::report::{Report, StrategyCurve, TopicCurve};
 use eval::results::{OrderLine, Results, Timing, order_file, order_tsv};
 use eval::tournament::{Outcome, Plan};
-use eval::webs::{FolderWeb, Recorded, SimWeb, WarcWeb, warc};
+use eval::webs::{self, Opened, Recorded, SimWeb};
 use std::fs;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toml::Table;
 use types::{Canon, Problem, Url};
@@ -94,7 +94,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         args.threads.unwrap_or_else(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
     let mut notes = Tally::default();
     let folder = args.cache.clone().or_else(cache::default_folder);
-    let (web, sim) = open_web(&args.web, folder.as_deref())?;
+    let Opened { web, sim } = open_web(&args.web, folder.as_deref())?;
     notes.merge(web.notes());
     if web.pages() == 0 {
         return Err(Problem::nothing(format!("{} has no pages", args.web))
@@ -184,27 +184,17 @@ fn line(text: &str) {
     }
 }
 
-fn open_web(spec: &str, cache: Option<&Path>) -> Result<(Arc<dyn Recorded>, Option<Arc<SimWeb>>), Problem> {
-    if spec.starts_with("sim:") {
-        let sim = Arc::new(SimWeb::open(spec)?);
-        return Ok((sim.clone(), Some(sim)));
-    }
+/// A web by its name; a collection is its archive.
+fn open_web(spec: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
     let path = Path::new(spec);
-    if !path.exists() {
+    if !spec.starts_with("sim:") && !path.exists() {
         return Err(Problem::usage(format!("there is no web at {spec}"))
             .hint("name a folder HOST/PATH…, WARC files, a collection, or sim:NAME"));
     }
-    // A collection is its archive; a folder with WARC files in it is a web of WARC files; anything else is a folder web.
-    let collection = path.join("warc");
-    let warc = if collection.is_dir() && path.join("ledger.log").is_file() {
-        Some(collection)
-    } else {
-        (warc::is_warc(path) || warc::has_warcs(path)).then(|| path.to_path_buf())
-    };
-    match warc {
-        Some(path) => Ok((Arc::new(WarcWeb::open(&[path], cache)?), None)),
-        None => Ok((Arc::new(FolderWeb::open(path)?), None)),
+    if Collection::exists(path) {
+        return webs::open(&Collection::warc_dir(path).display().to_string(), cache);
     }
+    webs::open(spec, cache)
 }
 
 fn topics(args: &Args, sim: Option<&SimWeb>) -> Result<Vec<(String, Config)>, Problem> {
