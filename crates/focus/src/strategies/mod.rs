@@ -1,5 +1,6 @@
 //! Strategies order the frontier. One file each; everything that needs the list reads [`ALL`].
 
+mod adaptive;
 mod backlink;
 mod best_first;
 mod best_first_anchor;
@@ -60,6 +61,7 @@ pub const DEFAULT: &str = "best-first";
 
 /// Every strategy.
 pub const ALL: &[StrategyEntry] = &[
+    adaptive::ENTRY,
     breadth_first::ENTRY,
     depth_first::ENTRY,
     backlink::ENTRY,

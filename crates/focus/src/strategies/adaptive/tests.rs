@@ -1,0 +1,1 @@
+//! Tests of the whole strategy; its parts are tested where they are.
