@@ -1,5 +1,6 @@
 //! Strategies order the frontier. One file each; everything that needs the list reads [`ALL`].
 
+mod adaptive;
 mod backlink;
 mod best_first;
 mod best_first_anchor;
@@ -56,10 +57,11 @@ pub const HEADINGS: [&str; 5] =
     ["## What it does", "## When it helps", "## When it hurts", "## Options", "## Source"];
 
 /// The strategy of a topic that names none.
-pub const DEFAULT: &str = "best-first";
+pub const DEFAULT: &str = "adaptive";
 
 /// Every strategy.
 pub const ALL: &[StrategyEntry] = &[
+    adaptive::ENTRY,
     breadth_first::ENTRY,
     depth_first::ENTRY,
     backlink::ENTRY,
