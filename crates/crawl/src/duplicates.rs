@@ -18,10 +18,8 @@ pub struct Duplicates {
 impl Duplicates {
     /// The earlier page with this payload, and the earlier page with nearly this text; then remembers this one.
     pub fn meet(&mut self, id: UrlId, digest: [u8; 20], simhash: u64) -> (Option<UrlId>, Option<UrlId>) {
-        // Pages of a recorded web come extracted: their payload, and so its digest, is not known.
-        let known = digest != [0; 20];
-        let exact = self.exact.get(&digest).copied().filter(|_| known);
-        if exact.is_none() && known {
+        let exact = self.exact.get(&digest).copied();
+        if exact.is_none() {
             self.exact.insert(digest, id);
         }
         if simhash == 0 {
@@ -68,8 +66,5 @@ mod tests {
         assert_eq!(d.meet(UrlId(4), [4; 20], 0xF0F0 ^ 0b1111), (None, None));
         assert_eq!(d.meet(UrlId(5), [5; 20], 0), (None, None));
         assert_eq!(d.meet(UrlId(6), [6; 20], 0), (None, None));
-        // No digest is no duplicate of no digest.
-        assert_eq!(d.meet(UrlId(7), [0; 20], 0), (None, None));
-        assert_eq!(d.meet(UrlId(8), [0; 20], 0), (None, None));
     }
 }
