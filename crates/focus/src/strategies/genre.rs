@@ -102,7 +102,7 @@ impl Default for Options {
     }
 }
 
-struct Genre {
+pub(super) struct Genre {
     policy: Policy,
     change: Change,
     depth: u16,
@@ -110,16 +110,26 @@ struct Genre {
 }
 
 fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
-    let o: Options = options::parse("strategy `genre`", setup.options)?;
-    let named = POLICIES.iter().find(|p| p.0.eq_ignore_ascii_case(&o.policy));
-    let policy = named.map(|p| p.1).ok_or_else(|| {
-        Problem::usage(format!("strategy `genre` has no policy `{}`", o.policy))
-            .hint(did_you_mean(&o.policy, &POLICIES.map(|p| p.0)))
-    })?;
-    Ok(Box::new(Genre { policy, change: o.change, depth: o.depth, links: o.links }))
+    Ok(Box::new(Genre::new("strategy `genre`", setup)?))
 }
 
 impl Genre {
+    /// `what` is how errors call it.
+    pub(super) fn new(what: &str, setup: &StrategySetup) -> Result<Genre, Problem> {
+        let o: Options = options::parse(what, setup.options)?;
+        let named = POLICIES.iter().find(|p| p.0.eq_ignore_ascii_case(&o.policy));
+        let policy = named.map(|p| p.1).ok_or_else(|| {
+            Problem::usage(format!("{what} has no policy `{}`", o.policy))
+                .hint(did_you_mean(&o.policy, &POLICIES.map(|p| p.0)))
+        })?;
+        Ok(Genre { policy, change: o.change, depth: o.depth, links: o.links })
+    }
+
+    /// Do this page's own links get its score?
+    pub(super) fn gives_to_children(&self, visit: &Visit) -> bool {
+        self.policy.children && self.moves(visit)
+    }
+
     /// Does this visit move scores at all?
     fn moves(&self, visit: &Visit) -> bool {
         !self.policy.gated
@@ -141,7 +151,7 @@ impl Strategy for Genre {
     }
 
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
-        let key = if self.policy.children && self.moves(visit) { visit.verdict.relevance } else { 0.0 };
+        let key = if self.gives_to_children(visit) { visit.verdict.relevance } else { 0.0 };
         let one = |(i, link): (usize, &types::Link)| {
             let deeper = link.url.host_key() == visit.url.host_key();
             let followed = i < self.links && !(deeper && visit.site_depth >= self.depth);

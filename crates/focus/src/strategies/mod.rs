@@ -1,11 +1,17 @@
 //! Strategies order the frontier. One file each; everything that needs the list reads [`ALL`].
 
+mod backlink;
 mod best_first;
 mod best_first_anchor;
 mod best_first_page;
 mod breadth_first;
+mod classifier;
+mod depth_first;
+mod fish;
 mod genre;
+mod genre_context;
 mod query_vector;
+mod shark;
 
 use crate::judges::Example;
 use crate::text::{Doc, DocFreq, TextOptions};
@@ -55,10 +61,16 @@ pub const DEFAULT: &str = "best-first";
 /// Every strategy.
 pub const ALL: &[StrategyEntry] = &[
     breadth_first::ENTRY,
-    best_first::ENTRY,
+    depth_first::ENTRY,
+    backlink::ENTRY,
+    fish::ENTRY,
+    shark::ENTRY,
     best_first_page::ENTRY,
     best_first_anchor::ENTRY,
+    best_first::ENTRY,
     genre::ENTRY,
+    genre_context::ENTRY,
+    classifier::ENTRY,
 ];
 
 pub fn find(name: &str) -> Result<&'static StrategyEntry, Problem> {
