@@ -40,7 +40,8 @@ fn our_dependencies(manifest: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(manifest).unwrap();
     let parsed: toml::Table = toml::from_str(&text).unwrap();
     let crates = crates();
-    let names = parsed.get("dependencies").and_then(|d| d.as_table()).into_iter().flat_map(|d| d.keys().cloned());
+    let names =
+        parsed.get("dependencies").and_then(|d| d.as_table()).into_iter().flat_map(|d| d.keys().cloned());
     names.filter(|n| crates.contains(n)).collect()
 }
 
@@ -71,7 +72,8 @@ fn dependencies_go_one_way() {
 
 #[test]
 fn pure_crates_have_no_io_libraries() {
-    let banned = ["tokio", "reqwest", "hyper", "tokio-postgres", "sqlx", "rand", "getrandom", "chrono", "time"];
+    let banned =
+        ["tokio", "reqwest", "hyper", "tokio-postgres", "sqlx", "rand", "getrandom", "chrono", "time"];
     for name in ["types", "extract", "focus", "frontier"] {
         let text = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
         let parsed: toml::Table = toml::from_str(&text).unwrap();

@@ -81,7 +81,7 @@ enum Command {
     /// List the judges, or explain one
     Judges(lists::Args),
     /// Show every setting, its value and where it came from
-    Config(config::Args),
+    Config(Box<config::Args>),
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
 }
@@ -120,7 +120,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Judge(args) => judge::run(args),
         Command::Strategies(args) => lists::strategies(args),
         Command::Judges(args) => lists::judges(args),
-        Command::Config(args) => config::run(args),
+        Command::Config(args) => config::run(*args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "gleaner", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)

@@ -138,7 +138,8 @@ impl Collection {
         let topic = config.topic()?;
         let settings = Self::fetch_settings(config)?;
         // Only a crawl that can reach other people's servers needs to say whose it is.
-        if !(settings.allow_private && !settings.resolve.is_empty()) {
+        let at_home = settings.allow_private && seeds.iter().all(|u| is_local(u.host()));
+        if !at_home && !settings.is_local_only() {
             settings.check_public()?;
         }
         let web = Http::new(settings.clone())?;
@@ -213,7 +214,7 @@ impl Made {
         rng: u64,
     ) -> Result<Made, Problem> {
         let extract = Arc::new(extract::Options { canon: canon.clone(), ..extract::Options::default() });
-        let text = Arc::new(topic.text.options.clone());
+        let text = Arc::new(topic.text.options);
         let idf = background(topic)?;
         let examples = examples(topic, &extract, answer)?;
         let judge = judges::build(&JudgeSetup {
@@ -307,6 +308,12 @@ fn example(
         }
     }
     Err(Problem::new(format!("the example page {name} redirects without end")))
+}
+
+/// A name or address that is not on the public internet.
+fn is_local(host: &str) -> bool {
+    let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    literal.map_or_else(|_| fetch::guard::is_local_name(host), |ip| !fetch::guard::is_public(ip))
 }
 
 /// Asks the live web, waiting for the answer.

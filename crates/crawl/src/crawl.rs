@@ -403,7 +403,11 @@ impl Crawl {
         let mut open: Vec<_> = self.in_flight.drain().collect();
         open.sort_unstable_by_key(|(number, _)| *number);
         for (_, (id, _)) in open {
-            self.apply(Turn::new(Settle::Return { id }))?;
+            let mut turn = Turn::new(Settle::Return { id });
+            // The request may have reached its host: the next run has to wait as after any other.
+            turn.host.contacted = true;
+            turn.host.finished = now;
+            self.apply(turn)?;
         }
         self.save_counts()?;
         if let Some(index) = &mut self.parts.index {

@@ -47,7 +47,7 @@ impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.0.as_millis();
         let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s")];
-        match units.iter().find(|(size, _)| ms > 0 && ms % size == 0) {
+        match units.iter().find(|(size, _)| ms > 0 && ms.is_multiple_of(*size)) {
             Some((size, unit)) => write!(f, "{}{unit}", ms / size),
             None => write!(f, "{ms}ms"),
         }
@@ -87,7 +87,7 @@ impl fmt::Display for Size {
             (1024, "KiB"),
             (1000, "KB"),
         ];
-        match units.iter().find(|(size, _)| self.0 > 0 && self.0 % size == 0) {
+        match units.iter().find(|(size, _)| self.0 > 0 && self.0.is_multiple_of(*size)) {
             Some((size, unit)) => write!(f, "{}{unit}", self.0 / size),
             None => write!(f, "{}B", self.0),
         }

@@ -90,7 +90,13 @@ fn memory(limits: Limits) -> Box<dyn crawl::Ledger> {
     Box::new(Ledger::in_memory(limits))
 }
 
-fn run(web: &Pages, topic: &str, ledger: Box<dyn crawl::Ledger>, rules: Rules, seeds: &[&str]) -> (Vec<String>, Stop) {
+fn run(
+    web: &Pages,
+    topic: &str,
+    ledger: Box<dyn crawl::Ledger>,
+    rules: Rules,
+    seeds: &[&str],
+) -> (Vec<String>, Stop) {
     let mut m = make(topic, ledger, rules);
     let seeds: Vec<Url> = seeds.iter().map(|s| url(s)).collect();
     m.crawl.seed(&seeds, Millis(0)).unwrap();
@@ -104,15 +110,23 @@ fn run(web: &Pages, topic: &str, ledger: Box<dyn crawl::Ledger>, rules: Rules, s
 fn forest() -> Pages {
     let mut text = String::new();
     for host in ["a", "b", "c"] {
-        let links: String = (0..8).map(|i| format!("<a href=/{i}>{}</a> ", if i % 3 == 0 { "sql joins" } else { "soup" })).collect();
-        text += &format!("http://{host}.org/ => <title>{host}</title>{links}<a href=http://b.org/>b</a> <a href=http://c.org/>sql</a>\n");
+        let links: String = (0..8)
+            .map(|i| format!("<a href=/{i}>{}</a> ", if i % 3 == 0 { "sql joins" } else { "soup" }))
+            .collect();
+        text += &format!(
+            "http://{host}.org/ => <title>{host}</title>{links}<a href=http://b.org/>b</a> <a href=http://c.org/>sql</a>\n"
+        );
         for i in 0..8 {
             let words = if i % 3 == 0 { "sql joins and more sql" } else { "stew and soup" };
-            let links: String = (0..4).map(|j| format!("<a href=/{i}/{j}>{}</a> ", if (i + j) % 4 == 0 { "joins" } else { "page" })).collect();
+            let links: String = (0..4)
+                .map(|j| format!("<a href=/{i}/{j}>{}</a> ", if (i + j) % 4 == 0 { "joins" } else { "page" }))
+                .collect();
             text += &format!("http://{host}.org/{i} => <p>{words} {i}</p>{links}\n");
             for j in 0..4 {
                 let words = if (i * j) % 5 == 1 { "sql" } else { "bread" };
-                text += &format!("http://{host}.org/{i}/{j} => <p>{words} number {i} {j} of {host}</p><a href=/>home</a>\n");
+                text += &format!(
+                    "http://{host}.org/{i}/{j} => <p>{words} number {i} {j} of {host}</p><a href=/>home</a>\n"
+                );
             }
         }
     }
@@ -143,7 +157,13 @@ fn robots_rules_hold_and_cost_one_request_per_host() {
          http://down.org/robots.txt => 503
          http://down.org/x => <p>sql</p>",
     );
-    let limits = Limits { use_robots: true, delay_ms: 100, max_delay_ms: 1000, per_host_in_flight: 1, ..Limits::none() };
+    let limits = Limits {
+        use_robots: true,
+        delay_ms: 100,
+        max_delay_ms: 1000,
+        per_host_in_flight: 1,
+        ..Limits::none()
+    };
     let (order, _) = run(&web, TOPIC, memory(limits), Rules::default(), &["http://a.org/"]);
     assert_eq!(order, ["http://a.org/", "http://a.org/2"]);
 }
@@ -195,7 +215,9 @@ fn memory_and_disk_give_the_same_order() {
     for strategy in focus::strategies::ALL {
         let topic = format!("{TOPIC}[strategy]\nkind = '{}'\n", strategy.name);
         let config = Config::load(&topic, "t", toml::Table::new()).unwrap().config;
-        let buildable = focus::strategies::build(&focus::strategies::StrategySetup::new(&config.topic().unwrap())).is_ok();
+        let buildable =
+            focus::strategies::build(&focus::strategies::StrategySetup::new(&config.topic().unwrap()))
+                .is_ok();
         if !buildable {
             continue; // needs examples or a database; shown elsewhere
         }
@@ -218,13 +240,15 @@ fn a_resumed_crawl_goes_on_as_if_nothing_had_happened() {
     for strategy in focus::strategies::ALL {
         let topic = format!("{TOPIC}[strategy]\nkind = '{}'\n", strategy.name);
         let config = Config::load(&topic, "t", toml::Table::new()).unwrap().config;
-        if focus::strategies::build(&focus::strategies::StrategySetup::new(&config.topic().unwrap())).is_err() {
+        if focus::strategies::build(&focus::strategies::StrategySetup::new(&config.topic().unwrap())).is_err()
+        {
             continue;
         }
         let (whole, _) = run(&web, &topic, memory(Limits::none()), Rules::default(), &seeds);
         for stop_after in [1, 2, 13, 40] {
             let dir = tempfile::tempdir().unwrap();
-            let open = || Box::new(Ledger::open(dir.path(), Options::new(Limits::none()), Millis(0)).unwrap());
+            let open =
+                || Box::new(Ledger::open(dir.path(), Options::new(Limits::none()), Millis(0)).unwrap());
             let rules = Rules { pages: Some(stop_after), ..Rules::default() };
             let (mut order, _) = run(&web, &topic, open(), rules, &seeds);
             assert_eq!(order.len() as u64, stop_after.min(whole.len() as u64));

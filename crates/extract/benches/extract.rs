@@ -254,7 +254,7 @@ struct Plain {
 enum PlainData {
     Other,
     Text(StrTendril),
-    Element(QualName, #[allow(dead_code)] Vec<Attribute>),
+    Element(QualName, Vec<Attribute>),
 }
 
 struct Arena(RefCell<Vec<Plain>>);
@@ -379,7 +379,15 @@ impl TreeSink for Arena {
     fn get_template_contents(&self, target: &usize) -> usize {
         *target
     }
-    fn add_attrs_if_missing(&self, _: &usize, _: Vec<Attribute>) {}
+    fn add_attrs_if_missing(&self, target: &usize, attrs: Vec<Attribute>) {
+        if let PlainData::Element(_, old) = &mut self.0.borrow_mut()[*target].data {
+            for a in attrs {
+                if !old.iter().any(|o| o.name == a.name) {
+                    old.push(a);
+                }
+            }
+        }
+    }
     fn remove_from_parent(&self, target: &usize) {
         Self::detach(&mut self.0.borrow_mut(), *target);
     }

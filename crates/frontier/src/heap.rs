@@ -53,6 +53,10 @@ impl Heap {
         self.up(self.nodes.len() - 1, pos);
     }
 
+    pub fn reserve(&mut self, n: usize) {
+        self.nodes.reserve_exact(n);
+    }
+
     /// Adds without order; [`Heap::heapify`] must follow. For building a heap from scratch.
     pub fn push_unordered(&mut self, node: Node) {
         self.nodes.push(node);

@@ -457,12 +457,19 @@ impl Order {
         let seen = std::thread::scope(|s| {
             // Two passes over ten million entries that do not touch each other.
             let seen = s.spawn(|| if indexed { None } else { Some(seen_set(entries)) });
-            for (id, e) in entries.iter().enumerate() {
-                if e.phase == PENDING && (delayed.is_empty() || !delayed.contains_key(&(id as u32))) {
-                    let h = &mut hosts[e.host as usize];
-                    h.queue_mut(e.lane).push_unordered(Node { key: e.key, id: id as u32, slot: id as u32 });
-                    h.queued += 1;
-                }
+            let queued = |id: usize| {
+                entries[id].phase == PENDING && (delayed.is_empty() || !delayed.contains_key(&(id as u32)))
+            };
+            // Counted first, so that a queue is made once and in its size.
+            (0..entries.len())
+                .filter(|&id| queued(id))
+                .for_each(|id| hosts[entries[id].host as usize].queued += 1);
+            for (id, e) in entries.iter().enumerate().filter(|(id, _)| queued(*id)) {
+                let h = &mut hosts[e.host as usize];
+                let room = if h.queues.is_empty() { h.queued as usize } else { 0 };
+                let queue = h.queue_mut(e.lane);
+                queue.reserve(room);
+                queue.push_unordered(Node { key: e.key, id: id as u32, slot: id as u32 });
             }
             for h in hosts.iter_mut() {
                 h.queues.iter_mut().for_each(|(_, q)| q.heapify(pos));

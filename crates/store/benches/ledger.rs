@@ -129,7 +129,7 @@ fn ledger(
 fn reopen(dir: &Path, durability: Durability, what: &str) {
     let limits = Limits { delay_ms: 1_000, use_robots: false, ..Limits::default() };
     let options = Options { durability, ..Options::new(limits) };
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), cpu_seconds());
     let mut l: Ledger<FileLog> = Ledger::open(dir, options, Millis(1_000_000_000)).expect("opened again");
     let opened = start.elapsed();
     // The delay of the unclean start is over.
@@ -137,9 +137,10 @@ fn reopen(dir: &Path, durability: Durability, what: &str) {
         panic!("nothing to lease")
     };
     println!(
-        "reopened {what}: {:.2} s, first lease after {:.2} s ({} pending), resident {}",
+        "reopened {what}: {:.2} s, first lease after {:.2} s wall, {:.2} s CPU ({} pending), resident {}",
         opened.as_secs_f64(),
         start.elapsed().as_secs_f64(),
+        cpu_seconds() - cpu,
         l.stats().pending,
         mib(resident())
     );

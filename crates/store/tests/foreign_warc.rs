@@ -2,6 +2,7 @@
 //!
 //! Needs a Python with `warcio` and `pyarrow`, named by `GLEANER_PY` (the project's test command sets it).
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use store::archive::{HttpLimits, Limits, WarcReader, http_message, read_at};
@@ -10,7 +11,11 @@ use store::archive::{HttpLimits, Limits, WarcReader, http_message, read_at};
 fn python(test: &str) -> Option<PathBuf> {
     let python = std::env::var_os("GLEANER_PY").filter(|p| !p.is_empty());
     if python.is_none() {
-        eprintln!("\n*** SKIPPED {test}: set GLEANER_PY to a Python that has warcio and pyarrow ***\n");
+        // Not `eprintln!`, which the test harness swallows when a test passes.
+        let _ = writeln!(
+            std::io::stderr(),
+            "*** SKIPPED {test}: set GLEANER_PY to a Python with warcio and pyarrow ***"
+        );
     }
     python.map(PathBuf::from)
 }

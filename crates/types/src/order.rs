@@ -160,19 +160,33 @@ pub struct RobotsAnswer {
 /// How a lease ends.
 #[derive(Clone, Debug)]
 pub enum Settle {
-    Done { id: UrlId, outcome: Outcome },
+    Done {
+        id: UrlId,
+        outcome: Outcome,
+    },
     /// Goes back to pending, not before the given time. Counts an attempt.
-    Retry { id: UrlId, not_before: Millis },
+    Retry {
+        id: UrlId,
+        not_before: Millis,
+    },
     /// A robots lease: the URL itself stays pending.
-    Robots { id: UrlId, answer: RobotsAnswer },
+    Robots {
+        id: UrlId,
+        answer: RobotsAnswer,
+    },
     /// Goes back to pending untouched (the loop is stopping).
-    Return { id: UrlId },
+    Return {
+        id: UrlId,
+    },
 }
 
 impl Settle {
     pub fn id(&self) -> UrlId {
         match *self {
-            Settle::Done { id, .. } | Settle::Retry { id, .. } | Settle::Robots { id, .. } | Settle::Return { id } => id,
+            Settle::Done { id, .. }
+            | Settle::Retry { id, .. }
+            | Settle::Robots { id, .. }
+            | Settle::Return { id } => id,
         }
     }
 }

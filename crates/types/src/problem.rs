@@ -49,8 +49,12 @@ impl Problem {
         match e.kind() {
             std::io::ErrorKind::NotFound => p.hint("check the path; nothing is there under this name"),
             std::io::ErrorKind::PermissionDenied => p.hint("check who owns it and its permissions"),
-            std::io::ErrorKind::StorageFull => p.hint("free some space and run the same command again; nothing is lost"),
-            std::io::ErrorKind::ReadOnlyFilesystem => p.hint("the disk is mounted read-only; choose another folder with --out"),
+            std::io::ErrorKind::StorageFull => {
+                p.hint("free some space and run the same command again; nothing is lost")
+            }
+            std::io::ErrorKind::ReadOnlyFilesystem => {
+                p.hint("the disk is mounted read-only; choose another folder with --out")
+            }
             _ => p,
         }
     }

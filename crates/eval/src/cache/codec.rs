@@ -9,7 +9,8 @@ use types::{
 };
 
 pub fn write(page: &Page) -> Vec<u8> {
-    let mut w = Writer(Vec::with_capacity(page.text.len() + page.links.len() * 96 + page.leaves.len() * 2 + 256));
+    let mut w =
+        Writer(Vec::with_capacity(page.text.len() + page.links.len() * 96 + page.leaves.len() * 2 + 256));
     w.url(page.url.as_ref());
     w.byte(kind_code(page.kind));
     for s in [&page.charset, &page.title, &page.description, &page.language, &page.text] {
@@ -42,7 +43,9 @@ pub fn write(page: &Page) -> Vec<u8> {
     }
     w.url(page.canonical.as_ref());
     w.url(page.refresh.as_ref());
-    w.byte(page.robots.noindex as u8 | (page.robots.nofollow as u8) << 1 | (page.robots.noarchive as u8) << 2);
+    w.byte(
+        page.robots.noindex as u8 | (page.robots.nofollow as u8) << 1 | (page.robots.noarchive as u8) << 2,
+    );
     w.0.extend_from_slice(&page.simhash.to_le_bytes());
     w.byte(page.cut as u8);
     w.0
@@ -289,7 +292,13 @@ mod tests {
         let html = "<html lang=de><title>Tïtle</title><meta name=robots content='noindex,nofollow'><link rel=canonical href=/c>\
             <meta http-equiv=refresh content='3;url=/r'><nav><a href=/n rel='nofollow next' title=lab>N</a></nav><h1>Head</h1><!-- c -->\
             <p>Some <b>text</b> with <a href='http://b.org:8080/ü'>a link</a> and <a href=//[::1]/>six</a>. <img src=x>";
-        extract::extract(&url, Some("text/html; charset=utf-8"), None, html.as_bytes(), &extract::Options::default())
+        extract::extract(
+            &url,
+            Some("text/html; charset=utf-8"),
+            None,
+            html.as_bytes(),
+            &extract::Options::default(),
+        )
     }
 
     #[test]

@@ -74,7 +74,12 @@ struct Place {
 
 impl CachedWeb {
     /// A cache that cannot be opened is no reason to fail: then pages are kept in memory only, and `notes` says why.
-    pub fn open(inner: Arc<dyn Recorded>, options: extract::Options, settings: &Settings, notes: &mut Tally) -> CachedWeb {
+    pub fn open(
+        inner: Arc<dyn Recorded>,
+        options: extract::Options,
+        settings: &Settings,
+        notes: &mut Tally,
+    ) -> CachedWeb {
         let disk = settings.folder.as_deref().and_then(|folder| {
             let name = file_name(&inner.identity(), &options);
             Disk::open(folder, &name).map_err(|e| notes.add("cache of pages that cannot be used", e)).ok()
@@ -194,7 +199,11 @@ fn file_name(web: &Identity, options: &extract::Options) -> (String, String) {
     let Canon { drop_params, max_length } = &options.canon;
     let how = format!(
         "{} {drop_params:?} {max_length} {} {} {} {}",
-        extract::VERSION, options.max_links, options.max_text, options.detect_language, options.detect_simhash
+        extract::VERSION,
+        options.max_links,
+        options.max_text,
+        options.detect_language,
+        options.detect_simhash
     );
     let place = format!("pages-{:016x}-", xxh3_64(web.place.as_bytes()));
     let name = format!("{place}{:016x}-{:016x}", web.state, xxh3_64(how.as_bytes()));
@@ -249,15 +258,21 @@ impl Disk {
         fs::create_dir_all(folder).map_err(|e| Problem::io("make the cache folder", folder, &e))?;
         let path = folder.join(name);
         let io = |e: &std::io::Error| Problem::io("open the cache", &path, e);
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(|e| io(&e))?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(|e| io(&e))?;
         let writer = file.try_lock().is_ok();
         if writer {
             remove_stale(folder, place, name);
         }
         let length = file.metadata().map_err(|e| io(&e))?.len();
         let mut magic = [0; MAGIC.len()];
-        let good = length >= MAGIC.len() as u64 && file.read_exact_at(&mut magic, 0).is_ok() && &magic == MAGIC;
+        let good =
+            length >= MAGIC.len() as u64 && file.read_exact_at(&mut magic, 0).is_ok() && &magic == MAGIC;
         let mut index = HashMap::new();
         let mut end = MAGIC.len() as u64;
         if good {
@@ -408,7 +423,8 @@ impl Memory {
 /// Bytes a page takes in memory, about.
 fn weight(p: &Page) -> usize {
     let texts = p.text.len() + p.title.len() + p.description.len() + 500;
-    let links: usize = p.links.iter().map(|l| size_of_val(l) + l.url.as_str().len() + l.label.len() + 32).sum();
+    let links: usize =
+        p.links.iter().map(|l| size_of_val(l) + l.url.as_str().len() + l.label.len() + 32).sum();
     let paths: usize = p.paths.iter().map(|x| x.len() + 32).sum();
     texts + links + paths + p.leaves.len() * 8 + p.blocks.len() * 12 + p.headings.len() * 12
 }

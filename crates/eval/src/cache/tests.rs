@@ -25,11 +25,19 @@ fn check(web: &Arc<dyn Recorded>, cached: &CachedWeb) {
     for n in 0..web.pages() {
         let url = web.page(n).unwrap();
         let plain = web.answer(&url);
-        let wanted =
-            extract::extract(&url, plain.header("content-type"), None, plain.payload.decoded(), &extract::Options::default());
+        let wanted = extract::extract(
+            &url,
+            plain.header("content-type"),
+            None,
+            plain.payload.decoded(),
+            &extract::Options::default(),
+        );
         let got = cached.answer(&url);
         assert_eq!(*page_of(&got), wanted);
-        assert_eq!((got.status, got.wire_bytes, got.media_type()), (200, plain.wire_bytes, plain.media_type()));
+        assert_eq!(
+            (got.status, got.wire_bytes, got.media_type()),
+            (200, plain.wire_bytes, plain.media_type())
+        );
     }
 }
 
@@ -78,9 +86,11 @@ fn another_web_or_a_changed_one_has_another_file() {
     drop((one, two));
     let three = open(&sim(3), dir.path(), 0);
     assert_eq!(files(), 1);
-    let mut options = extract::Options::default();
-    options.max_links = 3;
-    assert_ne!(file_name(&three.identity(), &options).1, file_name(&three.identity(), &extract::Options::default()).1);
+    let options = extract::Options { max_links: 3, ..Default::default() };
+    assert_ne!(
+        file_name(&three.identity(), &options).1,
+        file_name(&three.identity(), &extract::Options::default()).1
+    );
 }
 
 #[test]

@@ -5,11 +5,15 @@
 
 pub mod folder;
 pub mod sim;
+pub mod warc;
 
-use types::{Canon, Fetched, Payload, Url, Web};
+use std::path::Path;
+use std::sync::Arc;
+use types::{Canon, Fetched, Payload, Problem, Url, Web};
 
 pub use folder::FolderWeb;
 pub use sim::SimWeb;
+pub use warc::WarcWeb;
 
 /// A web that holds still.
 pub trait Recorded: Web {
@@ -45,6 +49,29 @@ pub trait Recorded: Web {
 
     /// What was skipped while reading the web's lists.
     fn notes(&self) -> &crate::Tally;
+}
+
+/// A web and, when it is generated, what only the generator knows (labels, topic, seeds).
+pub struct Opened {
+    pub web: Arc<dyn Recorded>,
+    pub sim: Option<Arc<SimWeb>>,
+}
+
+/// Opens what `--web` names: a folder web, a WARC file or a folder of them, or `sim:NAME[?options]`. `cache` is the
+/// folder for indexes of WARC files.
+pub fn open(place: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
+    if place.starts_with("sim:") {
+        let sim = Arc::new(SimWeb::open(place)?);
+        return Ok(Opened { web: sim.clone(), sim: Some(sim) });
+    }
+    let path = Path::new(place);
+    let is_list = ["urls.tsv", "redirects.tsv", "labels.tsv"].iter().any(|f| path.join(f).exists());
+    let web: Arc<dyn Recorded> = if path.is_file() || (!is_list && warc::has_warcs(path)) {
+        Arc::new(WarcWeb::open(&[path.to_path_buf()], cache)?)
+    } else {
+        Arc::new(FolderWeb::open(path)?)
+    };
+    Ok(Opened { web, sim: None })
 }
 
 /// Names one state of one web.

@@ -3,6 +3,16 @@
 use crate::text::Doc;
 use types::{Assessment, Problem};
 
+/// Where the line usually is on the scale of a measure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usual {
+    /// The threshold to begin with, and to lean towards.
+    pub prior: f64,
+    /// An automatic threshold stays within these.
+    pub low: f64,
+    pub high: f64,
+}
+
 /// Measures how much a page is like the wanted ones.
 pub trait Measure: Send + Sync {
     fn assess(&self, doc: &Doc) -> Assessment;
@@ -11,6 +21,11 @@ pub trait Measure: Send + Sync {
     /// during the crawl.
     fn relevance(&self, assessment: &Assessment) -> f64 {
         assessment.score
+    }
+
+    /// For `threshold = "auto"`.
+    fn usual(&self) -> Usual {
+        Usual { prior: 0.5, low: 0.1, high: 0.9 }
     }
 
     /// Told of every page in arrival order. True when `relevance` of earlier pages has changed enough to matter.

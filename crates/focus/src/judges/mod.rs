@@ -7,7 +7,7 @@ mod measure;
 pub mod query;
 mod threshold;
 
-pub use measure::Measure;
+pub use measure::{Measure, Usual};
 pub use threshold::Thresholded;
 
 use crate::text::{Doc, DocFreq, TextOptions};

@@ -41,8 +41,10 @@ impl Language {
         Language::ALL.into_iter().find(|l| l.code().eq_ignore_ascii_case(main))
     }
 
-    pub(crate) fn is_stop(self, hash: u64) -> bool {
-        STOP.get(self as usize).is_some_and(|s| s.contains(hash))
+    /// The hashes of its stopwords.
+    pub(crate) fn stop(self) -> &'static HashSlots {
+        static EMPTY: LazyLock<HashSlots> = LazyLock::new(|| HashSlots::new(&[]));
+        STOP.get(self as usize).unwrap_or(&EMPTY)
     }
 
     /// The stem of a normalised word. Words that are not all letters (`c++`, `cs415`) are their own stems.
@@ -76,7 +78,8 @@ thread_local! {
 /// Hash of the stem of `source`, a word of a text whose own (unstemmed) hash is `hash`.
 ///
 /// Snowball's rules want the accents, which folding removes: words with any are stemmed as written, then folded.
-pub(crate) fn stem_hash(language: Language, source: &str, hash: u64, plain: bool) -> u64 {
+pub(crate) fn stem_hash(language: Language, source: &str, hash: u64) -> u64 {
+    let plain = source.is_ascii();
     let key = if plain { hash } else { word_hash(source) } ^ (language as u64 + 1).wrapping_mul(0x9e37_79b9);
     let slot = key as usize % STEM_SLOTS;
     let known = STEMS.with_borrow(|c| c.0.get(slot).filter(|e| e.0 == key).map(|e| e.1));
@@ -86,7 +89,7 @@ pub(crate) fn stem_hash(language: Language, source: &str, hash: u64, plain: bool
     let spelled = if plain { super::words::normalise(source) } else { source.to_lowercase() };
     let mut stem = hash;
     let mut n = 0;
-    each_word(&language.stem(&spelled), |_, _, h, _| {
+    each_word(&language.stem(&spelled), |_, _, h| {
         stem = h;
         n += 1;
     });
@@ -104,7 +107,7 @@ pub(crate) fn stem_hash(language: Language, source: &str, hash: u64, plain: bool
 }
 
 /// A small open-addressing set of hashes.
-struct HashSlots {
+pub(crate) struct HashSlots {
     slots: Vec<u64>,
     mask: usize,
 }
@@ -123,7 +126,7 @@ impl HashSlots {
         set
     }
     #[inline]
-    fn contains(&self, hash: u64) -> bool {
+    pub fn contains(&self, hash: u64) -> bool {
         let mut i = hash as usize & self.mask;
         // At most a quarter full, so an empty slot is always met.
         while let Some(&slot) = self.slots.get(i) {
@@ -144,7 +147,7 @@ static STOP: LazyLock<Vec<HashSlots>> = LazyLock::new(|| {
         .iter()
         .map(|l| {
             let mut hashes = Vec::new();
-            each_word(stopwords(*l), |_, _, h, _| hashes.push(h));
+            each_word(stopwords(*l), |_, _, h| hashes.push(h));
             HashSlots::new(&hashes)
         })
         .collect()
@@ -252,19 +255,19 @@ mod tests {
         for l in Language::ALL {
             for w in stopwords(l).split_whitespace() {
                 let mut last = 0;
-                each_word(w, |_, _, h, _| last = h);
-                assert!(l.is_stop(last), "{w}");
+                each_word(w, |_, _, h| last = h);
+                assert!(l.stop().contains(last), "{w}");
             }
-            assert!(!l.is_stop(word_hash("database")));
+            assert!(!l.stop().contains(word_hash("database")));
         }
-        assert!(English.is_stop(word_hash("the")) && !German.is_stop(word_hash("the")));
+        assert!(English.stop().contains(word_hash("the")) && !German.stop().contains(word_hash("the")));
     }
 
     #[test]
     fn stems_meet() {
         let stem = |l: Language, w: &str| {
             let mut h = 0;
-            each_word(w, |_, _, hash, plain| h = stem_hash(l, w, hash, plain));
+            each_word(w, |_, _, hash| h = stem_hash(l, w, hash));
             h
         };
         for (l, a, b) in [

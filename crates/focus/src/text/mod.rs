@@ -26,15 +26,16 @@ impl TextOptions {
     /// Appends the tokens of `text`. Stopwords of `language` are marked, not dropped: phrases contain them
     /// (`what's new`). Of an unknown language the English ones are marked.
     pub fn tokenise(&self, text: &str, language: Option<Language>, out: &mut Vec<Token>) {
-        let stop = language.unwrap_or(Language::English);
-        words::each_word(text, |start, end, hash, plain| {
-            let is_stop = stop.is_stop(hash);
-            let hash = match self.stem {
-                None => hash,
-                Some(l) => language::stem_hash(l, text.get(start..end).unwrap_or(""), hash, plain),
-            };
-            out.push(Token::new(hash, start, end, is_stop));
-        });
+        let stop = language.unwrap_or(Language::English).stop();
+        match self.stem {
+            None => words::each_word(text, |start, end, hash| {
+                out.push(Token::new(hash, start, end, stop.contains(hash)));
+            }),
+            Some(l) => words::each_word(text, |start, end, hash| {
+                let stem = language::stem_hash(l, text.get(start..end).unwrap_or(""), hash);
+                out.push(Token::new(stem, start, end, stop.contains(hash)));
+            }),
+        }
     }
 
     /// The tokens of `text`, of no particular language.
@@ -55,7 +56,7 @@ impl TextOptions {
     pub(crate) fn stem_url(&self, text: &str, tokens: &mut [Token]) {
         if let Some(l) = self.stem {
             for t in tokens {
-                t.hash = language::stem_hash(l, t.span().of(text), t.hash, true);
+                t.hash = language::stem_hash(l, t.span().of(text), t.hash);
             }
         }
     }

@@ -108,8 +108,23 @@ const LOWER: [u8; 256] = {
     table
 };
 
-/// Calls `found(start, end, hash, plain)` for every word of `text`; `plain` = ASCII source.
-pub(crate) fn each_word(text: &str, mut found: impl FnMut(usize, usize, u64, bool)) {
+/// Signs that may go on with a word: apostrophe, dot, plus, hash, and everything that is not ASCII.
+const GOES_ON: [bool; 256] = {
+    let mut table = [false; 256];
+    table[b'\'' as usize] = true;
+    table[b'.' as usize] = true;
+    table[b'+' as usize] = true;
+    table[b'#' as usize] = true;
+    let mut b = 128;
+    while b < 256 {
+        table[b] = true;
+        b += 1;
+    }
+    table
+};
+
+/// Calls `found(start, end, hash)` for every word of `text`.
+pub(crate) fn each_word(text: &str, mut found: impl FnMut(usize, usize, u64)) {
     let bytes = text.as_bytes();
     let mut i = 0;
     while let Some(&b) = bytes.get(i) {
@@ -124,11 +139,27 @@ pub(crate) fn each_word(text: &str, mut found: impl FnMut(usize, usize, u64, boo
                 continue;
             }
         }
+        // Most words are plain letters between blanks.
         let mut hash = WordHash::new();
-        let end = scan(text, i, &mut hash);
-        let plain = bytes.get(i..end).is_some_and(<[u8]>::is_ascii);
+        let mut end = i;
+        let plain = bytes.get(i..bytes.len().min(i + LONGEST)).unwrap_or(&[]);
+        for &b in plain {
+            let lower = LOWER[b as usize];
+            if lower == 0 {
+                break;
+            }
+            hash.byte(lower);
+            end += 1;
+        }
+        let next = bytes.get(end).copied().unwrap_or(b' ');
+        // The dot of a sentence's end is followed by no letter.
+        let ends = next == b'.' && bytes.get(end + 1).is_none_or(|b| LOWER[*b as usize] == 0);
+        if GOES_ON[next as usize] && !ends && end < i + LONGEST {
+            hash = WordHash::new();
+            end = scan(text, i, &mut hash);
+        }
         if hash.0 != FNV {
-            found(i, end, hash.finish(), plain);
+            found(i, end, hash.finish());
         }
         i = end;
     }
@@ -137,7 +168,7 @@ pub(crate) fn each_word(text: &str, mut found: impl FnMut(usize, usize, u64, boo
 /// The normalised spelling of one word of a text.
 pub fn normalise(word: &str) -> String {
     let mut out = String::with_capacity(word.len());
-    each_word(word, |start, _, _, _| {
+    each_word(word, |start, _, _| {
         scan(word, start, &mut out);
     });
     out
@@ -329,7 +360,7 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         let mut out = Vec::new();
-        each_word(text, |start, end, hash, _| {
+        each_word(text, |start, end, hash| {
             let word = normalise(&text[start..end]);
             assert_eq!(word_hash(&word), hash, "{word}");
             out.push(word);
@@ -389,7 +420,7 @@ mod tests {
         #[test]
         fn anything_is_survived(text in "\\PC{0,200}") {
             let mut last = 0;
-            each_word(&text, |start, end, _, _| {
+            each_word(&text, |start, end, _| {
                 assert!(start >= last && end > start && text.get(start..end).is_some());
                 last = end;
             });

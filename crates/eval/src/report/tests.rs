@@ -1,0 +1,156 @@
+use super::*;
+use crate::labels::Class;
+use crate::metrics::{Step, Truth, measure, sweep};
+use crate::results::{Run, RunTiming};
+use crate::stats::SplitMix;
+
+/// A made-up tournament: strategies that find relevant pages earlier or later.
+pub fn sample(topics: usize) -> Report {
+    let strategies = [
+        ("adaptive", 4.0),
+        ("apprentice", 3.0),
+        ("best-first", 2.2),
+        ("genre", 2.8),
+        ("anchor", 1.9),
+        ("shark", 1.7),
+        ("hmm", 1.5),
+        ("fish", 1.3),
+        ("page-rank", 1.1),
+        ("infospiders", 1.2),
+        ("random", 1.0),
+        ("breadth-first", 0.9),
+    ];
+    let names = ["webkb-course", "webkb-faculty", "docs-changelog", "docs-planning", "webkb-project"];
+    let mut report = Report { title: "Which strategy finds it first?".into(), ..Report::default() };
+    let (mut runs, mut timing) = (Vec::new(), Vec::new());
+    for (t, topic) in names.iter().take(topics).enumerate() {
+        let truth = Truth { reachable: 4600, relevant: 300 + 100 * t, budget: None };
+        let make = |power: f64, seed: u64, stop: usize| {
+            let mut rng = SplitMix(seed);
+            let mut left = truth.relevant as f64;
+            let order: Vec<Step> = (0..stop)
+                .map(|n| {
+                    let p = (power * left / (truth.reachable - n) as f64).min(0.97);
+                    let hit = rng.unit() < p && left > 0.0;
+                    left -= hit as u8 as f64;
+                    let score = (if hit { 0.55 } else { 0.25 }) + 0.4 * (rng.unit() - 0.5);
+                    Step {
+                        class: if hit { Class::Relevant } else { Class::Irrelevant },
+                        judged: score > 0.42,
+                        score,
+                    }
+                })
+                .collect();
+            order
+        };
+        let best = measure(&make(60.0, 9 + t as u64, truth.reachable), &truth);
+        for (s, (strategy, power)) in strategies.iter().enumerate() {
+            for rng in 1..=3 {
+                let order = make(
+                    *power,
+                    (t * 1000 + s * 10) as u64 + rng,
+                    if s == 6 { 2500 } else { truth.reachable },
+                );
+                let m = measure(&order, &truth);
+                if rng == 1 {
+                    report.harvest_rate.push(StrategyCurve {
+                        topic: topic.to_string(),
+                        strategy: strategy.to_string(),
+                        points: m.harvest_rate.clone(),
+                    });
+                    if s == 0 {
+                        report.sweeps.push((topic.to_string(), sweep(&order)));
+                    }
+                }
+                runs.push(Run::new(topic, strategy, rng, &truth, &m, best.auc));
+                let us = 90.0 + 40.0 * s as f64;
+                timing.push(RunTiming {
+                    topic: topic.to_string(),
+                    strategy: strategy.to_string(),
+                    rng,
+                    pages: 4600,
+                    links: 40_000,
+                    seconds: 0.5,
+                    us_per_page: us,
+                    us_per_link: us / 9.0,
+                    ..Default::default()
+                });
+            }
+        }
+        report.oracle.push(TopicCurve { topic: topic.to_string(), points: best.recall });
+    }
+    report.results = Results::new("/webs/webkb", runs);
+    report.timing = Some(Timing { web: "/webs/webkb".into(), threads: 2, seconds: 61.4, runs: timing });
+    report.settings = vec![
+        ("concurrency".into(), "1".into()),
+        ("delay".into(), "0 s".into()),
+        ("judge".into(), "genre".into()),
+    ];
+    report.notes = vec!["3 × label of a URL that is not in the web (first: http://a.org/<b>)".into()];
+    report
+}
+
+#[test]
+fn a_whole_report() {
+    let html = sample(5).html();
+    // Look at it: EVAL_REPORT=/tmp/report.html cargo test -p eval whole_report
+    if let Some(path) = std::env::var_os("EVAL_REPORT") {
+        std::fs::write(path, &html).unwrap();
+    }
+    for part in [
+        "<h2>Ranking",
+        "<h2>Recall",
+        "<h2>Harvest rate",
+        "<h2>Judge: threshold",
+        "<h2>Is the difference",
+        "<h2>Cost",
+        "<h2>Numbers",
+        "<h2>Settings",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("NaN") && !html.contains("inf\"") && html.contains("http://a.org/&lt;b&gt;"));
+    // Nothing is loaded from anywhere.
+    assert!(
+        !html.contains("src=")
+            && !html.contains("href=\"http")
+            && !html.contains("@import")
+            && !html.contains("url(")
+    );
+    // Names of charts are unique: descriptions find their chart.
+    let mut ids: Vec<&str> = html.split(" id=\"").skip(1).filter_map(|s| s.split('"').next()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+    // Every element that is opened is closed.
+    for tag in ["svg", "figure", "table", "tr", "details", "main", "g", "ul"] {
+        let open = html.matches(&format!("<{tag}>")).count() + html.matches(&format!("<{tag} ")).count();
+        assert_eq!(open, html.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+}
+
+#[test]
+fn an_empty_and_a_small_one() {
+    let empty = Report::default().html();
+    assert!(empty.ends_with("</html>\n") && !empty.contains("NaN"));
+    let one = sample(1).html();
+    assert!(one.contains("over random seeds") && !one.contains("All topics"));
+    // A topic without any relevant page: no numbers, no panic.
+    let truth = Truth { reachable: 5, relevant: 0, budget: None };
+    let m = measure(&[Step { class: Class::Irrelevant, judged: false, score: 0.0 }], &truth);
+    let r = Report {
+        results: Results::new("w", vec![Run::new("t", "a", 1, &truth, &m, None)]),
+        ..Report::default()
+    };
+    assert!(!r.html().contains("NaN"));
+}
+
+#[test]
+fn curves_between_points() {
+    let points = [(0, 0.0), (10, 1.0)];
+    assert_eq!(at(&points, 5.0), 0.5);
+    assert_eq!(at(&points, 20.0), 1.0);
+    assert_eq!(at(&[], 1.0), 0.0);
+    assert_eq!(at(&[(5, 0.5)], 1.0), 0.0);
+}

@@ -1,0 +1,600 @@
+//! The files a backtest leaves: `results.json`, `timing.json`, `order-*.tsv`, and the comparison of two results.
+//!
+//! `results.json` is the same, byte for byte, wherever it is made: fields in a fixed order, numbers rounded to six
+//! digits, nothing that depends on time or machine (that is in `timing.json`).
+
+use crate::metrics::{self, Measures, Truth};
+use crate::stats::{self, Paired};
+use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use types::Problem;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    pub web: String,
+    pub runs: Vec<Run>,
+    pub summary: Vec<Summary>,
+}
+
+/// One crawl: a topic, a strategy, a random number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub topic: String,
+    pub strategy: String,
+    pub rng: u64,
+    pub reachable: usize,
+    pub relevant_reachable: usize,
+    pub pages: usize,
+    pub relevant: usize,
+    #[serde(serialize_with = "six")]
+    pub harvest: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub auc: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub normalised_auc: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub oracle_auc: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub random_auc: Option<f64>,
+    pub search_length: SearchLength,
+    /// `[n, recall]`, at most 200 points.
+    #[serde(serialize_with = "six_points")]
+    pub recall: Vec<(usize, f64)>,
+    pub judge: JudgeScores,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchLength {
+    #[serde(rename = "50")]
+    pub half: Option<usize>,
+    #[serde(rename = "90")]
+    pub most: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JudgeScores {
+    #[serde(serialize_with = "six")]
+    pub precision: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub recall: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub f1: Option<f64>,
+}
+
+/// Means over the random numbers of one topic (t interval), or over the topics (`"topic": "all"`, bootstrap).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub topic: String,
+    pub strategy: String,
+    #[serde(serialize_with = "six")]
+    pub auc_mean: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub auc_low: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub auc_high: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub normalised_auc_mean: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub normalised_auc_low: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub normalised_auc_high: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub harvest_mean: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub recall_mean: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub judge_f1_mean: Option<f64>,
+    pub runs: usize,
+}
+
+/// The topic name of means over all topics.
+pub const ALL: &str = "all";
+
+/// Six digits after the point; what is no number is null.
+fn rounded(v: f64) -> Option<f64> {
+    v.is_finite().then(|| libm::round(v * 1e6) / 1e6 + 0.0)
+}
+
+fn six<S: Serializer>(v: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
+    v.and_then(rounded).serialize(s)
+}
+
+fn six_points<S: Serializer>(points: &[(usize, f64)], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(points.iter().map(|(n, r)| (n, rounded(*r))))
+}
+
+impl Run {
+    pub fn new(
+        topic: &str,
+        strategy: &str,
+        rng: u64,
+        truth: &Truth,
+        m: &Measures,
+        oracle_auc: Option<f64>,
+    ) -> Run {
+        let random_auc = truth.random_auc();
+        let normalised = match (m.auc, oracle_auc, random_auc) {
+            (Some(a), Some(o), Some(r)) => metrics::normalised(a, o, r),
+            _ => None,
+        };
+        Run {
+            topic: topic.into(),
+            strategy: strategy.into(),
+            rng,
+            reachable: truth.reachable,
+            relevant_reachable: truth.relevant,
+            pages: m.pages,
+            relevant: m.relevant,
+            harvest: m.harvest,
+            auc: m.auc,
+            normalised_auc: normalised,
+            oracle_auc,
+            random_auc,
+            search_length: SearchLength { half: m.search_length_50, most: m.search_length_90 },
+            recall: m.recall.clone(),
+            judge: JudgeScores { precision: m.judge.precision, recall: m.judge.recall, f1: m.judge.f1 },
+        }
+    }
+
+    fn key(&self) -> (&str, &str, u64) {
+        (&self.topic, &self.strategy, self.rng)
+    }
+
+    fn recall_at_end(&self) -> Option<f64> {
+        (self.relevant_reachable > 0).then(|| self.relevant as f64 / self.relevant_reachable as f64)
+    }
+}
+
+impl Results {
+    /// Sorts the runs (whoever finished first must not show) and sums them up.
+    pub fn new(web: impl Into<String>, mut runs: Vec<Run>) -> Results {
+        runs.sort_by(|a, b| a.key().cmp(&b.key()));
+        let summary = summarise(&runs);
+        Results { web: web.into(), runs, summary }
+    }
+
+    pub fn load(path: &Path) -> Result<Results, Problem> {
+        let bytes = fs::read(path).map_err(|e| Problem::io("read the results", path, &e))?;
+        serde_json::from_slice(&bytes).map_err(|e| {
+            Problem::usage(format!("{} is not a results file", path.display()))
+                .because(e)
+                .hint("give the results.json of a backtest, or the folder it is in")
+        })
+    }
+
+    pub fn json(&self) -> String {
+        // Plain data with text keys: writing it cannot fail.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    pub fn topics(&self) -> Vec<&str> {
+        distinct(self.runs.iter().map(|r| r.topic.as_str()))
+    }
+
+    pub fn strategies(&self) -> Vec<&str> {
+        distinct(self.runs.iter().map(|r| r.strategy.as_str()))
+    }
+
+    pub fn summary_of(&self, topic: &str, strategy: &str) -> Option<&Summary> {
+        self.summary.iter().find(|s| s.topic == topic && s.strategy == strategy)
+    }
+
+    /// Strategy `a` against `b`, pair by pair (same topic and random number), by normalised auc.
+    pub fn versus(&self, a: &str, b: &str) -> Paired {
+        let of = |s: &str| -> BTreeMap<(&str, u64), f64> {
+            let runs = self.runs.iter().filter(|r| r.strategy == s);
+            runs.filter_map(|r| r.auc.map(|v| ((r.topic.as_str(), r.rng), v))).collect()
+        };
+        let (a, b) = (of(a), of(b));
+        let pairs = a.iter().filter_map(|(k, v)| b.get(k).map(|w| (*v, *w)));
+        let (x, y): (Vec<f64>, Vec<f64>) = pairs.unzip();
+        stats::paired(&x, &y, 1e-9)
+    }
+}
+
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut list: Vec<&str> = names.collect();
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+fn summarise(runs: &[Run]) -> Vec<Summary> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&Run>> = BTreeMap::new();
+    for r in runs {
+        groups.entry((&r.topic, &r.strategy)).or_default().push(r);
+    }
+    let of = |runs: &[&Run], f: &dyn Fn(&Run) -> Option<f64>| {
+        runs.iter().filter_map(|r| f(r)).collect::<Vec<f64>>()
+    };
+    let mean = |v: &[f64]| (!v.is_empty()).then(|| stats::mean(v));
+    let mut list: Vec<Summary> = groups
+        .iter()
+        .map(|((topic, strategy), runs)| {
+            let auc = of(runs, &|r| r.auc);
+            let normalised = of(runs, &|r| r.normalised_auc);
+            let (a, n) = (stats::t_interval(&auc), stats::t_interval(&normalised));
+            let some = |v: f64, from: &[f64]| (!from.is_empty()).then_some(v);
+            Summary {
+                topic: topic.to_string(),
+                strategy: strategy.to_string(),
+                auc_mean: some(a.mean, &auc),
+                auc_low: some(a.low, &auc),
+                auc_high: some(a.high, &auc),
+                normalised_auc_mean: some(n.mean, &normalised),
+                normalised_auc_low: some(n.low, &normalised),
+                normalised_auc_high: some(n.high, &normalised),
+                harvest_mean: mean(&of(runs, &|r| r.harvest)),
+                recall_mean: mean(&of(runs, &Run::recall_at_end)),
+                judge_f1_mean: mean(&of(runs, &|r| r.judge.f1)),
+                runs: runs.len(),
+            }
+        })
+        .collect();
+    if distinct(runs.iter().map(|r| r.topic.as_str())).len() > 1 {
+        let over: Vec<Summary> = distinct(runs.iter().map(|r| r.strategy.as_str()))
+            .into_iter()
+            .map(|strategy| over_topics(strategy, &list))
+            .collect();
+        list.extend(over);
+    }
+    list
+}
+
+/// Every topic counts the same, however many pages or runs it has.
+fn over_topics(strategy: &str, per_topic: &[Summary]) -> Summary {
+    let mine: Vec<&Summary> = per_topic.iter().filter(|s| s.strategy == strategy).collect();
+    let of = |f: &dyn Fn(&Summary) -> Option<f64>| mine.iter().filter_map(|s| f(s)).collect::<Vec<f64>>();
+    let mean = |v: Vec<f64>| (!v.is_empty()).then(|| stats::mean(&v));
+    let interval = |v: &[f64]| (!v.is_empty()).then(|| stats::bootstrap(v, 2000, 1));
+    let auc = interval(&of(&|s| s.auc_mean));
+    let normalised = interval(&of(&|s| s.normalised_auc_mean));
+    Summary {
+        topic: ALL.into(),
+        strategy: strategy.into(),
+        auc_mean: auc.map(|i| i.mean),
+        auc_low: auc.map(|i| i.low),
+        auc_high: auc.map(|i| i.high),
+        normalised_auc_mean: normalised.map(|i| i.mean),
+        normalised_auc_low: normalised.map(|i| i.low),
+        normalised_auc_high: normalised.map(|i| i.high),
+        harvest_mean: mean(of(&|s| s.harvest_mean)),
+        recall_mean: mean(of(&|s| s.recall_mean)),
+        judge_f1_mean: mean(of(&|s| s.judge_f1_mean)),
+        runs: mine.iter().map(|s| s.runs).sum(),
+    }
+}
+
+/// What was measured with a clock: differs from run to run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    pub web: String,
+    pub threads: usize,
+    /// Wall time of everything.
+    pub seconds: f64,
+    pub runs: Vec<RunTiming>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunTiming {
+    pub topic: String,
+    pub strategy: String,
+    pub rng: u64,
+    pub pages: usize,
+    pub links: usize,
+    pub seconds: f64,
+    pub us_per_page: f64,
+    pub us_per_link: f64,
+    /// Microseconds per page of each stage (`fetch`, `judge`, `score`, …), by name.
+    #[serde(default)]
+    pub stages: BTreeMap<String, f64>,
+}
+
+impl Timing {
+    pub fn json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+/// A line of `order-*.tsv`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderLine<'a> {
+    pub url: &'a str,
+    pub score: f64,
+    pub labels: &'a str,
+}
+
+/// `n <TAB> url <TAB> judge score <TAB> labels`, n from 1.
+pub fn order_tsv<'a>(lines: impl Iterator<Item = OrderLine<'a>>) -> String {
+    let mut out = String::new();
+    for (i, l) in lines.enumerate() {
+        let score = if l.score.is_finite() { l.score } else { 0.0 };
+        let _ = writeln!(out, "{}\t{}\t{:.6}\t{}", i + 1, l.url, score, l.labels);
+    }
+    out
+}
+
+/// `order-<topic>-<strategy>-<rng>.tsv`, with what no file system minds.
+pub fn order_file(topic: &str, strategy: &str, rng: u64) -> String {
+    let safe = |s: &str| -> String {
+        let kept = s
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' });
+        let name: String = kept.take(80).collect();
+        name.trim_start_matches('.').to_string()
+    };
+    format!("order-{}-{}-{rng}.tsv", safe(topic), safe(strategy))
+}
+
+/// How one strategy on one topic changed from results A to results B.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    pub topic: String,
+    pub strategy: String,
+    pub kind: ChangeKind,
+    /// Mean auc in A and B over the runs both have.
+    pub before: Option<f64>,
+    pub after: Option<f64>,
+    pub pairs: Paired,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    Better,
+    Same,
+    Regression,
+    OnlyBefore,
+    OnlyAfter,
+    /// The web, the labels or the extractor changed: other pages are reachable.
+    NotComparable,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    pub changes: Vec<Change>,
+    pub tolerance: f64,
+}
+
+impl Comparison {
+    pub fn regressions(&self) -> usize {
+        self.changes.iter().filter(|c| c.kind == ChangeKind::Regression).count()
+    }
+
+    /// A table for the terminal.
+    pub fn table(&self) -> String {
+        let mut out =
+            String::from("topic                     strategy                  before    after   change\n");
+        let show = |v: Option<f64>| v.map_or_else(|| "–".to_string(), |v| format!("{v:.4}"));
+        for c in &self.changes {
+            let change = match (c.before, c.after) {
+                (Some(a), Some(b)) => format!("{:+.4}", b - a),
+                _ => "–".into(),
+            };
+            let mark = match c.kind {
+                ChangeKind::Better => "  better",
+                ChangeKind::Same => "",
+                ChangeKind::Regression => "  REGRESSION",
+                ChangeKind::OnlyBefore => "  only in the first",
+                ChangeKind::OnlyAfter => "  only in the second",
+                ChangeKind::NotComparable => "  not comparable: other pages are reachable",
+            };
+            let _ = writeln!(
+                out,
+                "{:<25} {:<22} {:>9} {:>8} {:>8}{mark}",
+                c.topic,
+                c.strategy,
+                show(c.before),
+                show(c.after),
+                change
+            );
+        }
+        let _ = writeln!(
+            out,
+            "{} of {} worse by more than {}",
+            self.regressions(),
+            self.changes.len(),
+            self.tolerance
+        );
+        out
+    }
+}
+
+/// Compares two results run by run. A mean auc that falls by more than `tolerance` is a regression.
+pub fn compare(a: &Results, b: &Results, tolerance: f64) -> Comparison {
+    let mut keys: Vec<(&str, &str)> =
+        a.runs.iter().chain(&b.runs).map(|r| (r.topic.as_str(), r.strategy.as_str())).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let changes = keys
+        .into_iter()
+        .map(|(topic, strategy)| {
+            let of = |r: &Results| -> BTreeMap<u64, Run> {
+                let mine = r.runs.iter().filter(|r| r.topic == topic && r.strategy == strategy);
+                mine.map(|r| (r.rng, r.clone())).collect()
+            };
+            let (old, new) = (of(a), of(b));
+            let both: Vec<(&Run, &Run)> =
+                old.iter().filter_map(|(k, r)| new.get(k).map(|s| (r, s))).collect();
+            let (x, y): (Vec<f64>, Vec<f64>) =
+                both.iter().filter_map(|(r, s)| Some((r.auc?, s.auc?))).unzip();
+            let mean = |v: &[f64]| (!v.is_empty()).then(|| stats::mean(v));
+            let alone = |m: &BTreeMap<u64, Run>| mean(&m.values().filter_map(|r| r.auc).collect::<Vec<_>>());
+            let same_web = both
+                .iter()
+                .all(|(r, s)| (r.reachable, r.relevant_reachable) == (s.reachable, s.relevant_reachable));
+            let (before, after) =
+                if both.is_empty() { (alone(&old), alone(&new)) } else { (mean(&x), mean(&y)) };
+            let kind = match (before, after) {
+                _ if old.is_empty() => ChangeKind::OnlyAfter,
+                _ if new.is_empty() => ChangeKind::OnlyBefore,
+                _ if both.is_empty() || !same_web => ChangeKind::NotComparable,
+                (Some(p), Some(q)) if q < p - tolerance => ChangeKind::Regression,
+                (Some(p), Some(q)) if q > p + tolerance => ChangeKind::Better,
+                _ => ChangeKind::Same,
+            };
+            let pairs = stats::paired(&y, &x, 1e-9);
+            Change { topic: topic.into(), strategy: strategy.into(), kind, before, after, pairs }
+        })
+        .collect();
+    Comparison { changes, tolerance }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(topic: &str, strategy: &str, rng: u64, auc: f64) -> Run {
+        Run {
+            topic: topic.into(),
+            strategy: strategy.into(),
+            rng,
+            reachable: 10,
+            relevant_reachable: 4,
+            pages: 8,
+            relevant: 2,
+            harvest: Some(0.25),
+            auc: Some(auc),
+            normalised_auc: Some(auc - 0.1),
+            oracle_auc: Some(0.9),
+            random_auc: Some(0.5),
+            search_length: SearchLength { half: Some(3), most: None },
+            recall: vec![(0, 0.0), (8, 0.5)],
+            judge: JudgeScores { precision: Some(2.0 / 3.0), recall: None, f1: Some(0.5) },
+        }
+    }
+
+    #[test]
+    fn the_file_other_programs_read() {
+        let r = Results::new("web", vec![run("t", "b", 1, 0.123456789), run("t", "a", 2, 0.7)]);
+        let json = r.json();
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let first = &value["runs"][0];
+        assert_eq!(first["strategy"], "a", "sorted");
+        assert_eq!(first["search_length"]["50"], 3);
+        assert!(first["search_length"]["90"].is_null());
+        assert_eq!(first["recall"][1][1], 0.5);
+        assert_eq!(first["judge"]["precision"], 0.666667);
+        assert_eq!(value["runs"][1]["auc"], 0.123457);
+        let keys: Vec<&str> = [
+            "\"topic\"",
+            "\"strategy\"",
+            "\"rng\"",
+            "\"reachable\"",
+            "\"relevant_reachable\"",
+            "\"pages\"",
+            "\"relevant\"",
+            "\"harvest\"",
+            "\"auc\"",
+            "\"normalised_auc\"",
+            "\"oracle_auc\"",
+            "\"random_auc\"",
+            "\"search_length\"",
+            "\"recall\"",
+            "\"judge\"",
+        ]
+        .to_vec();
+        let places: Vec<usize> = keys.iter().map(|k| json.find(k).unwrap()).collect();
+        assert!(places.is_sorted(), "{places:?}");
+        let again: Results = serde_json::from_str(&json).unwrap();
+        assert_eq!(again.json(), json);
+        // The order in which runs finished does not show.
+        assert_eq!(
+            json,
+            Results::new("web", vec![run("t", "a", 2, 0.7), run("t", "b", 1, 0.123456789)]).json()
+        );
+    }
+
+    #[test]
+    fn summaries_over_seeds_and_topics() {
+        let r = Results::new(
+            "w",
+            vec![run("t", "a", 1, 0.2), run("t", "a", 2, 0.4), run("t", "a", 3, 0.6), run("u", "a", 1, 0.8)],
+        );
+        let t = r.summary_of("t", "a").unwrap();
+        assert!((t.auc_mean.unwrap() - 0.4).abs() < 1e-12 && t.runs == 3);
+        // s = 0.2, t(2) = 4.3027: ± 0.4968.
+        assert!((t.auc_high.unwrap() - 0.8968).abs() < 1e-3);
+        let all = r.summary_of(ALL, "a").unwrap();
+        assert!((all.auc_mean.unwrap() - 0.6).abs() < 1e-12, "topics count alike");
+        assert_eq!(Results::new("w", vec![run("t", "a", 1, 0.2)]).summary.len(), 1);
+    }
+
+    #[test]
+    fn undefined_values_are_null() {
+        let mut r = run("t", "a", 1, f64::NAN);
+        r.normalised_auc = None;
+        let json = Results::new("w", vec![r]).json();
+        assert!(!json.contains("NaN") && json.contains("\"auc\": null"), "{json}");
+    }
+
+    #[test]
+    fn comparison_marks_regressions() {
+        let a = Results::new(
+            "w",
+            vec![
+                run("t", "a", 1, 0.7),
+                run("t", "a", 2, 0.7),
+                run("t", "b", 1, 0.5),
+                run("t", "c", 1, 0.5),
+                run("t", "gone", 1, 0.5),
+            ],
+        );
+        let mut moved = run("t", "c", 1, 0.1);
+        moved.reachable = 11;
+        let b = Results::new(
+            "w",
+            vec![
+                run("t", "a", 1, 0.6),
+                run("t", "a", 2, 0.75),
+                run("t", "b", 1, 0.6),
+                moved,
+                run("t", "new", 1, 0.5),
+            ],
+        );
+        let c = compare(&a, &b, 0.005);
+        let kinds: Vec<(&str, ChangeKind)> =
+            c.changes.iter().map(|c| (c.strategy.as_str(), c.kind)).collect();
+        use ChangeKind::*;
+        assert_eq!(
+            kinds,
+            [
+                ("a", Regression),
+                ("b", Better),
+                ("c", NotComparable),
+                ("gone", OnlyBefore),
+                ("new", OnlyAfter)
+            ]
+        );
+        assert_eq!(c.regressions(), 1);
+        assert!(c.table().contains("REGRESSION") && c.table().contains("-0.0250"), "{}", c.table());
+        assert_eq!((c.changes[0].pairs.wins, c.changes[0].pairs.losses), (1, 1));
+        assert_eq!(compare(&a, &a, 0.0).regressions(), 0);
+        assert_eq!(a.versus("a", "b").wins, 1);
+    }
+
+    #[test]
+    fn files() {
+        let lines = [
+            OrderLine { url: "http://a.org/", score: 0.5, labels: "course,x" },
+            OrderLine { url: "http://b.org/", score: f64::NAN, labels: "" },
+        ];
+        assert_eq!(
+            order_tsv(lines.into_iter()),
+            "1\thttp://a.org/\t0.500000\tcourse,x\n2\thttp://b.org/\t0.000000\t\n"
+        );
+        assert_eq!(order_file("a b/../c", "best-first", 3), "order-a_b_.._c-best-first-3.tsv");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("results.json");
+        assert!(Results::load(&file).is_err());
+        fs::write(&file, "{\"web\":3}").unwrap();
+        let e = Results::load(&file).unwrap_err();
+        assert!(e.exit_code() == 2 && e.to_string().contains("hint:"), "{e}");
+    }
+}
