@@ -1,5 +1,6 @@
 //! Strategies order the frontier. One file each; everything that needs the list reads [`ALL`].
 
+mod apprentice;
 mod backlink;
 mod best_first;
 mod best_first_anchor;
@@ -71,6 +72,7 @@ pub const ALL: &[StrategyEntry] = &[
     genre::ENTRY,
     genre_context::ENTRY,
     classifier::ENTRY,
+    apprentice::ENTRY,
 ];
 
 pub fn find(name: &str) -> Result<&'static StrategyEntry, Problem> {
