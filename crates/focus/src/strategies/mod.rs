@@ -1,5 +1,6 @@
 //! Strategies order the frontier. One file each; everything that needs the list reads [`ALL`].
 
+mod agents;
 mod apprentice;
 mod backlink;
 mod best_first;
@@ -7,11 +8,16 @@ mod best_first_anchor;
 mod best_first_page;
 mod breadth_first;
 mod classifier;
+mod context_graph;
 mod depth_first;
 mod fish;
 mod genre;
 mod genre_context;
+mod hmm;
+mod hybrid_hmm;
+mod hybrid_hmm_anchor;
 mod query_vector;
+mod recorded;
 mod shark;
 
 use crate::judges::Example;
@@ -72,7 +78,12 @@ pub const ALL: &[StrategyEntry] = &[
     genre::ENTRY,
     genre_context::ENTRY,
     classifier::ENTRY,
+    hmm::ENTRY,
+    hybrid_hmm::ENTRY,
+    hybrid_hmm_anchor::ENTRY,
+    context_graph::ENTRY,
     apprentice::ENTRY,
+    agents::ENTRY,
 ];
 
 pub fn find(name: &str) -> Result<&'static StrategyEntry, Problem> {

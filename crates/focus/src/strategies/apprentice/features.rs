@@ -130,8 +130,11 @@ impl<'a> Reading<'a> {
     }
 
     pub fn of_doc(window: Window, doc: &'a Doc, relevance: f64) -> Reading<'a> {
-        let targets =
-            if window.cocitation { doc.page.links.iter().map(|l| target(&l.url)).collect() } else { Vec::new() };
+        let targets = if window.cocitation {
+            doc.page.links.iter().map(|l| target(&l.url)).collect()
+        } else {
+            Vec::new()
+        };
         let relevance = if relevance.is_finite() { relevance } else { 0.0 };
         Reading { window, doc, leaves: doc.leaves(), topics: Vec::new(), targets, relevance }
     }

@@ -194,7 +194,8 @@ fn offline_learns_from_linked_examples_and_stays_as_it_is() {
 #[test]
 fn several_sources_by_hand() {
     let topic = |sources: &str| {
-        Topic::from_toml(&format!("query = 'sql'\n[strategy]\nkind = 'apprentice'\nsources = '{sources}'")).unwrap()
+        Topic::from_toml(&format!("query = 'sql'\n[strategy]\nkind = 'apprentice'\nsources = '{sources}'"))
+            .unwrap()
     };
     let source = |relevance: f64| Source {
         parent: Some(UrlId(1)),
