@@ -85,6 +85,20 @@ impl Hmm {
         self.finish();
     }
 
+    /// Counts pages of a tree of visits, each once: its level, its cluster, and the level of the page it was reached
+    /// from. What is out of range is not counted.
+    pub fn count_tree(&mut self, pages: &[(usize, usize, Option<usize>)]) {
+        let up = |v: &mut [u64], i: usize| v.get_mut(i).into_iter().for_each(|n| *n = n.saturating_add(1));
+        for &(state, symbol, before) in pages.iter().filter(|p| p.0 < self.states && p.1 < self.symbols) {
+            up(&mut self.counts.start, state);
+            up(&mut self.counts.emit, state * self.symbols + symbol);
+            if let Some(b) = before.filter(|b| *b < self.states) {
+                up(&mut self.counts.step, b * self.states + state);
+            }
+        }
+        self.finish();
+    }
+
     fn finish(&mut self) {
         self.start = rows(&self.counts.start, self.states);
         self.step = rows(&self.counts.step, self.states);

@@ -1,17 +1,24 @@
 //! Strategies order the frontier. One file each; everything that needs the list reads [`ALL`].
 
 mod adaptive;
+mod agents;
+mod apprentice;
 mod backlink;
 mod best_first;
 mod best_first_anchor;
 mod best_first_page;
 mod breadth_first;
 mod classifier;
+mod context_graph;
 mod depth_first;
 mod fish;
 mod genre;
 mod genre_context;
+mod hmm;
+mod hybrid_hmm;
+mod hybrid_hmm_anchor;
 mod query_vector;
+mod recorded;
 mod shark;
 
 use crate::judges::Example;
@@ -73,6 +80,12 @@ pub const ALL: &[StrategyEntry] = &[
     genre::ENTRY,
     genre_context::ENTRY,
     classifier::ENTRY,
+    hmm::ENTRY,
+    hybrid_hmm::ENTRY,
+    hybrid_hmm_anchor::ENTRY,
+    context_graph::ENTRY,
+    apprentice::ENTRY,
+    agents::ENTRY,
 ];
 
 pub fn find(name: &str) -> Result<&'static StrategyEntry, Problem> {

@@ -27,6 +27,18 @@ impl Counts {
         }
         Counts(out)
     }
+    /// From pairs of word and count, as saved; counts of one word add up.
+    pub(crate) fn from_pairs(mut pairs: Vec<(u64, u32)>) -> Counts {
+        pairs.sort_unstable();
+        pairs.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                kept.1 = kept.1.saturating_add(later.1);
+            }
+            same
+        });
+        Counts(pairs)
+    }
     pub fn get(&self, hash: u64) -> u32 {
         self.0.binary_search_by_key(&hash, |e| e.0).ok().and_then(|i| self.0.get(i)).map_or(0, |e| e.1)
     }
