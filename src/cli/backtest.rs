@@ -134,7 +134,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             c.path().map_or("memory".into(), |p| p.display().to_string())
         );
     }
-    let plan = Plan {
+    let mut plan = Plan {
         web: cached.as_ref().map_or(web.as_ref(), |c| c as &dyn Recorded),
         topics,
         strategies,
@@ -156,6 +156,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             style("warning:").yellow().for_stderr()
         );
     }
+    let left_out = if args.strategies.as_deref() == Some("all") { leave_out(&mut plan)? } else { Vec::new() };
     let tell = |done: usize, of: usize, run: &eval::tournament::Run| {
         let r = &run.result;
         line(&format!("{done} of {of} runs: {} {} rng {}: auc {}", r.topic, r.strategy, r.rng, show(r.auc)));
@@ -163,7 +164,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let outcome = plan.run(&tell)?;
     line("");
     let seconds = started.elapsed();
-    let results = write(&args, &plan, outcome, threads, seconds, &notes)?;
+    let results = write(&args, &plan, outcome, threads, seconds, &notes, left_out)?;
     print_table(&results);
     for entry in notes.entries() {
         eprintln!("note: {} × {} (first: {})", entry.count, entry.what, entry.first);
@@ -175,6 +176,17 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         args.out.join("report.html").display()
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Of `all` strategies, those that lack their data are left out, visibly. One that was named must work.
+fn leave_out(plan: &mut Plan) -> Result<Vec<String>, Problem> {
+    let mut told = Vec::new();
+    for (name, problem) in plan.impossible()? {
+        eprintln!("{} strategy `{name}`: {problem}\n", style("left out:").yellow().for_stderr());
+        told.push(format!("strategy `{name}` was left out: {}", problem.what()));
+        plan.strategies.retain(|s| *s != name);
+    }
+    Ok(told)
 }
 
 /// A line that replaces the one before on a terminal; nothing elsewhere.
@@ -306,6 +318,7 @@ fn write(
     threads: NonZeroUsize,
     elapsed: Duration,
     notes: &Tally,
+    left_out: Vec<String>,
 ) -> Result<Results, Problem> {
     let dir = &args.out;
     fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
@@ -369,6 +382,7 @@ fn write(
     if plan.labels.is_none() {
         report.notes.push("no labels: the judge that guides also measures".into());
     }
+    report.notes.extend(left_out);
     report
         .notes
         .extend(notes.entries().iter().map(|e| format!("{} × {} (first: {})", e.count, e.what, e.first)));

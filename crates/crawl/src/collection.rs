@@ -221,6 +221,8 @@ impl Made {
         let text = Arc::new(topic.text.options);
         let idf = background(topic)?;
         let examples = examples(topic, &extract, answer)?;
+        let taxonomy = crate::resources::taxonomy(topic, &extract)?;
+        let wordnet = crate::resources::wordnet(topic)?;
         let judge = judges::build(&JudgeSetup {
             topic,
             options: &topic.judge.options,
@@ -228,6 +230,7 @@ impl Made {
             examples: &examples,
             seeds,
             rng,
+            taxonomy: &taxonomy,
         })?;
         let strategy = strategies::build(&StrategySetup {
             topic,
@@ -235,6 +238,7 @@ impl Made {
             rng,
             idf: idf.as_ref(),
             examples: &examples,
+            wordnet: wordnet.as_ref(),
         })?;
         let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(judge));
         Ok(Made { analyst: Analyst { extract, text, judge }, strategy })
