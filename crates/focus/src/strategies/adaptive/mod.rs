@@ -278,7 +278,7 @@ fn sights(sources: &[Source]) -> Vec<Sight> {
     let (first, rest) = sources.split_at(MOST_SOURCES / 2);
     let mut best: Vec<&Source> = rest.iter().collect();
     // A stable sort: of equal ones the earlier.
-    best.sort_by(|a, b| b.priority.cmp(&a.priority));
+    best.sort_by_key(|s| std::cmp::Reverse(s.priority));
     best.truncate(MOST_SOURCES / 2);
     first.iter().chain(best).filter_map(read).collect()
 }

@@ -86,9 +86,9 @@ impl<const D: usize> Model<D> {
     /// Log odds of both heads.
     pub fn z(&self, sight: &Sight, x: &[f64; D]) -> [f64; HEADS] {
         let mut z = [0.0f64; HEADS];
-        for i in 0..D {
-            z[0] += (self.prior[0][i] + f64::from(self.dense[i][0])) * x[i];
-            z[1] += (self.prior[1][i] + f64::from(self.dense[i][1])) * x[i];
+        for (i, (row, x)) in self.dense.iter().zip(x).enumerate() {
+            z[0] += (self.prior[0][i] + f64::from(row[0])) * x;
+            z[1] += (self.prior[1][i] + f64::from(row[1])) * x;
         }
         let mut h = [0.0f32; HEADS];
         sight.each(|slot, value| {

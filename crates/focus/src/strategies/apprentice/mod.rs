@@ -301,7 +301,7 @@ impl Strategy for Apprentice {
             return Rescore::Nothing;
         }
         if !self.in_charge {
-            if visit.n % self.o.batch == 0 {
+            if visit.n.is_multiple_of(self.o.batch) {
                 self.batch.clear();
             }
             if visit.n < self.o.warmup || !self.ready() {
@@ -313,7 +313,7 @@ impl Strategy for Apprentice {
             self.batch.clear();
             return Rescore::Everything;
         }
-        if visit.n % self.o.batch != 0 {
+        if !visit.n.is_multiple_of(self.o.batch) {
             return Rescore::Nothing;
         }
         self.batch.clear();
