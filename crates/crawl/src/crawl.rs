@@ -237,12 +237,16 @@ impl Crawl {
         (self.events)(&event);
     }
 
-    /// Offers the user's URLs. Those known already are merged, so running the same command again is harmless.
+    /// Offers the user's URLs. Those known already are left alone, so running the same command again is harmless.
     pub fn seed(&mut self, urls: &[Url], now: Millis) -> Result<usize, Problem> {
         let mut new = 0;
         for url in urls {
             if let Err(why) = self.parts.scope.check(url) {
                 self.counts.refuse(&format!("scope: {}", why.kind()), 1);
+                continue;
+            }
+            if self.parts.ledger.find(url).is_some() {
+                // Known from an earlier run: a strategy must not hear of it twice.
                 continue;
             }
             let scored = self.parts.strategy.seed(url);

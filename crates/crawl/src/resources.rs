@@ -167,6 +167,12 @@ mod tests {
             taxonomy(&topic("[judge]\nkind = 'genre'"), &extract::Options::default()).unwrap().is_empty()
         );
         let none = topic("[judge]\nkind = 'bayes'\ntaxonomy = '/nowhere'");
-        assert!(taxonomy(&none, &extract::Options::default()).err().map(|p| p.to_string()).unwrap_or_default().contains("/nowhere"));
+        assert!(
+            taxonomy(&none, &extract::Options::default())
+                .err()
+                .map(|p| p.to_string())
+                .unwrap_or_default()
+                .contains("/nowhere")
+        );
     }
 }
