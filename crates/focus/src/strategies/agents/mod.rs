@@ -223,9 +223,8 @@ impl Strategy for Agents {
         let Some(agent) = self.agents.get(n) else {
             return visit.doc.page.links.iter().map(|_| None).collect();
         };
-        let vector = agent.vector(visit.doc.counts());
-        let parent = agent.like_table(&vector);
-        let page_genres = self.genres.of_page(visit.doc, agent, vector.norm());
+        let parent = agent.similarity(visit.doc.counts());
+        let page_genres = self.genres.of_page(visit.doc, agent);
         let mut reading = links::Reading::new(visit.doc, &self.genres);
         let ttl = (self.o.ttl > 0).then_some(self.o.ttl);
         let one = |(i, link): (usize, &types::Link)| {
