@@ -1,7 +1,6 @@
 //! `gleaner`: the command line. Only this crate prints.
 
 mod cli;
-mod demo;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,7 @@ use super::setup::{self, set};
 use super::text::count;
 use clap::Args as ClapArgs;
 use console::style;
+use crawl::collection::Collection;
 use crawl::config::Config;
 use crawl::units::Span;
 use eval::Tally;
@@ -12,13 +13,12 @@ use eval::labels::{Labels, Rules, Seeds};
 use eval::report::{Report, StrategyCurve, TopicCurve};
 use eval::results::{OrderLine, Results, Timing, order_file, order_tsv};
 use eval::tournament::{Outcome, Plan};
-use eval::webs::{FolderWeb, Recorded, SimWeb};
+use eval::webs::{self, Opened, Recorded, SimWeb};
 use std::fs;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toml::Table;
 use types::{Canon, Problem, Url};
@@ -93,7 +93,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let threads =
         args.threads.unwrap_or_else(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
     let mut notes = Tally::default();
-    let (web, sim) = open_web(&args.web)?;
+    let folder = args.cache.clone().or_else(cache::default_folder);
+    let Opened { web, sim } = open_web(&args.web, folder.as_deref())?;
     notes.merge(web.notes());
     if web.pages() == 0 {
         return Err(Problem::nothing(format!("{} has no pages", args.web))
@@ -112,10 +113,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         }
     }
     let rngs = parse_rngs(args.rng.as_deref())?;
-    let settings = cache::Settings {
-        folder: args.cache.clone().or_else(cache::default_folder),
-        ..cache::Settings::default()
-    };
+    let settings = cache::Settings { folder, ..cache::Settings::default() };
     let extract = extract::Options { canon: Canon::exact(), ..extract::Options::default() };
     let cached = match sim {
         // A generated page costs about as much to make as to read back.
@@ -136,7 +134,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             c.path().map_or("memory".into(), |p| p.display().to_string())
         );
     }
-    let plan = Plan {
+    let mut plan = Plan {
         web: cached.as_ref().map_or(web.as_ref(), |c| c as &dyn Recorded),
         topics,
         strategies,
@@ -158,6 +156,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             style("warning:").yellow().for_stderr()
         );
     }
+    let left_out = if args.strategies.as_deref() == Some("all") { leave_out(&mut plan)? } else { Vec::new() };
     let tell = |done: usize, of: usize, run: &eval::tournament::Run| {
         let r = &run.result;
         line(&format!("{done} of {of} runs: {} {} rng {}: auc {}", r.topic, r.strategy, r.rng, show(r.auc)));
@@ -165,7 +164,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let outcome = plan.run(&tell)?;
     line("");
     let seconds = started.elapsed();
-    let results = write(&args, &plan, outcome, threads, seconds, &notes)?;
+    let results = write(&args, &plan, outcome, threads, seconds, &notes, left_out)?;
     print_table(&results);
     for entry in notes.entries() {
         eprintln!("note: {} × {} (first: {})", entry.count, entry.what, entry.first);
@@ -179,6 +178,17 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Of `all` strategies, those that lack their data are left out, visibly. One that was named must work.
+fn leave_out(plan: &mut Plan) -> Result<Vec<String>, Problem> {
+    let mut told = Vec::new();
+    for (name, problem) in plan.impossible()? {
+        eprintln!("{} strategy `{name}`: {problem}\n", style("left out:").yellow().for_stderr());
+        told.push(format!("strategy `{name}` was left out: {}", problem.what()));
+        plan.strategies.retain(|s| *s != name);
+    }
+    Ok(told)
+}
+
 /// A line that replaces the one before on a terminal; nothing elsewhere.
 fn line(text: &str) {
     if std::io::stderr().is_terminal() {
@@ -186,17 +196,17 @@ fn line(text: &str) {
     }
 }
 
-fn open_web(spec: &str) -> Result<(Arc<dyn Recorded>, Option<Arc<SimWeb>>), Problem> {
-    if spec.starts_with("sim:") {
-        let sim = Arc::new(SimWeb::open(spec)?);
-        return Ok((sim.clone(), Some(sim)));
-    }
+/// A web by its name; a collection is its archive.
+fn open_web(spec: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
     let path = Path::new(spec);
-    if !path.exists() {
+    if !spec.starts_with("sim:") && !path.exists() {
         return Err(Problem::usage(format!("there is no web at {spec}"))
             .hint("name a folder HOST/PATH…, WARC files, a collection, or sim:NAME"));
     }
-    Ok((Arc::new(FolderWeb::open(path)?), None))
+    if Collection::exists(path) {
+        return webs::open(&Collection::warc_dir(path).display().to_string(), cache);
+    }
+    webs::open(spec, cache)
 }
 
 fn topics(args: &Args, sim: Option<&SimWeb>) -> Result<Vec<(String, Config)>, Problem> {
@@ -308,6 +318,7 @@ fn write(
     threads: NonZeroUsize,
     elapsed: Duration,
     notes: &Tally,
+    left_out: Vec<String>,
 ) -> Result<Results, Problem> {
     let dir = &args.out;
     fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
@@ -371,6 +382,7 @@ fn write(
     if plan.labels.is_none() {
         report.notes.push("no labels: the judge that guides also measures".into());
     }
+    report.notes.extend(left_out);
     report
         .notes
         .extend(notes.entries().iter().map(|e| format!("{} × {} (first: {})", e.count, e.what, e.first)));

@@ -31,7 +31,7 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     pub topic: TopicArgs,
-    /// Collection folder (default: named after the topic). The same folder again resumes
+    /// Collection folder (default: named after the topic file). The same folder again resumes
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Where to start (may be repeated)
@@ -124,8 +124,15 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     {
         topic = Some(Collection::topic_file(dir));
     }
+    let flags = &args.topic.flags;
+    if topic.is_none() && flags.subject.is_none() && flags.genre.is_none() && flags.query.is_none() {
+        return Err(Problem::usage("nothing says which pages are wanted").hint(
+            "name a topic file (`gleaner new` writes one), or say it with --subject, --genre or --query; \
+             --out DIR alone goes on with a crawl",
+        ));
+    }
     let loaded = setup::load(topic.as_deref(), args.table())?;
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(setup::slug(loaded.config.title())));
+    let out = args.out.clone().unwrap_or_else(|| default_folder(args.topic.topic.as_deref(), &loaded));
     let mode = match (args.json, args.quiet, std::io::stderr().is_terminal()) {
         (true, ..) => Mode::Json,
         (_, true, _) => Mode::Quiet,
@@ -137,6 +144,12 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         summary(&out, stop, &progress);
     }
     Ok(exit_code(stop, &progress))
+}
+
+/// `db.toml` is crawled into `db`; without a file the folder is named after the topic.
+fn default_folder(topic: Option<&Path>, loaded: &Loaded) -> PathBuf {
+    let stem = topic.and_then(|p| p.file_stem()).and_then(|s| s.to_str());
+    PathBuf::from(setup::slug(stem.unwrap_or(loaded.config.title())))
 }
 
 /// Crawls into a folder, showing progress, until it is done or the user stops it.

@@ -3,11 +3,11 @@
 use super::crawl::{Args as CrawlArgs, crawl_into};
 use super::progress::Mode;
 use super::text::count;
-use crate::demo::{Log, SEEDS, Server, Site, Size, TOPIC};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::config::Config;
 use crawl::reader::Reader;
+use gleaner::demo::{Log, SEEDS, Server, Site, Size, TOPIC};
 use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -32,6 +32,9 @@ pub struct Args {
     /// Seed of the generated web and of the crawl
     #[arg(long, value_name = "N", default_value_t = 1)]
     rng: u64,
+    /// Pages of the generated web, about (default: some 1,100)
+    #[arg(long, value_name = "N")]
+    web_pages: Option<usize>,
     /// Print events as JSON lines
     #[arg(long)]
     json: bool,
@@ -54,7 +57,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         Some(path) => Log::to_file(path)?,
         None => Log::off(),
     };
-    let site = Site::new(args.rng, Size::Full);
+    let size = args.web_pages.map_or(Size::Full, |n| Size::Pages(n.min(1_000_000)));
+    let site = Site::new(args.rng, size);
     let relevant: HashSet<String> = site.relevant().into_iter().collect();
     let (pages, hosts) = (site.pages(), site.hosts().len());
     let server = Server::start(site, args.listen, log)?;

@@ -4,7 +4,6 @@ use super::judge::explain_verdict;
 use super::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::reader::Reader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use types::{Canon, Priority, Problem};
@@ -14,13 +13,15 @@ use types::{Canon, Priority, Problem};
 pub struct Args {
     /// Collection folder
     dir: PathBuf,
+    /// A URL that was seen, fetched or not
     url: String,
+    /// Everything, as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = Reader::open(&args.dir)?;
+    let reader = super::setup::read(&args.dir)?;
     let url = Canon::default()
         .parse_typed(&args.url)
         .map_err(|e| Problem::usage(format!("`{}`: {e}", args.url)))?;

@@ -2,7 +2,6 @@
 
 use clap::Args as ClapArgs;
 use crawl::collection::Collection;
-use crawl::reader::Reader;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
 use std::path::PathBuf;
@@ -32,7 +31,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = Reader::open(&args.dir)?;
+    let reader = super::setup::read(&args.dir)?;
     let by_name = || {
         let name = args.output.as_ref()?.file_name()?.to_str()?;
         export::ALL.iter().find(|f| name.ends_with(&format!(".{}", f.extension)))
@@ -50,7 +49,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         Some(path) => {
             Box::new(BufWriter::new(File::create(path).map_err(|e| Problem::io("write", path, &e))?))
         }
-        None => Box::new(BufWriter::new(std::io::stdout())),
+        None => Box::new(BufWriter::new(super::output::Stdout)),
     };
     let options = Options {
         archive: Some(Collection::warc_dir(&args.dir)),

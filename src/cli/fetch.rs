@@ -14,6 +14,7 @@ use types::Problem;
     after_help = "Examples:\n  gleaner fetch https://www.example.org/\n  gleaner fetch http://localhost:8080/ --allow-private --body > page.html"
 )]
 pub struct Args {
+    /// What to fetch
     url: String,
     #[command(flatten)]
     fetch: FetchFlags,
@@ -27,7 +28,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     for hop in &hops {
         eprintln!("{}", style(hop.url.as_str()).bold());
         if let Some(failure) = &hop.failure {
-            eprintln!("  {} {failure:?}", style("failed:").red());
+            eprintln!("  {} {}", style("failed:").red(), strip_controls(&failure.to_string()));
             eprintln!("  hint: {}", source::guard_hint(failure));
         }
         if hop.status > 0 {
@@ -51,7 +52,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     if args.body
         && let Some(last) = last
     {
-        std::io::stdout()
+        super::output::Stdout
             .write_all(last.payload.decoded())
             .map_err(|e| Problem::new("cannot write the body").because(e))?;
     }

@@ -13,6 +13,7 @@ use types::{Assessment, Problem, Verdict};
 #[derive(ClapArgs, Debug)]
 #[command(after_help = "Examples:\n  gleaner judge topic.toml https://www.example.edu/cs101/ page.html")]
 pub struct Args {
+    /// Topic file (TOML)
     topic: PathBuf,
     /// Files or URLs
     #[arg(required = true)]
@@ -22,6 +23,7 @@ pub struct Args {
     judge: Option<String>,
     #[command(flatten)]
     fetch: FetchFlags,
+    /// One JSON object per page
     #[arg(long)]
     json: bool,
 }

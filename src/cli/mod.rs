@@ -1,5 +1,22 @@
 //! One file per command. Each has `Args` (what clap reads) and `run` (what it does).
 
+// The standard macros panic when the reader of a pipe has gone (`gleaner search … | head -1`). In every command below
+// these take their place: a closed standard output is a quiet end, a closed standard error is no matter.
+macro_rules! print {
+    ($($arg:tt)*) => { $crate::cli::output::print(format_args!($($arg)*), "") };
+}
+macro_rules! println {
+    () => { $crate::cli::output::print(format_args!(""), "\n") };
+    ($($arg:tt)*) => { $crate::cli::output::print(format_args!($($arg)*), "\n") };
+}
+macro_rules! eprint {
+    ($($arg:tt)*) => { $crate::cli::output::complain(format_args!($($arg)*), "") };
+}
+macro_rules! eprintln {
+    () => { $crate::cli::output::complain(format_args!(""), "\n") };
+    ($($arg:tt)*) => { $crate::cli::output::complain(format_args!($($arg)*), "\n") };
+}
+
 mod backtest;
 mod config;
 mod crawl;
@@ -13,6 +30,7 @@ mod genres;
 mod judge;
 mod lists;
 mod new;
+mod output;
 mod progress;
 mod report;
 mod search;
@@ -29,7 +47,7 @@ const EXAMPLES: &str = "\
 Examples:
   gleaner demo                                     see it work, without internet
   gleaner new --subject \"relational databases\" --genre syllabus -o db.toml
-  gleaner crawl db.toml --seed https://www.example.edu/courses/ --pages 1000
+  gleaner crawl db.toml --seed https://www.example.edu/courses/ --pages 1000 --contact you@example.org
   gleaner search db \"query optimization\"            search what was found
   gleaner explain db https://www.example.edu/db101  why was this page fetched?
   gleaner export db --format jsonl -o db.jsonl
@@ -77,13 +95,24 @@ enum Command {
     /// Judge pages by a topic, with reasons, before spending a budget
     Judge(judge::Args),
     /// List the strategies, or explain one
+    #[command(after_help = "Examples:\n  gleaner strategies\n  gleaner strategies best-first")]
     Strategies(lists::Args),
     /// List the judges, or explain one
+    #[command(after_help = "Examples:\n  gleaner judges\n  gleaner judges genre")]
     Judges(lists::Args),
     /// Show every setting, its value and where it came from
-    Config(Box<config::Args>),
+    #[command(
+        after_help = "Examples:\n  gleaner config topic.toml\n  gleaner config topic.toml --pages 100 --delay 2s"
+    )]
+    Config(Box<crawl::Args>),
     /// Print completions for a shell
-    Completions { shell: clap_complete::Shell },
+    #[command(
+        after_help = "Examples:\n  gleaner completions bash > ~/.local/share/bash-completion/completions/gleaner"
+    )]
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
 }
 
 pub fn main() -> ExitCode {
@@ -122,7 +151,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Judges(args) => lists::judges(args),
         Command::Config(args) => config::run(*args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "gleaner", &mut std::io::stdout());
+            clap_complete::generate(shell, &mut Cli::command(), "gleaner", &mut output::Stdout);
             Ok(ExitCode::SUCCESS)
         }
     }

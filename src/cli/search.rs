@@ -3,7 +3,6 @@
 use super::text::strip_controls;
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::reader::Reader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::index::{Segment, snippet};
@@ -22,16 +21,19 @@ pub struct Args {
     /// Also pages that were judged not relevant
     #[arg(long)]
     all: bool,
+    /// Most pages shown
     #[arg(long, default_value_t = 10, value_name = "N")]
     limit: usize,
+    /// Pages left out at the top, to read on
     #[arg(long, default_value_t = 0, value_name = "N")]
     offset: usize,
+    /// One JSON object per page
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = Reader::open(&args.dir)?;
+    let reader = super::setup::read(&args.dir)?;
     let index = reader.index()?;
     let query = args.query.join(" ");
     let keep = |id| args.all || reader.is_relevant(id);

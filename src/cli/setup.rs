@@ -2,6 +2,7 @@
 
 use clap::Args;
 use crawl::config::{Config, Loaded};
+use crawl::reader::Reader;
 use crawl::units::Span;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -131,6 +132,15 @@ pub fn load(topic: Option<&Path>, mut flags: Table) -> Result<Loaded, Problem> {
         }
         None => Config::load("", "the command line", flags),
     }
+}
+
+/// Opens a collection for reading. Of a damaged one there is what comes before the damage, and a warning.
+pub fn read(dir: &Path) -> Result<Reader, Problem> {
+    let reader = Reader::open(dir)?;
+    if let Some(damage) = reader.damage() {
+        eprintln!("{} {damage}", console::style("warning:").yellow().bold().for_stderr());
+    }
+    Ok(reader)
 }
 
 pub fn span(text: &str) -> Result<Span, String> {

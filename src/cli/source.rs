@@ -1,6 +1,7 @@
 //! One page from anywhere: a file, or a URL fetched hop by hop.
 
 use super::setup::FetchFlags;
+use super::text::strip_controls;
 use crawl::collection::Collection;
 use crawl::config::Config;
 use std::path::Path;
@@ -11,6 +12,10 @@ pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<V
     let path = Path::new(text);
     if path.is_file() {
         return Ok(vec![file(path)?]);
+    }
+    if looks_like_a_path(text) {
+        return Err(Problem::usage(format!("there is no file `{text}`"))
+            .hint("check the path; a URL begins with http:// or https://"));
     }
     let canon = Canon::default();
     let mut url = canon.parse_typed(text).map_err(|e| {
@@ -44,12 +49,20 @@ pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<V
     }
 }
 
+/// `example.org/page.html` may be either; nobody means a host by `/tmp/page.html`, `./page` or `page.html`.
+fn looks_like_a_path(text: &str) -> bool {
+    const ENDINGS: &[&str] = &["html", "htm", "xhtml", "xml", "pdf", "txt", "md"];
+    let ending = Path::new(text).extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
+    let bare = !text.contains(['/', ':']) && ENDINGS.contains(&ending.as_str());
+    bare || ["/", "./", "../", "~"].iter().any(|start| text.starts_with(start))
+}
+
 /// The page itself: the last hop, if it is a page.
 pub fn page(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<Fetched, Problem> {
     let mut hops = hops(text, flags, config)?;
     let last = hops.pop().ok_or_else(|| Problem::new(format!("{text}: no answer")))?;
     if let Some(failure) = &last.failure {
-        let why = format!("{failure:?}");
+        let why = strip_controls(&failure.to_string());
         return Err(Problem::new(format!("cannot fetch {}", last.url))
             .because(why)
             .hint(guard_hint(failure)));

@@ -3,7 +3,6 @@
 use super::text::{bar_curve, count};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::reader::Reader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use types::Problem;
@@ -13,12 +12,13 @@ use types::Problem;
 pub struct Args {
     /// Collection folder
     dir: PathBuf,
+    /// Everything, as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = Reader::open(&args.dir)?;
+    let reader = super::setup::read(&args.dir)?;
     let s = reader.summary()?;
     if args.json {
         let json =

@@ -10,9 +10,6 @@
 //! | `webstring.rs` | a whole web in one string, for tests |
 //! | `server.rs`, `log.rs` | the HTTP server and its request log |
 
-// The command uses one part of this; tests use others, each its own.
-#![allow(dead_code, unused_imports)]
-
 pub mod log;
 mod oddities;
 mod plan;

@@ -137,9 +137,12 @@ impl Collection {
         let config = &loaded.config;
         let topic = config.topic()?;
         let settings = Self::fetch_settings(config)?;
-        // Only a crawl that can reach other people's servers needs to say whose it is.
+        // Only a crawl that can reach other people's servers needs to say whose it is. One that sends every host to an
+        // address of the user's choice cannot.
         let at_home = settings.allow_private && seeds.iter().all(|u| is_local(u.host()));
-        if !at_home && !settings.is_local_only() {
+        let replayed =
+            settings.allow_private && settings.resolve.iter().any(|r| matches!(r, ResolveRule::Every { .. }));
+        if !at_home && !replayed && !settings.is_local_only() {
             settings.check_public()?;
         }
         let web = Http::new(settings.clone())?;
@@ -147,15 +150,16 @@ impl Collection {
         let made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
         fs::create_dir_all(dir).map_err(|e| Problem::io("create the collection folder", dir, &e))?;
         let resumed = Self::exists(dir);
+        // A folder with a ledger is a collection, and a collection has a topic: killed in between, it must not lack one.
+        if !resumed {
+            write_topic(dir, &loaded.text)?;
+        }
         let mut ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(
             dir,
             store::Options::new(Self::limits(config)),
             crate::live::now(),
         )?);
-        let topic_file = Self::topic_file(dir);
-        if fs::read_to_string(&topic_file).ok().as_deref() != Some(&loaded.text) {
-            fs::write(&topic_file, &loaded.text).map_err(|e| Problem::io("write", &topic_file, &e))?;
-        }
+        write_topic(dir, &loaded.text)?;
         let archive = match config.archive.warc {
             true => Some(open_archive(dir, config, &settings, ledger.as_mut())?),
             false => None,
@@ -217,6 +221,8 @@ impl Made {
         let text = Arc::new(topic.text.options);
         let idf = background(topic)?;
         let examples = examples(topic, &extract, answer)?;
+        let taxonomy = crate::resources::taxonomy(topic, &extract)?;
+        let wordnet = crate::resources::wordnet(topic)?;
         let judge = judges::build(&JudgeSetup {
             topic,
             options: &topic.judge.options,
@@ -224,6 +230,7 @@ impl Made {
             examples: &examples,
             seeds,
             rng,
+            taxonomy: &taxonomy,
         })?;
         let strategy = strategies::build(&StrategySetup {
             topic,
@@ -231,6 +238,7 @@ impl Made {
             rng,
             idf: idf.as_ref(),
             examples: &examples,
+            wordnet: wordnet.as_ref(),
         })?;
         let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(judge));
         Ok(Made { analyst: Analyst { extract, text, judge }, strategy })
@@ -300,7 +308,7 @@ fn example(
             Some(Ok(target)) => url = target,
             _ if fetched.status == 200 => return Ok(fetched),
             _ => {
-                let why = fetched.failure.map_or(format!("status {}", fetched.status), |f| format!("{f:?}"));
+                let why = fetched.failure.map_or(format!("status {}", fetched.status), |f| f.to_string());
                 return Err(Problem::new(format!("the example page {name} cannot be had"))
                     .because(why)
                     .hint("take it out of [examples], or save it and name the file"));
@@ -325,6 +333,20 @@ fn live_answer(web: &Http) -> impl Fn(&Url) -> Result<Fetched, Problem> + '_ {
             .map_err(|e| Problem::new("cannot start the network").because(e))?;
         Ok(runtime.block_on(web.fetch(&Request::page(url.clone()))))
     }
+}
+
+/// Keeps the topic with the collection. Whatever happens meanwhile (a kill, a full disk), the old one or the new one is
+/// there whole.
+fn write_topic(dir: &Path, text: &str) -> Result<(), Problem> {
+    let path = Collection::topic_file(dir);
+    if fs::read_to_string(&path).ok().as_deref() == Some(text) {
+        return Ok(());
+    }
+    let new = path.with_extension("toml.tmp");
+    fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(|e| {
+        let _ = fs::remove_file(&new);
+        Problem::io("write", &path, &e)
+    })
 }
 
 fn open_archive(

@@ -161,6 +161,21 @@ pub struct Crawl {
     archived: Option<Position>,
 }
 
+/// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its own.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Run {
+    pub strategy: String,
+    pub judge: String,
+}
+
+impl Run {
+    /// The last run's; `None` before the first.
+    pub fn of(store: &(impl Store + ?Sized)) -> Result<Option<Run>, Problem> {
+        let bytes = store.state("run")?.pop();
+        Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()))
+    }
+}
+
 /// Running totals, kept with the collection.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Counts {
@@ -222,12 +237,16 @@ impl Crawl {
         (self.events)(&event);
     }
 
-    /// Offers the user's URLs. Those known already are merged, so running the same command again is harmless.
+    /// Offers the user's URLs. Those known already are left alone, so running the same command again is harmless.
     pub fn seed(&mut self, urls: &[Url], now: Millis) -> Result<usize, Problem> {
         let mut new = 0;
         for url in urls {
             if let Err(why) = self.parts.scope.check(url) {
                 self.counts.refuse(&format!("scope: {}", why.kind()), 1);
+                continue;
+            }
+            if self.parts.ledger.find(url).is_some() {
+                // Known from an earlier run: a strategy must not hear of it twice.
                 continue;
             }
             let scored = self.parts.strategy.seed(url);
@@ -249,8 +268,20 @@ impl Crawl {
             }
         }
         self.save_strategy_now()?;
+        self.save_run()?;
         self.parts.ledger.commit()?;
         Ok(new)
+    }
+
+    fn save_run(&mut self) -> Result<(), Problem> {
+        let run = Run { strategy: self.parts.strategy_name.clone(), judge: self.parts.judge_name.clone() };
+        if self.parts.rules.keep
+            && Run::of(self.parts.ledger.as_ref())?.as_ref() != Some(&run)
+            && let Ok(bytes) = serde_json::to_vec(&run)
+        {
+            self.parts.ledger.put_state("run", false, &bytes)?;
+        }
+        Ok(())
     }
 
     /// Step 1: the best URL that may be fetched now.
@@ -280,8 +311,9 @@ impl Crawl {
                         let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });
                         turn.host.finished = now;
                         self.apply(turn)?;
-                        let kind = format!("{outcome:?}");
-                        self.miss(&lease, &kind, Some(outcome), now)?;
+                        let kind =
+                            if outcome == Outcome::RobotsDenied { "robots-denied" } else { "out-of-scope" };
+                        self.miss(&lease, kind, Some(outcome), now)?;
                         continue;
                     }
                     self.idle.clear();

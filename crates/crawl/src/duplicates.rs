@@ -18,8 +18,10 @@ pub struct Duplicates {
 impl Duplicates {
     /// The earlier page with this payload, and the earlier page with nearly this text; then remembers this one.
     pub fn meet(&mut self, id: UrlId, digest: [u8; 20], simhash: u64) -> (Option<UrlId>, Option<UrlId>) {
-        let exact = self.exact.get(&digest).copied();
-        if exact.is_none() {
+        // A page that came already extracted (a backtest) has no payload to compare: its digest is zero, as is every other's.
+        let has_payload = digest != [0; 20];
+        let exact = self.exact.get(&digest).copied().filter(|_| has_payload);
+        if exact.is_none() && has_payload {
             self.exact.insert(digest, id);
         }
         if simhash == 0 {
@@ -55,6 +57,15 @@ impl Duplicates {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_without_payload_are_no_copies_of_each_other() {
+        let mut d = Duplicates::default();
+        assert_eq!(d.meet(UrlId(1), [0; 20], 0), (None, None));
+        assert_eq!(d.meet(UrlId(2), [0; 20], 0), (None, None));
+        assert_eq!(d.meet(UrlId(3), [0; 20], 0xffff), (None, None));
+        assert_eq!(d.meet(UrlId(4), [0; 20], 0xffff), (None, Some(UrlId(3))), "the text still tells");
+    }
 
     #[test]
     fn same_payload_and_nearly_the_same_text() {

@@ -21,6 +21,7 @@ pub mod events;
 pub mod live;
 pub mod reader;
 pub mod replay;
+mod resources;
 pub mod scope;
 pub mod units;
 mod visit;

@@ -2,7 +2,7 @@
 
 use crate::collection::Collection;
 use crate::config::Config;
-use crate::crawl::Counts;
+use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use focus::strategies::{Reason, StrategySetup};
 use frontier::State;
@@ -123,6 +123,19 @@ impl Reader {
         Ok(())
     }
 
+    /// When the ledger is damaged: what to tell whoever reads what is before the damage.
+    pub fn damage(&self) -> Option<Problem> {
+        let at = self.ledger.damage()?;
+        let file = self.dir.join("ledger.log");
+        Some(
+            Problem::new(format!(
+                "{} is damaged at byte {at}; only what is before that is shown",
+                file.display()
+            ))
+            .hint("check the disk, and restore the folder from a backup"),
+        )
+    }
+
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -191,7 +204,12 @@ impl Reader {
     pub fn explain(&self, url: &Url) -> Result<Option<Explanation>, Problem> {
         let Some(id) = self.ledger.find(url) else { return Ok(None) };
         let Some(entry) = self.ledger.entry(id) else { return Ok(None) };
-        let topic = self.config.topic()?;
+        let mut topic = self.config.topic()?;
+        // The command line may have chosen another strategy than the topic file.
+        if let Some(run) = Run::of(&self.ledger)?.filter(|r| r.strategy != topic.strategy.kind) {
+            topic.strategy.kind = run.strategy;
+            topic.strategy.options.clear();
+        }
         // A fresh strategy explains evidence well enough when its own state cannot be restored.
         let mut strategy = focus::strategies::build(&StrategySetup::new(&topic)).ok();
         if let Some(s) = &mut strategy {

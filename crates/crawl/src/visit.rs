@@ -1,7 +1,7 @@
 //! Steps 4–7 for one answer: decide, learn, score its links, record, settle.
 
 use crate::analyse::{Analysis, is_soft_404};
-use crate::crawl::{Arrival, Counts, Crawl, Judged};
+use crate::crawl::{Arrival, Counts, Crawl, Judged, Run};
 use crate::events::Event;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
@@ -277,7 +277,7 @@ impl Crawl {
         turn.rescore = self.rescores(rescore, lease.id)?;
 
         if self.parts.rules.keep {
-            let mut record = record(&lease, &fetched, &doc, &assessment, verdict, digest, now);
+            let mut record = record(&lease, &fetched, &doc, &assessment, verdict, digest);
             record.duplicate_of = duplicate_of;
             record.near_duplicate_of = near_duplicate_of;
             record.archive = self.archive(&fetched, &record, doc.page.robots.noarchive)?;
@@ -497,9 +497,16 @@ impl Crawl {
         if let Some(bytes) = ledger.state("counts")?.into_iter().next_back() {
             self.counts = serde_json::from_slice::<Counts>(&bytes).unwrap_or_default();
         }
-        let judge_state = ledger.state("judge")?.into_iter().next_back();
-        for bytes in ledger.state("strategy")? {
-            self.parts.strategy.load(&bytes)?;
+        let last = Run::of(ledger.as_ref())?;
+        let same = |mine: &str, kept: fn(&Run) -> &str| last.as_ref().is_none_or(|r| kept(r) == mine);
+        let mut judge_state = None;
+        if same(&self.parts.judge_name, |r| &r.judge) {
+            judge_state = ledger.state("judge")?.into_iter().next_back();
+        }
+        if same(&self.parts.strategy_name, |r| &r.strategy) {
+            for bytes in ledger.state("strategy")? {
+                self.parts.strategy.load(&bytes)?;
+            }
         }
         // The totals are saved now and then; the pages themselves are exact.
         self.counts.pages = 0;
@@ -657,7 +664,6 @@ fn record(
     assessment: &Assessment,
     verdict: Verdict,
     digest: [u8; 20],
-    now: Millis,
 ) -> Record {
     let page = &doc.page;
     Record {
@@ -674,7 +680,8 @@ fn record(
         description: page.description.clone(),
         text: page.text.clone(),
         links: page.links.len() as u32,
-        fetched: now,
+        // As the archive dates it: a revisit record refers to its original by this time.
+        fetched: fetched.started,
         elapsed_ms: fetched.elapsed.as_millis().min(u128::from(u32::MAX)) as u32,
         bytes: fetched.wire_bytes,
         truncated: fetched.truncated,

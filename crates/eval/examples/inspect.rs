@@ -49,7 +49,7 @@ fn run() -> Result<(), Problem> {
         let size = std::fs::metadata(path).map_or(0, |m| m.len());
         println!("cache         {:>9} MB at {}", size >> 20, path.display());
     }
-    let clock = Instant::now();
+    let clock = cpu();
     let (mut links, mut text) = (0, 0);
     for n in 0..web.pages() {
         if let Some(url) = web.page(n)
@@ -59,9 +59,9 @@ fn run() -> Result<(), Problem> {
             text += p.text.len();
         }
     }
-    let spent = clock.elapsed().as_secs_f64();
+    let spent = cpu() - clock;
     println!(
-        "read cached   {links:>9} links, {} MB of text, {:.1} µs per page",
+        "read cached   {links:>9} links, {} MB of text, {:.1} µs of CPU per page",
         text >> 20,
         spent * 1e6 / web.pages().max(1) as f64
     );
@@ -126,4 +126,10 @@ fn run() -> Result<(), Problem> {
         auc(&reach.order)
     );
     Ok(())
+}
+
+/// Seconds this thread has really run: the machine may be busy with other things.
+fn cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }

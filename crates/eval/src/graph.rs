@@ -322,7 +322,7 @@ impl Reach {
     }
     /// Reachable nodes that `relevant` accepts; seeds never count.
     pub fn relevant_reachable(&self, relevant: impl Fn(u32) -> bool) -> usize {
-        self.order.iter().filter(|&&n| relevant(n) && !self.seeds.contains(&n)).count()
+        self.order.iter().filter(|&&n| relevant(n) && self.depth(n) != Some(0)).count()
     }
 }
 

@@ -93,7 +93,37 @@ impl Field {
     }
 }
 
+/// The topic with another strategy; its own options belong to the strategy it names.
+fn with_strategy(config: &Config, strategy: &str) -> Config {
+    let mut config = config.clone();
+    if config.strategy.kind.as_deref() != Some(strategy) {
+        config.strategy.kind = Some(strategy.to_string());
+        config.strategy.options = toml::Table::new();
+    }
+    config
+}
+
 impl Plan<'_> {
+    /// The strategies that cannot be made for one of the topics (they need data that is not there), each with the reason;
+    /// an error when none can.
+    pub fn impossible(&self) -> Result<Vec<(String, Problem)>, Problem> {
+        let mut out: Vec<(String, Problem)> = Vec::new();
+        for name in &self.strategies {
+            let made = self.topics.iter().try_for_each(|(_, config)| {
+                let config = with_strategy(config, name);
+                self.crawl(&config, &self.seeds, None, Arc::new(Clock::default())).map(|_| ())
+            });
+            if let Err(problem) = made {
+                out.push((name.clone(), problem));
+            }
+        }
+        match out.first() {
+            // What no strategy can do without is not the strategies' problem.
+            Some((_, problem)) if out.len() == self.strategies.len() => Err(problem.clone()),
+            _ => Ok(out),
+        }
+    }
+
     /// All runs; the same whatever the number of threads.
     pub fn run(&self, tell: Tell) -> Result<Outcome, Problem> {
         let graph = Graph::build(&self.seeds, |url| self.ask(url), self.threads, self.max_pages);
@@ -199,12 +229,7 @@ impl Plan<'_> {
         rng: Option<u64>,
     ) -> Result<Run, Problem> {
         let (name, config) = &self.topics[topic];
-        let mut config = config.clone();
-        if config.strategy.kind.as_deref() != Some(strategy) {
-            // The topic's own options belong to the strategy it names.
-            config.strategy.kind = Some(strategy.to_string());
-            config.strategy.options = toml::Table::new();
-        }
+        let config = with_strategy(config, strategy);
         let started = Instant::now();
         let clock = Arc::new(Clock::default());
         let (mut crawl, analyst) = self.crawl(&config, &known.seeds, rng, clock.clone())?;
@@ -397,5 +422,48 @@ impl Strategy for Timed {
     }
     fn apply(&mut self, delta: &[u8]) -> Result<(), Problem> {
         self.inner.apply(delta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webs::SimWeb;
+
+    fn plan<'a>(web: &'a SimWeb, text: &str, strategies: &[&str]) -> Plan<'a> {
+        let toml = format!("{}\n{text}", web.topic_toml());
+        let config = Config::load(&toml, "a test", Default::default()).unwrap().config;
+        Plan {
+            web,
+            topics: vec![("t".into(), config)],
+            strategies: strategies.iter().map(|s| s.to_string()).collect(),
+            labels: None,
+            label_rules: LabelRules::new("1", ""),
+            seeds: web.seeds(),
+            rngs: vec![None],
+            pages: Some(20),
+            judge_noise: 0.0,
+            concurrency: 1,
+            delay: Duration::ZERO,
+            per_host: None,
+            threads: NonZeroUsize::MIN,
+            max_pages: 1000,
+        }
+    }
+
+    #[test]
+    fn strategies_without_their_data_are_named() {
+        let web = SimWeb::open("sim:campus?pages=200&seed=1").unwrap();
+        let nowhere = "[text]\nwordnet = '/nowhere/wordnet'";
+        let out = plan(&web, nowhere, &["shark", "ehrig", "pagerank"]).impossible().unwrap();
+        assert_eq!(out.len(), 1);
+        assert_eq!(out[0].0, "ehrig");
+        assert!(out[0].1.to_string().contains("/nowhere/wordnet"), "{}", out[0].1);
+        // Named, it is an error; and when nothing can be made, that is one, too.
+        let named = plan(&web, nowhere, &["ehrig"]);
+        assert!(named.run(&|_, _, _| {}).is_err() && named.impossible().is_err());
+        let fine = plan(&web, "", &["shark", "intelligent"]);
+        assert!(fine.impossible().unwrap().is_empty());
+        assert_eq!(fine.run(&|_, _, _| {}).map(|o| o.runs.len()).unwrap_or(0), 2);
     }
 }

@@ -90,7 +90,11 @@ impl Settings {
     ///
     /// Not asked of crawls that stay on this machine ([`Settings::is_local_only`]).
     pub fn check_public(&self) -> Result<(), Problem> {
-        if self.contact.as_deref().is_some_and(|c| c.contains('@') || c.contains("://")) {
+        let reachable = |text: &str| text.contains('@') || text.contains("://");
+        // A user agent of one's own may say it itself.
+        if self.contact.as_deref().is_some_and(reachable)
+            || (self.contact.is_none() && reachable(&self.user_agent))
+        {
             return Ok(());
         }
         let p = match &self.contact {
@@ -98,8 +102,9 @@ impl Settings {
             Some(c) => Problem::usage(format!("the contact `{c}` is neither a URL nor a mail address")),
         };
         Err(p.because("whoever runs a site must be able to reach whoever crawls it").hint(
-            "add `contact = \"https://example.org/about-my-crawl\"` (or a mail address) under [fetch] in the topic \
-             file; crawls of this machine only (--resolve '*:127.0.0.1:8080') do not need it",
+            "say --contact you@example.org (or a URL), or add `contact = \"https://example.org/about-my-crawl\"` under \
+             [fetch] in the topic file; a crawl of this machine only (--resolve '*:127.0.0.1:8080' --allow-private) does \
+             not need it",
         ))
     }
 
@@ -167,7 +172,7 @@ mod tests {
         let mut s = Settings::default();
         assert_eq!(s.user_agent_sent(), "Gleaner/0.1");
         let problem = s.check_public().unwrap_err();
-        assert!(problem.to_string().contains("hint: add `contact"), "{problem}");
+        assert!(problem.to_string().contains("hint: say --contact"), "{problem}");
         assert_eq!(problem.exit_code(), 2);
         s.contact = Some("me".into());
         assert!(s.check_public().is_err());
@@ -176,6 +181,8 @@ mod tests {
         assert_eq!(s.check_public(), Ok(()));
         s.user_agent = "Mine/2 (https://example.org/crawl)".into();
         assert_eq!(s.user_agent_sent(), "Mine/2 (https://example.org/crawl)");
+        s.contact = None;
+        assert_eq!(s.check_public(), Ok(()), "the user agent says it");
     }
 
     #[test]

@@ -87,6 +87,22 @@ pub enum Failure {
     TooLarge(String),
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Dns(why) => write!(f, "the name cannot be looked up: {why}"),
+            Failure::Connect(why) => write!(f, "no connection: {why}"),
+            Failure::Tls(why) => write!(f, "no secure connection: {why}"),
+            Failure::Timeout(why) => write!(f, "too slow: {why}"),
+            Failure::Protocol(why) => write!(f, "not proper HTTP: {why}"),
+            Failure::Guarded(why) => write!(f, "refused by the guard: {why}"),
+            Failure::Unsupported(why) => write!(f, "cannot be fetched: {why}"),
+            Failure::Unwanted(why) => write!(f, "not a type that is read: {why}"),
+            Failure::TooLarge(why) => write!(f, "too large: {why}"),
+        }
+    }
+}
+
 impl Failure {
     /// May the same request succeed later?
     pub fn is_transient(&self) -> bool {

@@ -52,6 +52,9 @@ impl Problem {
             std::io::ErrorKind::StorageFull => {
                 p.hint("free some space and run the same command again; nothing is lost")
             }
+            std::io::ErrorKind::QuotaExceeded | std::io::ErrorKind::FileTooLarge => p.hint(
+                "lift the limit (a disk quota, or `ulimit -f`) and run the same command again; nothing is lost",
+            ),
             std::io::ErrorKind::ReadOnlyFilesystem => {
                 p.hint("the disk is mounted read-only; choose another folder with --out")
             }

@@ -33,6 +33,11 @@ pub trait Measure: Send + Sync {
         false
     }
 
+    /// How it was made, when that was not by the user ("RBF kernel, γ = …"), for reports.
+    fn explain(&self) -> Option<String> {
+        None
+    }
+
     fn save(&self) -> Vec<u8> {
         Vec::new()
     }

@@ -1,10 +1,16 @@
 //! Judges decide whether a page is what the user wants. One file each; everything that needs the list reads [`ALL`].
 
+mod bayes;
+mod centroid;
 mod combine;
+mod evidence;
 mod exclude;
 mod genre;
 mod measure;
 pub mod query;
+mod svm;
+#[cfg(test)]
+mod testing;
 mod threshold;
 
 pub use measure::{Measure, Usual};
@@ -70,12 +76,30 @@ pub struct JudgeSetup<'a> {
     /// How many seeds the crawl starts from: so many of the first pages observed are seeds. 0 = unknown.
     pub seeds: usize,
     pub rng: u64,
+    /// The pages of the folder that `bayes` names as its `taxonomy`, read.
+    pub taxonomy: &'a [TaxonomyPage],
+}
+
+/// A page of a topic taxonomy.
+#[derive(Clone)]
+pub struct TaxonomyPage {
+    /// The topic, as `Science/Biology`.
+    pub path: String,
+    pub doc: Arc<Doc>,
 }
 
 impl<'a> JudgeSetup<'a> {
     /// From a topic alone: no background collection, no examples.
     pub fn new(topic: &'a Topic) -> JudgeSetup<'a> {
-        JudgeSetup { topic, options: &topic.judge.options, idf: None, examples: &[], seeds: 0, rng: 0 }
+        JudgeSetup {
+            topic,
+            options: &topic.judge.options,
+            idf: None,
+            examples: &[],
+            seeds: 0,
+            rng: 0,
+            taxonomy: &[],
+        }
     }
     pub fn text(&self) -> &'a TextOptions {
         &self.topic.text.options
@@ -98,6 +122,9 @@ pub const DEFAULT: &str = "genre";
 pub const ALL: &[JudgeEntry] = &[
     genre::GENRE,
     genre::TERMS,
+    centroid::ENTRY,
+    bayes::ENTRY,
+    svm::ENTRY,
     query::QUERY,
     query::REGEX,
     combine::ALL_OF,
@@ -125,6 +152,14 @@ fn no_options(setup: &JudgeSetup) -> Result<(), Problem> {
         setup.options,
     )?;
     Ok(())
+}
+
+/// Relevant and irrelevant examples with words; a message when one kind is missing.
+fn two_classes<'a>(
+    name: &str,
+    setup: &JudgeSetup<'a>,
+) -> Result<(Vec<&'a Example>, Vec<&'a Example>), Problem> {
+    bayes::both(name, setup.examples)
 }
 
 #[cfg(test)]

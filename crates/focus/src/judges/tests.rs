@@ -29,6 +29,15 @@ fn judge(t: &Topic) -> Box<dyn Judge> {
     build(&JudgeSetup::new(t)).unwrap_or_else(|p| panic!("{p}"))
 }
 
+/// With examples of both kinds, for those that need them.
+fn trained(t: &Topic) -> Box<dyn Judge> {
+    let web = Web::new(WEB);
+    let of = |path: &str, kind| Example { doc: Arc::new(web.doc(path, &t.text.options)), kind };
+    let (yes, no) = (ExampleKind::Relevant, ExampleKind::Irrelevant);
+    let examples = [of("/course/db.html", yes), of("/pt", yes), of("/cook", no), of("/mineral", no)];
+    build(&JudgeSetup { examples: &examples, ..JudgeSetup::new(t) }).unwrap_or_else(|p| panic!("{p}"))
+}
+
 fn assess(t: &Topic, j: &dyn Judge, path: &str) -> Assessment {
     j.assess(&Web::new(WEB).doc(path, &t.text.options))
 }
@@ -74,6 +83,7 @@ fn the_list_is_in_order() {
 fn every_judge_is_sane_on_odd_pages_and_keeps_its_state() {
     let options = [
         ("regex", "any = 'sql'"),
+        ("svm", "c = [1]\ngamma = [0.5]"),
         ("all", "of = ['genre', 'query']"),
         ("any", "of = ['genre', 'query']"),
         ("weighted", "of = ['genre', 'query']"),
@@ -84,7 +94,7 @@ fn every_judge_is_sane_on_odd_pages_and_keeps_its_state() {
             "query = 'sql'\n[genre]\nterms = ['syllabus']\n[text]\nidf = 'online'\n[judge]\nkind = '{}'\n{own}",
             e.name
         ));
-        let mut j = judge(&t);
+        let mut j = trained(&t);
         let web = Web::new(WEB);
         let docs: Vec<Doc> = web.pages.keys().map(|u| web.doc(u.as_str(), &t.text.options)).collect();
         for doc in docs.iter().cycle().take(30) {
@@ -98,11 +108,11 @@ fn every_judge_is_sane_on_odd_pages_and_keeps_its_state() {
             );
             j.observe(&a, None);
         }
-        let mut back = judge(&t);
+        let mut back = trained(&t);
         if let Some(bytes) = j.save() {
             back.load(&bytes).unwrap();
             for n in 0..bytes.len() {
-                assert!(judge(&t).load(&bytes[..n]).is_err(), "{}: cut at {n}", e.name);
+                assert!(trained(&t).load(&bytes[..n]).is_err(), "{}: cut at {n}", e.name);
             }
         }
         for doc in &docs {

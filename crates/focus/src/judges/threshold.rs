@@ -315,7 +315,7 @@ impl<M: Measure> Judge for Thresholded<M> {
     fn explain(&self) -> Option<String> {
         let s = &self.state;
         let t = s.threshold;
-        Some(match s.why {
+        let threshold = match s.why {
             Why::Fixed => format!("threshold {t:.3}, as set"),
             Why::Start => format!("threshold {t:.3} until enough pages are known"),
             Why::Seeds => {
@@ -334,6 +334,10 @@ impl<M: Measure> Judge for Thresholded<M> {
                 let n: u64 = s.labels.iter().flatten().map(|n| u64::from(*n)).sum();
                 format!("threshold {t:.3}, the best for {n} labelled pages")
             }
+        };
+        Some(match self.measure.explain() {
+            Some(how) => format!("{how}; {threshold}"),
+            None => threshold,
         })
     }
 }

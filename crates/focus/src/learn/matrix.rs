@@ -184,6 +184,13 @@ impl Postings {
     pub fn rows(&self) -> usize {
         self.rows
     }
+    /// The sum of the rows, each times its weight, at one word.
+    pub fn weighted(&self, word: u64, weights: &[f64]) -> f64 {
+        let Ok(at) = self.names.binary_search(&word) else { return 0.0 };
+        let (Some(a), Some(b)) = (self.starts.get(at), self.starts.get(at + 1)) else { return 0.0 };
+        let rows = self.entries.get(*a as usize..*b as usize).unwrap_or(&[]);
+        rows.iter().map(|(row, v)| v * weights.get(*row as usize).copied().unwrap_or(0.0)).sum()
+    }
     /// The product of `x` with each row.
     pub fn dots(&self, x: &SparseVec, out: &mut Vec<f64>) {
         out.clear();
@@ -221,6 +228,11 @@ mod tests {
         let mut dots = Vec::new();
         Postings::of(&[a.clone(), b]).dots(&a, &mut dots);
         assert_eq!(dots, [25.0, 3.0]);
+        let p = Postings::of(&[a.clone(), SparseVec::new(vec![(9, 1.0)])]);
+        assert_eq!(
+            (p.weighted(9, &[2.0, 10.0]), p.weighted(4, &[2.0, 10.0]), p.weighted(5, &[1.0])),
+            (16.0, 8.0, 0.0)
+        );
         Postings::of(&[]).dots(&a, &mut dots);
         assert!(dots.is_empty());
     }

@@ -236,6 +236,23 @@ impl Svm {
         let parts = dots.iter().zip(&self.squares).zip(&self.coefficients);
         parts.map(|((dot, yy), c)| c * self.kernel.of(*dot, xx, *yy)).sum::<f64>() - self.rho
     }
+    /// How much each word of `x` pushes the decision up: its weight times the slope of the decision in its direction.
+    pub fn contributions(&self, x: &SparseVec) -> SparseVec {
+        let x = clean(x);
+        let Kernel::Rbf(gamma) = self.kernel else {
+            return SparseVec::new(x.iter().map(|(h, w)| (h, w * self.sum.get(h))).collect());
+        };
+        // ∂/∂x_w Σ c·e^(−γ‖x−y‖²) = Σ c·K·2γ·(y_w − x_w).
+        let xx = x.dot(&x);
+        let mut pulls = Vec::new();
+        self.postings.dots(&x, &mut pulls);
+        for ((pull, yy), c) in pulls.iter_mut().zip(&self.squares).zip(&self.coefficients) {
+            *pull = 2.0 * gamma * c * self.kernel.of(*pull, xx, *yy);
+        }
+        let all: f64 = pulls.iter().sum();
+        let slope = |h, w| self.postings.weighted(h, &pulls) - all * w;
+        SparseVec::new(x.iter().map(|(h, w)| (h, w * slope(h, w))).collect())
+    }
     pub fn probability(&self, x: &SparseVec) -> f64 {
         self.constant.unwrap_or_else(|| self.platt.probability(self.decision(x)))
     }
@@ -325,6 +342,16 @@ mod tests {
         assert!(svm.probability(&SparseVec::new(vec![(1, 1.9), (2, -1.7)])) < 0.2);
         let linear = Svm::search(&x, &y, &Search { gamma: Vec::new(), ..Search::default() });
         assert!(linear.1.iter().all(|t| t.accuracy < best && t.kernel == Kernel::Linear));
+        // What a word adds is its weight times the slope, here by differences.
+        let at = |a: f64, b: f64| SparseVec::new(vec![(1, a), (2, b)]);
+        for svm in [&svm, &linear.0] {
+            let (a, b, e) = (0.7, -0.4, 1e-6);
+            let by = |x: SparseVec, y: SparseVec| (svm.decision(&x) - svm.decision(&y)) / (2.0 * e);
+            let c = svm.contributions(&at(a, b));
+            assert!((c.get(1) - a * by(at(a + e, b), at(a - e, b))).abs() < 1e-4);
+            assert!((c.get(2) - b * by(at(a, b + e), at(a, b - e))).abs() < 1e-4);
+            assert!(svm.contributions(&SparseVec::default()).is_empty());
+        }
         // The same seed, the same machine, to the last bit; and after a restart.
         assert_eq!(Svm::search(&x, &y, &Search { balanced: true, ..Search::default() }).0, svm);
         for svm in [svm, linear.0] {

@@ -1,5 +1,6 @@
 //! Strategies order the frontier. One file each; everything that needs the list reads [`ALL`].
 
+mod adaptive;
 mod agents;
 mod apprentice;
 mod backlink;
@@ -10,19 +11,28 @@ mod breadth_first;
 mod classifier;
 mod context_graph;
 mod depth_first;
+mod ehrig;
 mod fish;
 mod genre;
 mod genre_context;
 mod hmm;
 mod hybrid_hmm;
 mod hybrid_hmm_anchor;
+mod infospiders;
+mod intelligent;
+mod pagerank;
 mod query_vector;
 mod recorded;
+mod semantic;
 mod shark;
+mod ssrm;
+mod synset;
 
 use crate::judges::Example;
 use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
+use crate::wordnet::WordNet;
+use std::sync::Arc;
 use types::{Assessment, LinkKind, Priority, Problem, Source, Url, UrlId, Verdict};
 
 /// What a strategy is made from.
@@ -37,12 +47,21 @@ pub struct StrategySetup<'a> {
     pub idf: Option<&'a DocFreq>,
     /// The example pages, read.
     pub examples: &'a [Example],
+    /// What words mean, for the strategies that ask ([`needs_wordnet`]), when there is such a database.
+    pub wordnet: Option<&'a Arc<WordNet>>,
 }
 
 impl<'a> StrategySetup<'a> {
     /// From a topic alone: no background collection, no examples.
     pub fn new(topic: &'a Topic) -> StrategySetup<'a> {
-        StrategySetup { topic, options: &topic.strategy.options, rng: 0, idf: None, examples: &[] }
+        StrategySetup {
+            topic,
+            options: &topic.strategy.options,
+            rng: 0,
+            idf: None,
+            examples: &[],
+            wordnet: None,
+        }
     }
     pub fn text(&self) -> &'a TextOptions {
         &self.topic.text.options
@@ -63,13 +82,15 @@ pub const HEADINGS: [&str; 5] =
     ["## What it does", "## When it helps", "## When it hurts", "## Options", "## Source"];
 
 /// The strategy of a topic that names none.
-pub const DEFAULT: &str = "best-first";
+pub const DEFAULT: &str = "adaptive";
 
 /// Every strategy.
 pub const ALL: &[StrategyEntry] = &[
+    adaptive::ENTRY,
     breadth_first::ENTRY,
     depth_first::ENTRY,
     backlink::ENTRY,
+    pagerank::ENTRY,
     fish::ENTRY,
     shark::ENTRY,
     best_first_page::ENTRY,
@@ -84,6 +105,11 @@ pub const ALL: &[StrategyEntry] = &[
     context_graph::ENTRY,
     apprentice::ENTRY,
     agents::ENTRY,
+    ehrig::ENTRY,
+    ssrm::ENTRY,
+    synset::ENTRY,
+    intelligent::ENTRY,
+    infospiders::ENTRY,
 ];
 
 pub fn find(name: &str) -> Result<&'static StrategyEntry, Problem> {
@@ -91,6 +117,11 @@ pub fn find(name: &str) -> Result<&'static StrategyEntry, Problem> {
         let known: Vec<&str> = ALL.iter().map(|e| e.name).collect();
         Problem::usage(format!("there is no strategy `{name}`")).hint(did_you_mean(name, &known))
     })
+}
+
+/// Strategies that look words up in WordNet: whoever makes the setup should hand one in.
+pub fn needs_wordnet(name: &str) -> bool {
+    [ehrig::ENTRY.name, ssrm::ENTRY.name, synset::ENTRY.name].contains(&name)
 }
 
 /// The topic's strategy.

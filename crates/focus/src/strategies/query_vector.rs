@@ -39,6 +39,16 @@ impl QueryVector {
         }
     }
 
+    /// tf·idf weights of some words under what is known now.
+    pub fn weights(&self, counts: &Counts) -> SparseVec {
+        counts.tf_idf(&self.df)
+    }
+
+    /// The topic's words with their weights.
+    pub fn vector(&self) -> &SparseVec {
+        &self.vector
+    }
+
     /// `cos(u, q)` of a whole page.
     pub fn page(&self, doc: &Doc) -> f64 {
         self.of(doc.counts())

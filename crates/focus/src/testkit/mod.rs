@@ -12,8 +12,10 @@
 //! ```
 
 mod crawl;
+mod wordnet;
 
 pub use crawl::{Crawl, Options, Step, crawl};
+pub use wordnet::small_wordnet;
 
 use crate::judges::{self, JudgeSetup};
 use crate::strategies::{self, StrategySetup};
@@ -182,9 +184,10 @@ pub fn run_with(web: &str, topic: &str, options: Options) -> Crawl {
         judges::build(&JudgeSetup { seeds: web.seeds.len(), ..JudgeSetup::new(&topic) })
             .unwrap_or_else(|p| panic!("{p}"))
     };
+    let net = small_wordnet();
     let strategy = || {
-        strategies::build(&StrategySetup { rng: options.rng, ..StrategySetup::new(&topic) })
-            .unwrap_or_else(|p| panic!("{p}"))
+        let setup = StrategySetup { rng: options.rng, wordnet: Some(&net), ..StrategySetup::new(&topic) };
+        strategies::build(&setup).unwrap_or_else(|p| panic!("{p}"))
     };
     crawl(&web, &topic.text.options, &judge, &strategy, &options)
 }

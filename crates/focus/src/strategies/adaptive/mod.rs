@@ -1,0 +1,365 @@
+//! Strategy `adaptive`: the default. From the user's terms alone it is a good best-first; while it crawls it learns which
+//! words, places and groups of links lead to relevant pages. `docs/adaptive.md` says how and what it is worth.
+
+mod model;
+mod options;
+mod read;
+mod scale;
+mod sight;
+mod state;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use super::{Miss, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use model::{HEADS, Model, RELEVANT, SIMILAR, sigmoid};
+use options::{Combine, Options};
+use read::{PageSide, Query, Taste, own_groups};
+use scale::Scale;
+use sight::{Groups, Sight, Sim};
+use tally::{KINDS, Kind, Tally};
+use types::{Priority, Problem, Source, Url, UrlId};
+
+pub(super) const ENTRY: StrategyEntry = StrategyEntry {
+    name: "adaptive",
+    summary: "learns while crawling which words, places and groups of links lead to relevant pages",
+    doc: "\
+## What it does
+Predicts for every link how likely its target is relevant and how similar to the topic it will be: two logistic
+regressions over the words of the anchor, the URL, the surroundings, the heading and the page's title, the place in the page
+and how pages of the same host, directory, tag path, URL shape and list turned out. A prior made of the topic's terms is
+always there, so it starts as a good best-first; every judged page teaches it. While few relevant pages are known the
+predicted similarity counts as much as the predicted relevance; hosts of which little is known get a small bonus.
+
+## When it helps
+The usual case: any topic described by terms, common or rare, with a strict or a sloppy judge. Most where relevant pages
+stand in lists, share URL patterns or are announced by words the user did not think of.
+
+## When it hurts
+Crawls of a few dozen pages (nothing can be learnt from them), and judges whose score says nothing of the topic.
+
+## Options
+All are for measuring what a mechanism is worth: `learn`, `similar`, `prior` = true · `misses` = false · hashed words: `anchor`, `pairs`, `url`,
+`context`, `offsets`, `heading`, `title`, `tags`, `place` = true · statistics: `host`, `directory`, `tag_path`, `host_path`,
+`shape`, `siblings`, `near`, `list` = true · `host_bonus` = 0.2 · `beta` = 10 · `soft` = 0.5 · `power` = 2 · `floor` = 0 · `page_prior`,
+`word_prior`, `group_prior` = 1 · `sources` = \"max\", \"mean\", \"noisy-or\" ·
+`refresh` = 64 · `lookahead` = 16 · `step` = 0.3 · `dense_step` = 0.15 · `level` = 0.5.
+
+## Source
+Ours; after Chakrabarti et al. (apprentice), Assis et al. (genre, siblings), Pant and Srinivasan (link contexts). docs/adaptive.md.",
+    build,
+};
+
+/// Dense features, in order.
+#[derive(Clone, Copy)]
+#[repr(usize)]
+enum X {
+    One,
+    Parent,
+    ParentRelevant,
+    PageGenre,
+    PageContent,
+    Steps,
+    AnchorGenre,
+    AnchorContent,
+    ContextGenre,
+    ContextContent,
+    Heading,
+    Title,
+    UrlTerms,
+    UrlWords,
+    SameHost,
+    Sources,
+    Depth,
+    /// Lifts of the groups: first for relevance, then for similarity.
+    Lifts,
+}
+const D: usize = X::Lifts as usize + 2 * KINDS;
+
+/// Seeds come before everything that was found.
+const SEED: f64 = 100.0;
+/// Sightings of one URL that are looked at.
+const MOST_SOURCES: usize = 8;
+
+struct Adaptive {
+    o: Options,
+    query: Query,
+    model: Model<D>,
+    tally: Tally,
+    /// How the judge's score, the similarity to all terms and that to genre and content at once were so far.
+    scales: [Scale; 3],
+    /// The page that was learnt last: its links are scored next.
+    last: Option<(UrlId, Taste)>,
+    /// Version of the model: pages and misses learnt from.
+    version: u32,
+    /// Links scored so far.
+    links: u64,
+    since_refresh: u64,
+}
+
+fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
+    Ok(Box::new(Adaptive::new(setup)?))
+}
+
+/// Prior weights (spec/adaptive.md §6.3): what a link is worth before anything was learnt.
+fn prior(o: &Options, has: [bool; 2]) -> [[f64; D]; HEADS] {
+    let mut w = [0.0; D];
+    // Genre and content share a weight; a topic with only one of them gives it all.
+    let (g, c) = match has {
+        [true, true] => (0.5, 0.5),
+        [true, false] => (1.0, 0.0),
+        _ => (0.0, 1.0),
+    };
+    let mut set = |x: X, v: f64| w[x as usize] = v;
+    let (page, word) = (o.page_prior, o.word_prior);
+    set(X::Parent, 1.0 * page);
+    set(X::ParentRelevant, 0.5 * page);
+    set(X::PageGenre, 2.0 * g * page);
+    set(X::PageContent, 2.0 * c * page);
+    set(X::Steps, -0.3);
+    set(X::AnchorGenre, 4.0 * g * word);
+    set(X::AnchorContent, 4.0 * c * word);
+    set(X::ContextGenre, 2.0 * g * word);
+    set(X::ContextContent, 2.0 * c * word);
+    set(X::Heading, 1.0 * word);
+    set(X::Title, 0.5 * word);
+    set(X::UrlTerms, 1.5 * word);
+    set(X::UrlWords, 1.5 * word);
+    let mut out = [w; HEADS];
+    for (head, w) in out.iter_mut().enumerate() {
+        if !o.prior {
+            *w = [0.0; D];
+        }
+        w[X::One as usize] = -1.0;
+        for kind in Kind::ALL {
+            let v = match kind {
+                Kind::TagPath => 0.2,
+                Kind::Siblings | Kind::List => 0.4,
+                _ => 0.3,
+            };
+            if o.prior {
+                w[X::Lifts as usize + KINDS * head + kind as usize] = v * o.group_prior;
+            }
+        }
+    }
+    out
+}
+
+impl Adaptive {
+    fn new(setup: &StrategySetup) -> Result<Adaptive, Problem> {
+        let o: Options = crate::options::parse("strategy `adaptive`", setup.options)?;
+        o.check()?;
+        let query = Query::new(setup);
+        let model = Model::new(prior(&o, query.has), o.rates());
+        Ok(Adaptive {
+            o,
+            query,
+            model,
+            tally: Tally::default(),
+            scales: Default::default(),
+            last: None,
+            version: 0,
+            links: 0,
+            since_refresh: 0,
+        })
+    }
+
+    /// What a page is like. The judge's score alone is a poor guide on many topics: it counts terms, whatever else the page is
+    /// full of. A cosine over the whole vocabulary does not, and the geometric mean of genre and content asks for both.
+    fn taste(&self, visit: &Visit) -> Taste {
+        let page = self.query.page(visit.doc);
+        let [genre, content, both] = page;
+        let joint = match self.query.has {
+            [true, true] => (genre * content).sqrt(),
+            _ => both,
+        };
+        let measures = [visit.verdict.relevance, both, joint];
+        if visit.worthless {
+            return Taste { page, measures: [0.0; 3], ..Taste::default() };
+        }
+        let scaled = measures.iter().zip(&self.scales).map(|(m, s)| s.of(*m)).sum::<f64>();
+        Taste { soft: scaled / 3.0, relevant: visit.verdict.relevant, page, measures }
+    }
+
+    fn dense(&self, s: &Sight, sources: usize) -> [f64; D] {
+        let mut x = [0.0; D];
+        let mut set = |i: X, v: f64| x[i as usize] = v;
+        set(X::One, 1.0);
+        set(X::Parent, s.sim(Sim::Parent));
+        set(X::ParentRelevant, f64::from(u8::from(s.parent_relevant)));
+        set(X::PageGenre, s.sim(Sim::PageGenre));
+        set(X::PageContent, s.sim(Sim::PageContent));
+        set(X::Steps, libm::log(1.0 + f64::from(s.steps)));
+        set(X::AnchorGenre, s.sim(Sim::AnchorGenre));
+        set(X::AnchorContent, s.sim(Sim::AnchorContent));
+        set(X::ContextGenre, s.sim(Sim::ContextGenre));
+        set(X::ContextContent, s.sim(Sim::ContextContent));
+        set(X::Heading, s.sim(Sim::Heading));
+        set(X::Title, s.sim(Sim::Title));
+        set(X::UrlTerms, s.sim(Sim::UrlTerms));
+        set(X::UrlWords, s.sim(Sim::UrlWords));
+        set(X::SameHost, f64::from(u8::from(s.same_host)));
+        set(X::Sources, libm::log(sources.max(1) as f64));
+        set(X::Depth, libm::log(1.0 + f64::from(s.depth)));
+        let lifts = self.tally.lifts(&s.groups);
+        for kind in Kind::ALL {
+            if self.o.counts(kind) {
+                let lift = lifts[kind as usize];
+                x[X::Lifts as usize + kind as usize] = lift[RELEVANT];
+                x[X::Lifts as usize + KINDS + kind as usize] = lift[SIMILAR];
+            }
+        }
+        x
+    }
+
+    /// How much the second head counts: all at first, less with every relevant page found.
+    fn beta(&self) -> f64 {
+        let few = self.o.beta / (self.o.beta + f64::from(self.tally.total().relevant) + 1e-9);
+        if self.o.similar { few.max(self.o.floor) } else { 0.0 }
+    }
+
+    /// Chances of one sighting.
+    fn chances(&self, s: &Sight, sources: usize) -> [f64; HEADS] {
+        let bonus = self.bonus(&s.groups);
+        self.model.z(s, &self.dense(s, sources)).map(|z| sigmoid(z + bonus))
+    }
+
+    fn value(&self, p: [f64; HEADS]) -> f64 {
+        p[RELEVANT] + self.beta() * (p[SIMILAR] - self.tally.base()[SIMILAR])
+    }
+
+    /// What is little known is worth a look: log odds for the links of a host of which few pages are known.
+    fn bonus(&self, g: &Groups) -> f64 {
+        let t = f64::from(self.tally.total().n);
+        let n = f64::from(self.tally.sum(g.host).n);
+        self.o.host_bonus * (libm::log(1.0 + t) / (1.0 + n)).sqrt()
+    }
+
+    fn combined(&self, sights: &[Sight]) -> Option<f64> {
+        let n = sights.len();
+        if n == 0 {
+            return None;
+        }
+        let chances = sights.iter().map(|s| self.chances(s, n));
+        Some(match self.o.sources {
+            Combine::Max => chances.map(|p| self.value(p)).max_by(f64::total_cmp)?,
+            Combine::Mean => chances.map(|p| self.value(p)).sum::<f64>() / n as f64,
+            Combine::NoisyOr => {
+                let none = chances.fold([1.0, 1.0], |a, p| [a[0] * (1.0 - p[0]), a[1] * (1.0 - p[1])]);
+                self.value([1.0 - none[0], 1.0 - none[1]])
+            }
+        })
+    }
+
+    /// Learns that the target of these sightings was so.
+    fn found(&mut self, url: &Url, sights: &[Sight], y: [f64; HEADS], weight: f64) {
+        if self.o.learn && !sights.is_empty() {
+            let n = sights.len();
+            let weight = weight / (n as f64).sqrt();
+            // All features as they were before this page counted.
+            let xs: Vec<[f64; D]> = sights.iter().map(|s| self.dense(s, n)).collect();
+            for (s, x) in sights.iter().zip(&xs) {
+                self.model.learn(s, x, y, weight);
+            }
+        }
+        let groups: Vec<Groups> = sights.iter().map(|s| s.groups).collect();
+        let own = own_groups(url);
+        self.tally.add(&own, &groups, weight as f32, y[RELEVANT] as f32, y[SIMILAR] as f32);
+        self.version = self.version.wrapping_add(1);
+    }
+}
+
+/// The sightings that are looked at: the first four and the best four of the others.
+fn sights(sources: &[Source]) -> Vec<Sight> {
+    let read = |s: &Source| if s.evidence.is_empty() { None } else { Sight::read(&s.evidence).ok() };
+    if sources.len() <= MOST_SOURCES {
+        return sources.iter().filter_map(read).collect();
+    }
+    let (first, rest) = sources.split_at(MOST_SOURCES / 2);
+    let mut best: Vec<&Source> = rest.iter().collect();
+    // A stable sort: of equal ones the earlier.
+    best.sort_by_key(|s| std::cmp::Reverse(s.priority));
+    best.truncate(MOST_SOURCES / 2);
+    first.iter().chain(best).filter_map(read).collect()
+}
+
+impl Strategy for Adaptive {
+    fn seed(&mut self, _: &Url) -> Scored {
+        Scored::key(SEED)
+    }
+
+    fn learn(&mut self, visit: &Visit) -> Rescore {
+        self.query.learn(visit.doc);
+        let taste = self.taste(visit);
+        let verdict = f64::from(u8::from(taste.relevant));
+        let relevant = verdict + self.o.soft * (libm::pow(taste.soft, self.o.power) - verdict);
+        self.found(visit.url, &sights(visit.sources), [relevant, taste.soft], 1.0);
+        for (scale, m) in self.scales.iter_mut().zip(taste.measures) {
+            scale.add(m);
+        }
+        self.last = Some((visit.id, taste));
+        self.since_refresh += 1;
+        // A large frontier is scored again less often: about a thousand links per page.
+        if self.o.refresh > 0 && self.since_refresh >= self.o.refresh.max(self.links / 1000) {
+            self.since_refresh = 0;
+            return Rescore::Everything;
+        }
+        Rescore::Stale
+    }
+
+    fn miss(&mut self, miss: &Miss) {
+        if self.o.misses {
+            self.found(miss.url, &sights(miss.sources), [0.0, 0.0], 0.3);
+        }
+    }
+
+    fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
+        let taste = match self.last {
+            Some((id, taste)) if id == visit.id => taste,
+            _ => self.taste(visit),
+        };
+        let before = Sight::read(visit.evidence).map_or(0, |s| s.steps);
+        let steps = if taste.relevant { 0 } else { before.saturating_add(1) };
+        let mut side = PageSide::new(&self.query, &self.o, visit, &taste, steps);
+        let mut out = Vec::with_capacity(visit.doc.page.links.len());
+        for (i, link) in visit.doc.page.links.iter().enumerate() {
+            let sight = side.link(i, link);
+            let key = self.value(self.chances(&sight, 1));
+            out.push(Some(Scored { priority: Priority::key_only(key), evidence: sight.write(), ttl: None }));
+        }
+        self.links += out.len() as u64;
+        out
+    }
+
+    fn rescore(&mut self, sources: &[Source]) -> Option<Priority> {
+        self.combined(&sights(sources)).map(Priority::key_only)
+    }
+
+    fn model(&self) -> u32 {
+        self.version
+    }
+
+    fn lookahead(&self) -> usize {
+        self.o.lookahead
+    }
+
+    fn explain(&self, evidence: &[u8], _: Priority) -> Vec<Reason> {
+        Sight::read(evidence).map_or_else(|_| Vec::new(), |s| self.reasons(&s))
+    }
+
+    fn save(&mut self, full: bool) -> Option<Vec<u8>> {
+        self.write_state(full)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.read_state(bytes)
+    }
+
+    fn delta(&mut self) -> Option<Vec<u8>> {
+        self.write_delta()
+    }
+
+    fn apply(&mut self, delta: &[u8]) -> Result<(), Problem> {
+        self.read_delta(delta)
+    }
+}

@@ -1,0 +1,277 @@
+//! Two logistic regressions over the same features: is it relevant, and how similar is it? A fixed prior weight per
+//! dense feature is an offset that is never forgotten; only what differs from it is learnt (AdaGrad), so that with
+//! nothing seen the model *is* its prior.
+
+use super::sight::{SLOT_MASK, Sight};
+use crate::bytes::{Reader, Writer, damaged};
+use std::collections::BTreeMap;
+use types::Problem;
+
+pub(super) const HEADS: usize = 2;
+pub(super) const RELEVANT: usize = 0;
+pub(super) const SIMILAR: usize = 1;
+
+/// Weights of both heads and their squared gradients, side by side: one cache line per feature.
+type Row = [f32; 4];
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rates {
+    pub step: f32,
+    pub damp: f32,
+    pub dense_step: f32,
+    pub dense_damp: f32,
+    pub dense_l2: f32,
+    pub level: f32,
+}
+
+pub(super) struct Model<const D: usize> {
+    rates: Rates,
+    prior: [[f64; D]; HEADS],
+    dense: [Row; D],
+    rows: Vec<Row>,
+    /// Slots changed since the last save; `None` = nobody saves.
+    unsaved: Option<Touched>,
+    /// Value at the last delta of every row that changed since; `None` = nobody asked for deltas.
+    told: Option<Told<D>>,
+    /// All that is known was learnt here: nothing was loaded.
+    own: bool,
+}
+
+/// Which slots were touched: a bit each, and a list.
+struct Touched {
+    bits: Vec<u64>,
+    slots: Vec<u32>,
+}
+
+impl Touched {
+    fn new() -> Touched {
+        Touched { bits: vec![0; (SLOT_MASK as usize + 1) / 64], slots: Vec::new() }
+    }
+    #[inline]
+    fn mark(&mut self, slot: u32) {
+        if let Some(word) = self.bits.get_mut(slot as usize / 64) {
+            let bit = 1 << (slot % 64);
+            if *word & bit == 0 {
+                *word |= bit;
+                self.slots.push(slot);
+            }
+        }
+    }
+    /// The slots, sorted; none is touched any more.
+    fn take(&mut self) -> Vec<u32> {
+        let mut slots = std::mem::take(&mut self.slots);
+        for s in &slots {
+            self.bits.get_mut(*s as usize / 64).into_iter().for_each(|w| *w = 0);
+        }
+        slots.sort_unstable();
+        slots
+    }
+}
+
+struct Told<const D: usize> {
+    rows: BTreeMap<u32, Row>,
+    dense: [Row; D],
+}
+
+pub(super) fn sigmoid(z: f64) -> f64 {
+    1.0 / (1.0 + libm::exp(-z.clamp(-30.0, 30.0)))
+}
+
+impl<const D: usize> Model<D> {
+    pub fn new(prior: [[f64; D]; HEADS], rates: Rates) -> Self {
+        let rows = vec![[0.0; 4]; SLOT_MASK as usize + 1];
+        Model { rates, prior, dense: [[0.0; 4]; D], rows, unsaved: None, told: None, own: true }
+    }
+
+    /// Log odds of both heads.
+    pub fn z(&self, sight: &Sight, x: &[f64; D]) -> [f64; HEADS] {
+        let mut z = [0.0f64; HEADS];
+        for (i, (row, x)) in self.dense.iter().zip(x).enumerate() {
+            z[0] += (self.prior[0][i] + f64::from(row[0])) * x;
+            z[1] += (self.prior[1][i] + f64::from(row[1])) * x;
+        }
+        let mut h = [0.0f32; HEADS];
+        sight.each(|slot, value| {
+            if let Some(row) = self.rows.get(slot) {
+                h[0] += row[0] * value;
+                h[1] += row[1] * value;
+            }
+        });
+        [z[0] + f64::from(h[0]), z[1] + f64::from(h[1])]
+    }
+
+    pub fn row(&self, slot: usize) -> [f32; HEADS] {
+        self.rows.get(slot).map_or([0.0; 2], |r| [r[0], r[1]])
+    }
+    pub fn dense_weight(&self, head: usize, feature: usize) -> f64 {
+        let (Some(p), Some(d)) = (self.prior[head].get(feature), self.dense.get(feature)) else { return 0.0 };
+        p + f64::from(d[head])
+    }
+
+    /// One step towards what was found.
+    pub fn learn(&mut self, sight: &Sight, x: &[f64; D], y: [f64; HEADS], weight: f64) {
+        let mut z = self.z(sight, x);
+        let r = self.rates;
+        // The level first, and fast: most links lead to nothing, and if the features had to learn that, whatever is like
+        // the pages seen so far would look bad beside what is unknown.
+        for h in 0..HEADS {
+            let step = f64::from(r.level) * weight * (sigmoid(z[h]) - y[h]);
+            self.dense[0][h] -= step as f32;
+            z[h] -= step * x[0];
+        }
+        let e = [(weight * (sigmoid(z[0]) - y[0])) as f32, (weight * (sigmoid(z[1]) - y[1])) as f32];
+        for (row, x) in self.dense.iter_mut().zip(x).skip(1) {
+            let x = *x as f32;
+            for h in 0..HEADS {
+                let g = e[h] * x + r.dense_l2 * row[h];
+                row[h + 2] += g * g;
+                row[h] -= r.dense_step * g / (row[h + 2].sqrt() + r.dense_damp);
+            }
+        }
+        let (rows, unsaved, told) = (&mut self.rows, &mut self.unsaved, &mut self.told);
+        sight.each(|slot, value| {
+            let Some(row) = rows.get_mut(slot) else { return };
+            if let Some(u) = unsaved {
+                u.mark(slot as u32);
+            }
+            if let Some(t) = told {
+                t.rows.entry(slot as u32).or_insert(*row);
+            }
+            for h in 0..HEADS {
+                let g = e[h] * value;
+                row[h + 2] += g * g;
+                row[h] -= r.step * g / (row[h + 2].sqrt() + r.damp);
+            }
+        });
+    }
+
+    /// Everything, or what changed since the last save; the first save is of everything.
+    pub fn save(&mut self, full: bool, w: &mut Writer) {
+        let full = full || self.unsaved.is_none();
+        w.u8(u8::from(full));
+        self.dense.iter().for_each(|row| write_row(row, w));
+        let changed = self.unsaved.get_or_insert_with(Touched::new).take();
+        let slots = if full { self.used() } else { changed };
+        w.var(slots.len() as u64);
+        let mut last = 0;
+        for slot in slots {
+            w.var(u64::from(slot - last));
+            write_row(self.rows.get(slot as usize).unwrap_or(&[0.0; 4]), w);
+            last = slot;
+        }
+    }
+
+    fn used(&self) -> Vec<u32> {
+        let used = self.rows.iter().enumerate().filter(|(_, row)| **row != [0.0; 4]);
+        used.map(|(i, _)| i as u32).collect()
+    }
+
+    pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {
+        let full = r.u8()? == 1;
+        for row in &mut self.dense {
+            *row = read_row(r)?;
+        }
+        if full {
+            self.rows.fill([0.0; 4]);
+        }
+        let n = r.var()?;
+        let mut slot = 0usize;
+        for _ in 0..n {
+            slot = usize::try_from(r.var()?).ok().and_then(|s| slot.checked_add(s)).ok_or_else(damaged)?;
+            let row = read_row(r)?;
+            *self.rows.get_mut(slot).ok_or_else(damaged)? = row;
+        }
+        self.unsaved = Some(Touched::new());
+        self.own = false;
+        Ok(())
+    }
+
+    /// What was learnt since the last call, as differences. The first call tells everything, unless the model was loaded:
+    /// then others know it already.
+    pub fn delta(&mut self, w: &mut Writer) {
+        if self.told.is_none() {
+            let mut told = Told { rows: BTreeMap::new(), dense: self.dense };
+            if self.own {
+                told.dense = [[0.0; 4]; D];
+                told.rows = self.used().into_iter().map(|slot| (slot, [0.0; 4])).collect();
+            }
+            self.told = Some(told);
+        }
+        let Some(told) = &mut self.told else { return };
+        for (now, then) in self.dense.iter().zip(&told.dense) {
+            write_row(&difference(now, then), w);
+        }
+        told.dense = self.dense;
+        w.var(told.rows.len() as u64);
+        for (slot, then) in std::mem::take(&mut told.rows) {
+            let now = self.rows.get(slot as usize).copied().unwrap_or_default();
+            w.u32(slot);
+            write_row(&difference(&now, &then), w);
+        }
+    }
+
+    pub fn apply(&mut self, r: &mut Reader) -> Result<(), Problem> {
+        let mut dense = [[0.0; 4]; D];
+        for row in &mut dense {
+            *row = read_row(r)?;
+        }
+        let n = r.var()?;
+        let mut rows = Vec::new();
+        for _ in 0..n {
+            let slot = r.u32()?;
+            if slot > SLOT_MASK {
+                return Err(damaged());
+            }
+            rows.push((slot, read_row(r)?));
+        }
+        for (row, more) in self.dense.iter_mut().zip(&dense) {
+            add(row, more);
+        }
+        if let Some(told) = &mut self.told {
+            // What others taught is not ours to tell again.
+            for (row, more) in told.dense.iter_mut().zip(&dense) {
+                add(row, more);
+            }
+        }
+        for (slot, more) in rows {
+            if let Some(row) = self.rows.get_mut(slot as usize) {
+                add(row, &more);
+                self.unsaved.iter_mut().for_each(|u| u.mark(slot));
+            }
+            if let Some(then) = self.told.as_mut().and_then(|t| t.rows.get_mut(&slot)) {
+                add(then, &more);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn difference(now: &Row, then: &Row) -> Row {
+    [now[0] - then[0], now[1] - then[1], now[2] - then[2], now[3] - then[3]]
+}
+
+fn add(row: &mut Row, more: &Row) {
+    for (a, b) in row.iter_mut().zip(more) {
+        *a += *b;
+    }
+    // Squared gradients only grow; a rounding error must not make one negative.
+    row[2] = row[2].max(0.0);
+    row[3] = row[3].max(0.0);
+}
+
+fn write_row(row: &Row, w: &mut Writer) {
+    row.iter().for_each(|v| {
+        w.u32(v.to_bits());
+    });
+}
+
+fn read_row(r: &mut Reader) -> Result<Row, Problem> {
+    let mut row = [0.0; 4];
+    for v in &mut row {
+        *v = f32::from_bits(r.u32()?);
+        if !v.is_finite() {
+            return Err(damaged());
+        }
+    }
+    Ok(row)
+}

@@ -1,0 +1,466 @@
+//! From a page to the evidence of its links. Reads each link once; nothing is allocated per feature.
+
+use super::options::Options;
+use super::sight::{DIRS, Groups, Sight, Sim, Space};
+use crate::strategies::{StrategySetup, Visit};
+use crate::text::vector::Plain;
+use crate::text::{Doc, DocFreq, Token};
+use std::collections::HashMap;
+use types::{Link, Page, Region, Url};
+
+/// Words of the topic's three lists.
+const GENRE: usize = 0;
+const CONTENT: usize = 1;
+const URL: usize = 2;
+const LISTS: usize = 3;
+
+/// Leaves to the left and right of a link that count as its surroundings.
+const WINDOW: u32 = 5;
+/// Words kept on each side.
+const SIDE: usize = 12;
+/// Words of a sentence that are compared with the topic.
+const SENTENCE: usize = 60;
+
+/// The topic as vectors over words, with the idf of the crawl so far (or of a background collection).
+pub(super) struct Query {
+    /// How often each word is in each list.
+    words: HashMap<u64, [f32; LISTS], Plain>,
+    /// The same in a fixed order, for sums.
+    order: Vec<u64>,
+    norms: [f64; LISTS],
+    /// Length of genre and content together.
+    both: f64,
+    pub df: DocFreq,
+    pub online: bool,
+    /// Which of the genre and content lists have terms.
+    pub has: [bool; 2],
+}
+
+/// Cosines of some words with the three lists.
+type Cosines = [f64; LISTS];
+
+impl Query {
+    pub fn new(setup: &StrategySetup) -> Query {
+        let topic = setup.topic;
+        let o = setup.text();
+        let mut words: HashMap<u64, [f32; LISTS], Plain> = HashMap::default();
+        let mut tokens: Vec<Token> = Vec::new();
+        for (list, terms) in [(GENRE, &topic.genre), (CONTENT, &topic.content), (URL, &topic.url)] {
+            tokens.clear();
+            for term in terms.for_language(None, o) {
+                o.tokenise(&term, None, &mut tokens);
+            }
+            for t in tokens.iter().filter(|t| !t.is_stop()) {
+                words.entry(t.hash).or_default()[list] += 1.0;
+            }
+        }
+        let mut order: Vec<u64> = words.keys().copied().collect();
+        order.sort_unstable();
+        let mut query = Query {
+            words,
+            order,
+            norms: [0.0; LISTS],
+            both: 0.0,
+            df: setup.idf.cloned().unwrap_or_default(),
+            online: setup.idf.is_none(),
+            has: [!topic.genre.is_empty(), !topic.content.is_empty()],
+        };
+        query.weigh();
+        query
+    }
+
+    /// Lengths of the lists' vectors under the present idf.
+    pub fn weigh(&mut self) {
+        let (mut sums, mut both) = ([0.0; LISTS], 0.0);
+        for h in &self.order {
+            let idf = self.df.idf(*h);
+            let tf = self.words.get(h).unwrap_or(&[0.0; LISTS]).map(f64::from);
+            for (sum, tf) in sums.iter_mut().zip(tf) {
+                *sum += (tf * idf) * (tf * idf);
+            }
+            let tf = tf[GENRE] + tf[CONTENT];
+            both += (tf * idf) * (tf * idf);
+        }
+        self.norms = sums.map(f64::sqrt);
+        self.both = both.sqrt();
+    }
+
+    pub fn learn(&mut self, doc: &Doc) {
+        if self.online {
+            self.df.add(doc.counts());
+            self.weigh();
+        }
+    }
+
+    /// Cosines of a whole page (log tf · idf over its whole vocabulary) with the genre terms, the content terms, and both
+    /// together.
+    pub fn page(&self, doc: &Doc) -> [f64; 3] {
+        let (mut dot, mut length, mut both) = ([0.0; 2], 0.0, 0.0);
+        for (hash, n) in doc.counts().iter() {
+            let idf = self.df.idf(hash);
+            let w = (1.0 + libm::log(f64::from(n))) * idf;
+            length += w * w;
+            if let Some(tf) = self.words.get(&hash) {
+                let (g, c) = (f64::from(tf[GENRE]), f64::from(tf[CONTENT]));
+                dot[GENRE] += w * g * idf;
+                dot[CONTENT] += w * c * idf;
+                both += w * (g + c) * idf;
+            }
+        }
+        let length = length.sqrt();
+        let cosine = |d: f64, n: f64| if length > 0.0 && n > 0.0 { (d / (length * n)).min(1.0) } else { 0.0 };
+        [
+            cosine(dot[GENRE], self.norms[GENRE]),
+            cosine(dot[CONTENT], self.norms[CONTENT]),
+            cosine(both, self.both),
+        ]
+    }
+
+    /// Cosines of some words with the lists; each word counts once where it stands.
+    fn cosines<'a>(&self, tokens: impl Iterator<Item = &'a Token>) -> Cosines {
+        let mut dot = [0.0; LISTS];
+        let mut length = 0.0;
+        for t in tokens.filter(|t| !t.is_stop()) {
+            let idf = self.df.idf(t.hash);
+            let w = idf * idf;
+            length += w;
+            if let Some(tf) = self.words.get(&t.hash) {
+                for (d, tf) in dot.iter_mut().zip(tf) {
+                    *d += w * f64::from(*tf);
+                }
+            }
+        }
+        let mut out = [0.0; LISTS];
+        if length > 0.0 {
+            let length = length.sqrt();
+            for ((o, d), n) in out.iter_mut().zip(dot).zip(self.norms) {
+                *o = if n > 0.0 { (d / (length * n)).min(1.0) } else { 0.0 };
+            }
+        }
+        out
+    }
+}
+
+/// FNV-1a with a salt, finished with a mix.
+#[derive(Clone, Copy)]
+struct Hash(u64);
+impl Hash {
+    fn new(salt: u8) -> Hash {
+        Hash(0xcbf2_9ce4_8422_2325).byte(salt)
+    }
+    #[inline]
+    fn byte(self, b: u8) -> Hash {
+        Hash((self.0 ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+    }
+    fn text(self, text: &str) -> Hash {
+        text.bytes().fold(self, Hash::byte)
+    }
+    fn number(self, n: u64) -> Hash {
+        n.to_le_bytes().into_iter().fold(self, Hash::byte)
+    }
+    fn done(self) -> u64 {
+        let h = self.0;
+        (h ^ (h >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+    fn key(self) -> u32 {
+        (self.done() >> 32) as u32
+    }
+}
+
+/// Salts of the keys of groups.
+mod salt {
+    pub const HOST: u8 = 1;
+    pub const DIRECTORY: u8 = 2;
+    pub const SHAPE: u8 = 3;
+    pub const TAG_PATH: u8 = 4;
+    pub const HOST_PATH: u8 = 5;
+    pub const PARENT: u8 = 6;
+    pub const LIST: u8 = 7;
+    pub const PLACE: u8 = 8;
+    pub const EXTENSION: u8 = 9;
+    pub const PAIR: u8 = 10;
+}
+
+/// The groups that are the URL's own: host, directories, shape.
+pub(super) fn own_groups(url: &Url) -> Groups {
+    let host = Hash::new(salt::HOST).text(url.host_key());
+    let mut g = Groups { host: host.key(), ..Groups::default() };
+    let mut dir = Hash::new(salt::DIRECTORY).text(url.host_key());
+    let mut shape = Hash::new(salt::SHAPE).text(url.host_key());
+    let path = url.path();
+    let file = path.rfind('/').map_or(0, |i| i + 1);
+    for (i, b) in path.bytes().enumerate().take(file) {
+        dir = dir.byte(b);
+        let digit = b.is_ascii_digit();
+        // A run of digits is one sign: /cs415/ and /cs52/ have one shape.
+        if !(digit && i > 0 && path.as_bytes().get(i - 1).is_some_and(u8::is_ascii_digit)) {
+            shape = shape.byte(if digit { b'#' } else { b });
+        }
+        if b == b'/' && i > 0 && usize::from(g.depth) < DIRS {
+            g.dirs[usize::from(g.depth)] = dir.key();
+            g.depth += 1;
+        }
+    }
+    let name = path.get(file..).unwrap_or("");
+    shape = match name.rsplit_once('.') {
+        Some((_, extension)) => shape.text("*.").text(extension),
+        None if name.is_empty() => shape,
+        None => shape.byte(b'*'),
+    };
+    if let Some(query) = url.query() {
+        // Which parameters, not their values.
+        for pair in query.split('&').take(8) {
+            shape = shape.byte(b'?').text(pair.split('=').next().unwrap_or(""));
+        }
+    }
+    g.shape = shape.key();
+    g
+}
+
+/// What a page is like, on the scale of this crawl.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taste {
+    /// How much it is what is wanted, 0–1: the judge's score and our own similarities, each against the best hundredth of
+    /// the pages so far.
+    pub soft: f64,
+    pub relevant: bool,
+    /// Cosines with the genre terms, the content terms and both.
+    pub page: [f64; 3],
+    /// Measures the scale is made of.
+    pub measures: [f64; 3],
+}
+
+/// What all links of a page share.
+pub(super) struct PageSide<'a> {
+    query: &'a Query,
+    options: &'a Options,
+    doc: &'a Doc,
+    page: &'a Page,
+    url: &'a Url,
+    base: Sight,
+    parent: u64,
+    /// The tag path `base` holds at the moment.
+    path: Option<u32>,
+    heading: Option<u32>,
+    heading_sim: f64,
+}
+
+impl<'a> PageSide<'a> {
+    /// `steps`: links since the last relevant page.
+    pub fn new(query: &'a Query, options: &'a Options, visit: &'a Visit, taste: &Taste, steps: u8) -> Self {
+        let doc = visit.doc;
+        let mut base = Sight {
+            parent_relevant: visit.verdict.relevant && !visit.worthless,
+            steps,
+            depth: u8::try_from(visit.depth.saturating_add(1)).unwrap_or(u8::MAX),
+            ..Sight::default()
+        };
+        base.set(Sim::Parent, taste.soft);
+        base.set(Sim::PageGenre, taste.page[GENRE]);
+        base.set(Sim::PageContent, taste.page[CONTENT]);
+        let title = query.cosines(doc.title().iter().take(SENTENCE));
+        base.set(Sim::Title, title[GENRE] + title[CONTENT]);
+        if options.title {
+            for t in doc.title().iter().filter(|t| !t.is_stop()) {
+                base.add(Space::Title, t.hash);
+            }
+        }
+        let parent = Hash::new(salt::PARENT).text(visit.url.as_str());
+        base.groups.parent = parent.key();
+        PageSide {
+            query,
+            options,
+            doc,
+            page: &doc.page,
+            url: visit.url,
+            base,
+            parent: parent.done(),
+            path: None,
+            heading: None,
+            heading_sim: 0.0,
+        }
+    }
+
+    /// The evidence of the `i`th link.
+    pub fn link(&mut self, i: usize, link: &Link) -> Sight {
+        if self.path != Some(link.path) {
+            self.read_path(link);
+        }
+        if self.heading != link.heading {
+            self.read_heading(link);
+        }
+        let mut s = self.base.clone();
+        let g = own_groups(&link.url);
+        s.groups = Groups { host: g.host, dirs: g.dirs, depth: g.depth, shape: g.shape, ..s.groups };
+        s.groups.position = u16::try_from(i).unwrap_or(u16::MAX);
+        s.same_host = link.url.host_key() == self.url.host_key();
+        s.set(Sim::Heading, if link.heading.is_some() { self.heading_sim } else { 0.0 });
+        self.words(i, link, &mut s);
+        if self.options.place {
+            self.place(link, &mut s);
+        }
+        s
+    }
+
+    fn words(&self, i: usize, link: &Link, s: &mut Sight) {
+        let (o, q, doc) = (self.options, self.query, self.doc);
+        let (anchor, label) = (doc.anchor(link), doc.label(i));
+        let said = q.cosines(anchor.iter().chain(label).take(SENTENCE));
+        s.set(Sim::AnchorGenre, said[GENRE]);
+        s.set(Sim::AnchorContent, said[CONTENT]);
+        let sentence = q.cosines(doc.context(link).iter().take(SENTENCE));
+        s.set(Sim::ContextGenre, sentence[GENRE]);
+        s.set(Sim::ContextContent, sentence[CONTENT]);
+        // Of the URL only what is this page's own: the host is a group already.
+        let own = path_start(&link.url);
+        let url = || doc.link_url(i).iter().filter(|t| t.start >= own);
+        let in_url = q.cosines(url());
+        s.set(Sim::UrlTerms, in_url[URL]);
+        s.set(Sim::UrlWords, in_url[GENRE] + in_url[CONTENT]);
+        if o.anchor {
+            for t in anchor.iter().chain(label).filter(|t| !t.is_stop()) {
+                s.add(Space::Anchor, t.hash);
+            }
+        }
+        if o.pairs {
+            for pair in anchor.windows(2).take(Space::Pair.most()) {
+                let h = Hash::new(salt::PAIR).number(pair[0].hash).number(pair[1].hash);
+                s.add(Space::Pair, h.done());
+            }
+        }
+        if o.url {
+            for t in url() {
+                s.add(Space::Url, t.hash);
+            }
+            let file = link.url.path().rsplit('/').next().unwrap_or("");
+            let extension = file.rsplit_once('.').map_or("", |(_, e)| e);
+            s.add(Space::Url, Hash::new(salt::EXTENSION).text(extension).done());
+        }
+        if o.context || o.offsets {
+            self.window(link, s);
+        }
+    }
+
+    /// The words of the leaves around the link, nearest first.
+    fn window(&self, link: &Link, s: &mut Sight) {
+        let (body, leaves) = (self.doc.body(), self.doc.leaves());
+        let before = leaves.partition_point(|l| *l < link.first_leaf);
+        let after = leaves.partition_point(|l| *l <= link.last_leaf);
+        let mut put = |token: &Token, bucket: u8| {
+            if self.options.context {
+                s.add(Space::Context, token.hash);
+            }
+            if self.options.offsets {
+                s.add(Space::Offset, token.hash ^ (u64::from(bucket) << 48));
+            }
+        };
+        let bucket = |away: u32| away.min(3) as u8;
+        let mut n = 0;
+        for (t, leaf) in body.iter().zip(leaves).take(before).rev() {
+            let away = link.first_leaf.saturating_sub(*leaf);
+            if away > WINDOW || n >= SIDE {
+                break;
+            }
+            if !t.is_stop() {
+                put(t, bucket(away));
+                n += 1;
+            }
+        }
+        n = 0;
+        for (t, leaf) in body.iter().zip(leaves).skip(after) {
+            let away = leaf.saturating_sub(link.last_leaf);
+            if away > WINDOW || n >= SIDE {
+                break;
+            }
+            if !t.is_stop() {
+                put(t, 4 + bucket(away));
+                n += 1;
+            }
+        }
+    }
+
+    fn read_path(&mut self, link: &Link) {
+        self.path = Some(link.path);
+        let path = self.page.path(link);
+        self.base.clear(Space::TagPath);
+        let whole = Hash::new(salt::TAG_PATH).text(path);
+        let on_host = Hash::new(salt::HOST_PATH).text(path).text(self.url.host_key());
+        self.base.groups.tag_path = whole.key();
+        self.base.groups.host_path = on_host.key();
+        self.base.groups.list = Hash::new(salt::LIST).text(path).number(self.parent).key();
+        if self.options.tags {
+            self.base.add(Space::TagPath, whole.done());
+            self.base.add(Space::TagPath, on_host.done());
+            let mut later = "";
+            for tag in path.rsplit('>').take(7) {
+                if !later.is_empty() {
+                    self.base.add(
+                        Space::TagPath,
+                        Hash::new(salt::TAG_PATH).text(tag).byte(b'>').text(later).done(),
+                    );
+                }
+                later = tag;
+            }
+        }
+    }
+
+    fn read_heading(&mut self, link: &Link) {
+        self.heading = link.heading;
+        self.base.clear(Space::Heading);
+        let heading = self.doc.heading(link);
+        let sim = self.query.cosines(heading.iter().take(SENTENCE));
+        self.heading_sim = sim[GENRE] + sim[CONTENT];
+        if self.options.heading {
+            for t in heading.iter().filter(|t| !t.is_stop()) {
+                self.base.add(Space::Heading, t.hash);
+            }
+        }
+    }
+
+    /// Where on the page and where to: region, kind, same host, up or down the directories.
+    fn place(&self, link: &Link, s: &mut Sight) {
+        let region = match link.region {
+            Region::Body => 0u8,
+            Region::Nav => 1,
+            Region::Header => 2,
+            Region::Footer => 3,
+            Region::Aside => 4,
+        };
+        let to = direction(self.url, &link.url);
+        let depth = s.depth.min(6);
+        let slashes = link.url.path().bytes().filter(|b| *b == b'/').count().min(8) as u8;
+        let put =
+            |s: &mut Sight, a: u8, b: u8| s.add(Space::Place, Hash::new(salt::PLACE).byte(a).byte(b).done());
+        put(s, 0, region);
+        put(s, 1, link.kind as u8);
+        put(s, 2, to);
+        put(s, 3, depth);
+        put(s, 4, slashes);
+        put(s, 5, to * 8 + region);
+    }
+}
+
+/// Where the path of a URL starts in its text.
+fn path_start(url: &Url) -> u32 {
+    let text = url.as_str();
+    let host = text.find("://").map_or(0, |i| i + 3);
+    text.get(host..).and_then(|t| t.find('/')).map_or(text.len(), |i| host + i) as u32
+}
+
+/// 0 another domain, 1 another host of the domain, 2 the same directory, 3 below it, 4 above it, 5 elsewhere on the host.
+fn direction(from: &Url, to: &Url) -> u8 {
+    if from.host_key() != to.host_key() {
+        return u8::from(from.domain() == to.domain());
+    }
+    let dir = |u: &Url| u.path().rfind('/').map_or(0, |i| i + 1);
+    let (a, b) = (from.path().get(..dir(from)).unwrap_or(""), to.path().get(..dir(to)).unwrap_or(""));
+    if a == b {
+        2
+    } else if b.starts_with(a) {
+        3
+    } else if a.starts_with(b) {
+        4
+    } else {
+        5
+    }
+}

@@ -1,0 +1,371 @@
+//! What was found in each group of links: under a host, in a directory, on one tag path, among the links of one page.
+//! Sums only, so that what several workers counted can be added up.
+
+use super::sight::{DIRS, Groups};
+use crate::bytes::{Reader, Writer, damaged};
+use crate::text::vector::Plain;
+use std::collections::{BTreeMap, HashMap};
+use types::Problem;
+
+/// Pages of a group, and the sums of what they were: relevant, and similar.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Sum {
+    pub n: f32,
+    pub relevant: f32,
+    pub similar: f32,
+}
+
+/// Where on a page a judged link stood, and what it led to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Mark {
+    position: u16,
+    relevant: f32,
+    similar: f32,
+}
+
+/// The kinds of groups; the order is that of [`Lifts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Kind {
+    Host,
+    Directory,
+    TagPath,
+    HostPath,
+    Shape,
+    Siblings,
+    Near,
+    List,
+}
+pub(super) const KINDS: usize = 8;
+impl Kind {
+    pub const ALL: [Kind; KINDS] = [
+        Kind::Host,
+        Kind::Directory,
+        Kind::TagPath,
+        Kind::HostPath,
+        Kind::Shape,
+        Kind::Siblings,
+        Kind::Near,
+        Kind::List,
+    ];
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Host => "host",
+            Kind::Directory => "directory",
+            Kind::TagPath => "tag path",
+            Kind::HostPath => "tag path on this host",
+            Kind::Shape => "URL shape",
+            Kind::Siblings => "siblings",
+            Kind::Near => "neighbours",
+            Kind::List => "list",
+        }
+    }
+}
+
+/// By how much each group is better (log odds) than everything: for the two heads.
+pub(super) type Lifts = [[f64; 2]; KINDS];
+
+/// When more groups than this are known, those with the fewest pages are forgotten.
+const MOST_GROUPS: usize = 1_000_000;
+/// Judged links remembered per page.
+const MOST_MARKS: usize = 400;
+/// A neighbour is at most so many links away.
+const NEAR: u16 = 3;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    groups: HashMap<u32, Sum, Plain>,
+    marks: HashMap<u32, Vec<Mark>, Plain>,
+    total: Sum,
+    /// What changed since the last save (values, not additions); `None` = nobody saves.
+    unsaved: Option<Changes>,
+    /// What `delta` has not told yet; `None` = nobody asked for deltas.
+    untold: Option<Changes>,
+    /// Something was loaded: not all that is known was counted here.
+    loaded: bool,
+}
+
+/// Sums and marks added since some moment.
+#[derive(Clone, Debug, Default)]
+struct Changes {
+    sums: BTreeMap<u32, Sum>,
+    marks: Vec<(u32, Mark)>,
+    total: Sum,
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        self.n += other.n;
+        self.relevant += other.relevant;
+        self.similar += other.similar;
+    }
+    /// The two rates, drawn to `to` as if `m` more pages had been like it.
+    fn shrunk(self, m: f64, to: [f64; 2]) -> [f64; 2] {
+        let n = f64::from(self.n) + m;
+        [(f64::from(self.relevant) + m * to[0]) / n, (f64::from(self.similar) + m * to[1]) / n]
+    }
+    fn write(self, w: &mut Writer) {
+        w.u32(self.n.to_bits()).u32(self.relevant.to_bits()).u32(self.similar.to_bits());
+    }
+    fn read(r: &mut Reader) -> Result<Sum, Problem> {
+        let mut value = || {
+            let v = f32::from_bits(r.u32()?);
+            if v.is_finite() { Ok(v) } else { Err(damaged()) }
+        };
+        Ok(Sum { n: value()?, relevant: value()?, similar: value()? })
+    }
+}
+
+pub(super) fn logit(p: f64) -> f64 {
+    let p = p.clamp(1e-6, 1.0 - 1e-6);
+    libm::log(p / (1.0 - p))
+}
+
+impl Tally {
+    pub fn total(&self) -> Sum {
+        self.total
+    }
+    /// Rates over everything, with a cautious start: 5 % relevant, 20 % similar.
+    pub fn base(&self) -> [f64; 2] {
+        self.total.shrunk(10.0, [0.05, 0.2])
+    }
+    pub fn sum(&self, key: u32) -> Sum {
+        self.groups.get(&key).copied().unwrap_or_default()
+    }
+
+    /// Pages and the relevant among them of each kind of group, for people.
+    pub fn of(&self, kind: Kind, g: &Groups) -> Sum {
+        match kind {
+            Kind::Host => self.sum(g.host),
+            Kind::Directory => {
+                self.sum(g.dirs.get(usize::from(g.depth).wrapping_sub(1)).copied().unwrap_or(0))
+            }
+            Kind::TagPath => self.sum(g.tag_path),
+            Kind::HostPath => self.sum(g.host_path),
+            Kind::Shape => self.sum(g.shape),
+            Kind::Siblings => self.sum(g.parent),
+            Kind::List => self.sum(g.list),
+            Kind::Near => self.near(g),
+        }
+    }
+
+    fn near(&self, g: &Groups) -> Sum {
+        let mut out = Sum::default();
+        for m in self.marks.get(&g.parent).map_or(&[][..], |v| v) {
+            let away = m.position.abs_diff(g.position);
+            if away <= NEAR && away > 0 {
+                out.add(Sum { n: 1.0, relevant: m.relevant, similar: m.similar });
+            }
+        }
+        out
+    }
+
+    /// How much better than everything each of the link's groups is. Few pages say little: every rate is drawn to that
+    /// of the next larger group.
+    pub fn lifts(&self, g: &Groups) -> Lifts {
+        let base = self.base();
+        let zero = [logit(base[0]), logit(base[1])];
+        let host = self.sum(g.host).shrunk(5.0, base);
+        let mut dir = host;
+        for d in g.dirs.iter().take(usize::from(g.depth).min(DIRS)) {
+            let sum = self.sum(*d);
+            if sum.n == 0.0 {
+                break;
+            }
+            dir = sum.shrunk(3.0, dir);
+        }
+        let path = self.sum(g.tag_path).shrunk(5.0, base);
+        let host_path = self.sum(g.host_path).shrunk(3.0, path);
+        let shape = self.sum(g.shape).shrunk(3.0, base);
+        let siblings = self.sum(g.parent).shrunk(2.0, base);
+        let list = self.sum(g.list).shrunk(2.0, siblings);
+        let near = self.near(g).shrunk(1.5, list);
+        let rates = [host, dir, path, host_path, shape, siblings, near, list];
+        let mut out = [[0.0; 2]; KINDS];
+        for (lift, rate) in out.iter_mut().zip(rates) {
+            *lift = [logit(rate[0]) - zero[0], logit(rate[1]) - zero[1]];
+        }
+        out
+    }
+
+    /// One more page: once for what is the URL's own, once per page that links to it.
+    pub fn add(&mut self, own: &Groups, found_on: &[Groups], weight: f32, relevant: f32, similar: f32) {
+        let sum = Sum { n: weight, relevant: weight * relevant, similar: weight * similar };
+        let mut changes = Changes { total: sum, ..Changes::default() };
+        let put = |changes: &mut Changes, key: u32| changes.sums.entry(key).or_default().add(sum);
+        put(&mut changes, own.host);
+        for d in own.dirs.iter().take(usize::from(own.depth).min(DIRS)) {
+            put(&mut changes, *d);
+        }
+        put(&mut changes, own.shape);
+        for (i, g) in found_on.iter().enumerate() {
+            let earlier = found_on.get(..i).unwrap_or(&[]);
+            if !earlier.iter().any(|e| e.parent == g.parent) {
+                put(&mut changes, g.parent);
+                changes.marks.push((g.parent, Mark { position: g.position, relevant, similar }));
+            }
+            if !earlier.iter().any(|e| e.list == g.list) {
+                put(&mut changes, g.list);
+            }
+            if !earlier.iter().any(|e| e.tag_path == g.tag_path) {
+                put(&mut changes, g.tag_path);
+            }
+            if !earlier.iter().any(|e| e.host_path == g.host_path) {
+                put(&mut changes, g.host_path);
+            }
+        }
+        self.merge(&changes, true);
+    }
+
+    fn merge(&mut self, changes: &Changes, ours: bool) {
+        self.total.add(changes.total);
+        for (key, sum) in &changes.sums {
+            let s = self.groups.entry(*key).or_default();
+            s.add(*sum);
+            // Saves hold values, not additions: sums of floats in another order would not be the same.
+            if let Some(unsaved) = &mut self.unsaved {
+                unsaved.sums.insert(*key, *s);
+            }
+        }
+        for (parent, mark) in &changes.marks {
+            let list = self.marks.entry(*parent).or_default();
+            if list.len() < MOST_MARKS {
+                list.push(*mark);
+                if let Some(unsaved) = &mut self.unsaved {
+                    unsaved.marks.push((*parent, *mark));
+                }
+            }
+        }
+        if let Some(untold) = self.untold.as_mut().filter(|_| ours) {
+            untold.total.add(changes.total);
+            for (key, sum) in &changes.sums {
+                untold.sums.entry(*key).or_default().add(*sum);
+            }
+            untold.marks.extend_from_slice(&changes.marks);
+        }
+        self.bound();
+    }
+
+    fn bound(&mut self) {
+        let mut least = 1.0;
+        while self.groups.len() > MOST_GROUPS {
+            let mut unsaved = self.unsaved.as_mut();
+            self.groups.retain(|key, s| {
+                let keep = s.n > least;
+                if let (false, Some(u)) = (keep, &mut unsaved) {
+                    u.sums.insert(*key, Sum::default());
+                }
+                keep
+            });
+            // The marks of pages that are forgotten go with them.
+            let groups = &self.groups;
+            self.marks.retain(|key, _| groups.contains_key(key));
+            least *= 2.0;
+        }
+    }
+
+    /// Everything, or what changed since the last save; the first save is of everything.
+    pub fn save(&mut self, full: bool, w: &mut Writer) {
+        let unsaved = self.unsaved.replace(Changes::default());
+        let changes = unsaved.filter(|_| !full);
+        w.u8(u8::from(changes.is_none()));
+        self.total.write(w);
+        let changes = changes.unwrap_or_else(|| self.everything());
+        write_sums(&changes.sums, w);
+        write_marks(&changes.marks, w);
+    }
+
+    fn everything(&self) -> Changes {
+        let marks: BTreeMap<u32, &Vec<Mark>> = self.marks.iter().map(|(k, m)| (*k, m)).collect();
+        Changes {
+            total: self.total,
+            sums: self.groups.iter().map(|(k, s)| (*k, *s)).collect(),
+            marks: marks.iter().flat_map(|(k, v)| v.iter().map(|m| (*k, *m))).collect(),
+        }
+    }
+
+    pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {
+        let full = r.u8()? == 1;
+        self.total = Sum::read(r)?;
+        if full {
+            self.groups.clear();
+            self.marks.clear();
+        }
+        for (key, sum) in read_sums(r)? {
+            if sum.n == 0.0 {
+                self.groups.remove(&key);
+                self.marks.remove(&key);
+            } else {
+                self.groups.insert(key, sum);
+            }
+        }
+        for (key, mark) in read_marks(r)? {
+            self.marks.entry(key).or_default().push(mark);
+        }
+        self.unsaved = Some(Changes::default());
+        self.loaded = true;
+        Ok(())
+    }
+
+    /// What was counted since the last call. The first call tells everything, unless something was loaded: then others
+    /// know it already.
+    pub fn delta(&mut self, w: &mut Writer) {
+        let untold = match self.untold.replace(Changes::default()) {
+            Some(untold) => untold,
+            None if self.loaded => Changes::default(),
+            None => self.everything(),
+        };
+        untold.total.write(w);
+        write_sums(&untold.sums, w);
+        write_marks(&untold.marks, w);
+    }
+
+    pub fn apply(&mut self, r: &mut Reader) -> Result<(), Problem> {
+        let changes = Changes {
+            total: Sum::read(r)?,
+            sums: read_sums(r)?.into_iter().collect(),
+            marks: read_marks(r)?,
+        };
+        self.merge(&changes, false);
+        Ok(())
+    }
+}
+
+fn write_sums(sums: &BTreeMap<u32, Sum>, w: &mut Writer) {
+    w.var(sums.len() as u64);
+    for (key, sum) in sums {
+        w.u32(*key);
+        sum.write(w);
+    }
+}
+
+fn read_sums(r: &mut Reader) -> Result<Vec<(u32, Sum)>, Problem> {
+    let n = r.var()?;
+    let mut out = Vec::new();
+    for _ in 0..n {
+        out.push((r.u32()?, Sum::read(r)?));
+    }
+    Ok(out)
+}
+
+fn write_marks(marks: &[(u32, Mark)], w: &mut Writer) {
+    w.var(marks.len() as u64);
+    for (parent, m) in marks {
+        w.u32(*parent).var(u64::from(m.position)).u32(m.relevant.to_bits()).u32(m.similar.to_bits());
+    }
+}
+
+fn read_marks(r: &mut Reader) -> Result<Vec<(u32, Mark)>, Problem> {
+    let n = r.var()?;
+    let mut out = Vec::new();
+    for _ in 0..n {
+        let parent = r.u32()?;
+        let position = u16::try_from(r.var()?).map_err(|_| damaged())?;
+        let (relevant, similar) = (f32::from_bits(r.u32()?), f32::from_bits(r.u32()?));
+        if !relevant.is_finite() || !similar.is_finite() {
+            return Err(damaged());
+        }
+        out.push((parent, Mark { position, relevant, similar }));
+    }
+    Ok(out)
+}

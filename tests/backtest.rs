@@ -1,0 +1,296 @@
+//! `gleaner backtest` as other programs see it: files, determinism, hand-computed numbers, WARC files of other crawlers,
+//! and bad input.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+fn gleaner(args: &[&str], cache: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gleaner")).args(args).env("XDG_CACHE_HOME", cache).output().unwrap()
+}
+
+fn ok(out: &Output) {
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+fn fails(out: &Output, code: i32, says: &[&str]) {
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(code), "{text}");
+    for s in says {
+        assert!(text.contains(s), "{s:?} is not in: {text}");
+    }
+}
+
+fn page(dir: &Path, path: &str, html: &str) {
+    let file = dir.join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, html).unwrap();
+}
+
+/// Seed `/` links to 1, 2, 3; 2 links to 4. Pages 3 and 4 are wanted.
+fn tiny(dir: &Path) {
+    page(
+        dir,
+        "a.org/index.html",
+        "<a href=/1.html>one</a> <a href=/2.html>two</a> <a href=/3.html>three sql</a>",
+    );
+    page(dir, "a.org/1.html", "<p>soup</p>");
+    page(dir, "a.org/2.html", "<p>stew</p><a href=/4.html>four</a>");
+    page(dir, "a.org/3.html", "<p>sql sql</p>");
+    page(dir, "a.org/4.html", "<p>sql and joins</p>");
+    fs::write(
+        dir.join("labels.tsv"),
+        "http://a.org/3.html\tyes\nhttp://a.org/4.html\tyes\nhttp://a.org/1.html\tno\n",
+    )
+    .unwrap();
+    fs::write(dir.join("seeds.tsv"), "all\thttp://a.org/\n").unwrap();
+}
+
+fn topic(dir: &Path) -> String {
+    let file = dir.join("sql.toml");
+    fs::write(&file, "name = 'sql'\n[content]\nterms = ['sql', 'joins']\n[judge]\nthreshold = 0.5\n")
+        .unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn numbers_worked_out_on_paper() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = dir.path().join("web");
+    tiny(&web);
+    let out = dir.path().join("out");
+    let topic = topic(dir.path());
+    let args = [
+        "backtest",
+        "--web",
+        web.to_str().unwrap(),
+        "--topic",
+        &topic,
+        "--strategies",
+        "breadth-first,best-first-anchor",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    ok(&gleaner(&args, dir.path()));
+    let results: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    let run = |strategy: &str| {
+        results["runs"].as_array().unwrap().iter().find(|r| r["strategy"] == strategy).unwrap().clone()
+    };
+    let r = run("breadth-first");
+    // Order: / 1 2 3 4. R = 5, M = 2, hits at p = 4 and 5: auc = ((5−4+½) + (5−5+½)) / (5·2) = 0.2.
+    assert_eq!((r["reachable"].as_u64(), r["relevant_reachable"].as_u64()), (Some(5), Some(2)));
+    assert_eq!(r["auc"], 0.2);
+    assert_eq!(r["random_auc"], 0.5);
+    // Best possible: / 3 2 4 1: hits at 2 and 4: ((5−2+½) + (5−4+½)) / 10 = 0.5.
+    assert_eq!(r["oracle_auc"], 0.5);
+    assert_eq!(r["harvest"], 0.4);
+    assert_eq!((r["search_length"]["50"].as_u64(), r["search_length"]["90"].as_u64()), (Some(4), Some(5)));
+    // The judge: page 3 has one of two terms, cos = 1/√2 ≥ ½; page 4 both. Nothing else has any.
+    assert_eq!((r["judge"]["precision"].as_f64(), r["judge"]["recall"].as_f64()), (Some(1.0), Some(1.0)));
+    // The anchor of 3 says sql: / 3 1 2 4, hits at 2 and 5: (3.5 + 0.5) / 10.
+    assert_eq!(run("best-first-anchor")["auc"], 0.4);
+    let order = fs::read_to_string(out.join("order-sql-best-first-anchor-0.tsv")).unwrap();
+    let urls: Vec<&str> = order.lines().map(|l| l.split('\t').nth(1).unwrap()).collect();
+    assert_eq!(
+        urls,
+        [
+            "http://a.org/",
+            "http://a.org/3.html",
+            "http://a.org/1.html",
+            "http://a.org/2.html",
+            "http://a.org/4.html"
+        ]
+    );
+    assert!(order.lines().nth(1).unwrap().starts_with("2\thttp://a.org/3.html\t0.707107\tyes"), "{order}");
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("best-first-anchor"));
+    assert!(out.join("timing.json").is_file());
+}
+
+#[test]
+fn the_same_bytes_whatever_the_number_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |threads: &str, name: &str| -> BTreeMap<String, Vec<u8>> {
+        let out = dir.path().join(name);
+        let args = [
+            "backtest",
+            "--web",
+            "sim:campus?pages=400&hosts=8",
+            "--strategies",
+            "all",
+            "--rng",
+            "0..1",
+            "--threads",
+            threads,
+            "--out",
+            out.to_str().unwrap(),
+        ];
+        ok(&gleaner(&args, dir.path()));
+        let files = fs::read_dir(&out).unwrap().flatten();
+        let kept = files.filter(|e| {
+            let n = e.file_name().into_string().unwrap();
+            n == "results.json" || n.starts_with("order-")
+        });
+        kept.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect()
+    };
+    let (one, four) = (run("1", "one"), run("4", "four"));
+    assert!(one.len() > 10);
+    assert_eq!(one.keys().collect::<Vec<_>>(), four.keys().collect::<Vec<_>>());
+    for (name, bytes) in &one {
+        assert!(bytes == &four[name], "{name} differs");
+    }
+}
+
+#[test]
+fn bad_input_is_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = dir.path().join("web");
+    tiny(&web);
+    let topic = topic(dir.path());
+    let w = web.to_str().unwrap();
+    let out = dir.path().join("out");
+    let o = out.to_str().unwrap();
+    let run = |more: &[&str]| {
+        let mut args = vec!["backtest", "--topic", &topic, "--out", o];
+        args.extend(more);
+        gleaner(&args, dir.path())
+    };
+    fails(&run(&["--web", "/no/such/web"]), 2, &["/no/such/web", "hint"]);
+    fails(&run(&["--web", w, "--strategies", "best-frist"]), 2, &["best-frist", "best-first"]);
+    fails(&run(&["--web", w, "--relevant-label", "maybe"]), 2, &["maybe", "yes"]);
+    fails(&run(&["--web", w, "--rng", "x"]), 2, &["--rng"]);
+    fails(&run(&["--web", w, "--seeds", "/no/such/file"]), 1, &["/no/such/file"]);
+    let outside = dir.path().join("outside.txt");
+    fs::write(&outside, "http://elsewhere.org/\n").unwrap();
+    fails(&run(&["--web", w, "--seeds", outside.to_str().unwrap()]), 4, &["none of the 1 seeds"]);
+    let empty = dir.path().join("empty");
+    fs::create_dir_all(&empty).unwrap();
+    let text = run(&["--web", empty.to_str().unwrap()]);
+    assert!(!text.status.success());
+    // Labels of pages that are not there, twice the same, and nonsense: counted, not fatal.
+    let labels = dir.path().join("labels.tsv");
+    fs::write(
+        &labels,
+        "http://a.org/3.html\tyes\nhttp://a.org/3.html\tyes\nhttp://a.org/gone.html\tyes\nnonsense\n",
+    )
+    .unwrap();
+    let done = run(&["--web", w, "--labels", labels.to_str().unwrap()]);
+    ok(&done);
+    let said = String::from_utf8_lossy(&done.stderr).to_string();
+    assert!(said.contains("note:") && said.contains("gone.html"), "{said}");
+}
+
+struct Served(Child, String);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn serve() -> Served {
+    use std::io::BufRead;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gleaner"))
+        .args(["demo", "--serve-only"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    Served(child, line.trim().to_string())
+}
+
+/// A WARC that wget wrote replays: the same pages get the same scores as in a live crawl of ours.
+#[test]
+fn a_warc_of_wget_replays() {
+    if Command::new("wget").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: wget is not installed (./test installs it)");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve();
+    let base = dir.path().join("wget");
+    let proxy = format!("http_proxy=http://{}", server.1);
+    let status = Command::new("wget")
+        .args([
+            "-q",
+            "-r",
+            "-l",
+            "2",
+            "-e",
+            "robots=off",
+            "-e",
+            "use_proxy=yes",
+            "-e",
+            &proxy,
+            "--delete-after",
+            "--tries=1",
+            "--timeout=10",
+        ])
+        .arg(format!("--warc-file={}", base.display()))
+        .args(["-P", dir.path().join("files").to_str().unwrap(), "http://cs.northfield.example/"])
+        .status()
+        .unwrap();
+    // wget exits with 8 when some URL answered with an error; the demo web has such URLs on purpose.
+    assert!(matches!(status.code(), Some(0 | 8)), "{status}");
+    let topic = dir.path().join("demo.toml");
+    fs::write(&topic, "name = 'db'\n[genre]\npreset = 'syllabus'\n[content]\nterms = ['sql', 'relational model', 'normalization']\n[judge]\nthreshold = 0.4\n[scope]\nhosts = ['cs.northfield.example']\n").unwrap();
+    let seeds = dir.path().join("seeds.txt");
+    fs::write(&seeds, "http://cs.northfield.example/\n").unwrap();
+    let live = dir.path().join("live");
+    let resolve = format!("*:{}", server.1);
+    let args = [
+        "crawl",
+        topic.to_str().unwrap(),
+        "--out",
+        live.to_str().unwrap(),
+        "--seeds",
+        seeds.to_str().unwrap(),
+        "--resolve",
+        &resolve,
+        "--allow-private",
+        "--delay",
+        "0",
+        "--strategy",
+        "breadth-first",
+        "--quiet",
+        "--pages",
+        "60",
+    ];
+    ok(&gleaner(&args, dir.path()));
+    let scores = |web: &str, name: &str| -> BTreeMap<String, String> {
+        let out = dir.path().join(name);
+        let args = [
+            "backtest",
+            "--web",
+            web,
+            "--topic",
+            topic.to_str().unwrap(),
+            "--seeds",
+            seeds.to_str().unwrap(),
+            "--strategies",
+            "breadth-first",
+            "--out",
+            out.to_str().unwrap(),
+        ];
+        ok(&gleaner(&args, dir.path()));
+        let order = fs::read_to_string(out.join("order-demo-breadth-first-0.tsv")).unwrap();
+        order
+            .lines()
+            .map(|l| {
+                let f: Vec<&str> = l.split('\t').collect();
+                (f[1].to_string(), f[2].to_string())
+            })
+            .collect()
+    };
+    let wget = scores(&format!("{}.warc.gz", base.display()), "from-wget");
+    let ours = scores(live.to_str().unwrap(), "from-ours");
+    let common: Vec<&String> = wget.keys().filter(|u| ours.contains_key(*u)).collect();
+    assert!(common.len() >= 10, "{} of {} and {} pages in common", common.len(), wget.len(), ours.len());
+    for url in common {
+        assert_eq!(wget[url], ours[url], "{url}");
+    }
+}
