@@ -182,7 +182,7 @@ fn render(a: &Answers) -> String {
     t += "\n[strategy]\n";
     match &a.strategy {
         Some(s) => t += &format!("kind = {}            # see `gleaner strategies`\n", quoted(s)),
-        None => t += "# kind = \"best-first\"        # see `gleaner strategies`\n",
+        None => t += "# kind = \"adaptive\"          # see `gleaner strategies`\n",
     }
     t += &format!("\n[seeds]                      # where to start\nurls = [{}]\n", list(&a.seeds));
     t += "\n[scope]                      # where it may go; empty = everywhere\n# domains = [\"edu\"]\n# hosts = { deny = [\"ads.example.com\"] }\n# languages = [\"en\"]\n";

@@ -107,7 +107,7 @@ impl Report {
         out
     }
 
-    /// Strategies, best first: by mean normalised auc over topics, else by auc.
+    /// Strategies, best first: by mean auc, over topics when there are several.
     fn ranked(&self) -> Vec<(&str, Option<f64>)> {
         let topic = self.overall();
         let mut list: Vec<(&str, Option<f64>)> = self

@@ -184,7 +184,7 @@ impl Results {
         self.summary.iter().find(|s| s.topic == topic && s.strategy == strategy)
     }
 
-    /// Strategy `a` against `b`, pair by pair (same topic and random number), by normalised auc.
+    /// Strategy `a` against `b`, pair by pair (same topic and random number), by auc.
     pub fn versus(&self, a: &str, b: &str) -> Paired {
         let of = |s: &str| -> BTreeMap<(&str, u64), f64> {
             let runs = self.runs.iter().filter(|r| r.strategy == s);

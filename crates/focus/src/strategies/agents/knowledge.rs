@@ -166,8 +166,11 @@ impl Agent {
 
     /// `cos(P, TSWT)`; nothing while there is no table.
     pub fn similarity(&self, words: &Counts) -> Option<f64> {
+        self.like_table(&self.vector(words))
+    }
+    pub fn like_table(&self, vector: &SparseVec) -> Option<f64> {
         let table = self.table.as_ref()?;
-        Some(self.vector(words).cosine(&table.vector).max(0.0))
+        Some(vector.cosine(&table.vector).max(0.0))
     }
 
     /// `Σ_{i ∈ X∩T} W_i / |TSWT|` of a set of words.

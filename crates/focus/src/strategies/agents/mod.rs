@@ -223,8 +223,9 @@ impl Strategy for Agents {
         let Some(agent) = self.agents.get(n) else {
             return visit.doc.page.links.iter().map(|_| None).collect();
         };
-        let parent = agent.similarity(visit.doc.counts());
-        let page_genres = self.genres.of_page(visit.doc, agent);
+        let vector = agent.vector(visit.doc.counts());
+        let parent = agent.like_table(&vector);
+        let page_genres = self.genres.of_page(visit.doc, agent, vector.norm());
         let mut reading = links::Reading::new(visit.doc, &self.genres);
         let ttl = (self.o.ttl > 0).then_some(self.o.ttl);
         let one = |(i, link): (usize, &types::Link)| {
