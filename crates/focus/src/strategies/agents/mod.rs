@@ -37,7 +37,7 @@ Seeds off the topic: their words become the table. One agent with all seeds is m
 
 ## Options
 `agents` = 3 · `table` = \"static\" | \"dynamic\" · `size` = 50 (100 if dynamic) · `add` = 50 percent · `similarity` = 0.6 · `genres` = names of
-built-in genres (default: the topic's; none if it has none) · `topic_weight` = 1 · `genre_weight` = 1 · `ttl` = 20000 steps (0: never
+built-in genres (default: the topic's; none if it has none) · `topic_weight` = 1 · `genre_weight` = 1 · `ttl` = 100000 steps (0: never
 forgotten).
 
 ## Source
@@ -71,7 +71,7 @@ impl Default for Options {
             genres: None,
             topic_weight: 1.0,
             genre_weight: 1.0,
-            ttl: 20_000,
+            ttl: 100_000,
         }
     }
 }
