@@ -2,7 +2,7 @@
 
 use super::links::Sets;
 use crate::bytes::{Reader, Writer, damaged};
-use crate::text::vector::log_tf;
+use crate::text::vector::{Plain, log_tf};
 use crate::text::{Counts, DocFreq, SparseVec};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -43,7 +43,7 @@ pub struct Agent {
 struct Table {
     words: BTreeSet<u64>,
     /// `W` by the lower half of the word's hash: links keep no more of it.
-    weights: HashMap<u32, f64>,
+    weights: HashMap<u32, f64, Plain>,
     vector: SparseVec,
     saved: bool,
 }
@@ -180,7 +180,7 @@ impl Agent {
         sum / table.words.len() as f64
     }
 
-    /// Anchor, URL and the text around it.
+    /// `LS_T` without the pages it was found on: anchor, URL and the text around it.
     pub fn own_score(&self, sets: &Sets) -> f64 {
         self.words_score(&sets.anchor) + self.words_score(&sets.url) + self.words_score(&sets.text)
     }

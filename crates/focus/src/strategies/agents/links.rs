@@ -161,6 +161,14 @@ pub struct Reading<'a> {
     span: Option<Span>,
     text: Vec<u32>,
     text_genres: Vec<f64>,
+    text_score: f64,
+}
+
+/// A link, read: its words, its own part of `LS_T`, and of `LS_G` for each genre.
+pub struct Read {
+    pub sets: Sets,
+    pub own: f64,
+    pub genres: Vec<f64>,
 }
 
 fn set(pieces: &[&[Token]], most: usize) -> Vec<u32> {
@@ -173,11 +181,10 @@ fn set(pieces: &[&[Token]], most: usize) -> Vec<u32> {
 
 impl<'a> Reading<'a> {
     pub fn new(doc: &'a Doc, genres: &'a Genres) -> Reading<'a> {
-        Reading { doc, genres, span: None, text: Vec::new(), text_genres: Vec::new() }
+        Reading { doc, genres, span: None, text: Vec::new(), text_genres: Vec::new(), text_score: 0.0 }
     }
 
-    /// The words of a link, and its own part of `LS_G` for each genre.
-    pub fn link(&mut self, i: usize, link: &Link) -> (Sets, Vec<f64>) {
+    pub fn link(&mut self, i: usize, link: &Link, agent: &Agent) -> Read {
         let doc = self.doc;
         let anchor = [doc.anchor(link), doc.label(i)];
         let url = [doc.link_url(i)];
@@ -191,6 +198,7 @@ impl<'a> Reading<'a> {
             let near = tokens.get(from..to).unwrap_or(&[]);
             self.text = set(&[near], MOST_TEXT);
             self.text_genres = self.genres.of_words(&[near], doc);
+            self.text_score = agent.words_score(&self.text);
         }
         let sets =
             Sets { anchor: set(&anchor, MOST_ANCHOR), url: set(&url, MOST_URL), text: self.text.clone() };
@@ -199,6 +207,7 @@ impl<'a> Reading<'a> {
         for (sum, (url, text)) in genres.iter_mut().zip(url.iter().zip(&self.text_genres)) {
             *sum += url + text;
         }
-        (sets, genres)
+        let own = agent.words_score(&sets.anchor) + agent.words_score(&sets.url) + self.text_score;
+        Read { sets, own, genres }
     }
 }

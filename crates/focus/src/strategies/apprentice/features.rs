@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use types::{Fingerprint, Link, Url};
 
 /// Most pairs kept of one link, nearest first: with the rest of the evidence they stay below 1 KB.
-const MOST_PAIRS: usize = 190;
+const MOST_PAIRS: usize = 128;
 /// Links beside it that are remembered for co-citation, nearest first.
 const MOST_BESIDE: usize = 24;
 /// Topics of the page that count, and the levels of a class path.

@@ -35,8 +35,9 @@ only one of the two classes has been seen, the critic's relevance goes on decidi
 Sites with regular pages: lists, tables and menus where the words beside a link tell what is behind it.
 
 ## When it hurts
-Short crawls (less than a few hundred pages), webs without structure, and a critic whose scores rarely pass the split: then use `split =
-\"median\"` or `\"verdict\"`.
+Short crawls (less than a few hundred pages), webs without structure, and a critic whose scores rarely pass the split (similarities
+rather than probabilities): few links are high, and to Laplace's smoothing rare words then look high. `split = \"median\"`, the
+source's own rule, keeps the classes equally large.
 
 ## Options
 `mode` = \"online\" | \"offline\" | \"recall\" · `d_max` = 5 · `offsets` = true (false: the same words without their offsets) · `split` = 0.5 |
