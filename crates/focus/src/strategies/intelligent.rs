@@ -172,10 +172,10 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
     let fine = |v: f64| v.is_finite() && (0.0..=1e6).contains(&v);
     if ![o.content, o.url, o.link, o.sibling, o.significance].into_iter().all(fine)
         || !fine(o.pseudo)
-        || o.pseudo <= 0.0
+        || o.pseudo < 0.001
     {
         return Err(Problem::usage(
-            "strategy `intelligent`: weights and significance are numbers, 0 or more, pseudo more than 0",
+            "strategy `intelligent`: weights and significance are numbers, 0 or more, pseudo at least 0.001",
         ));
     }
     Ok(Box::new(Intelligent { o, known: Knowledge::default(), log: None }))
@@ -236,26 +236,36 @@ struct Logs {
 }
 
 impl Intelligent {
-    /// The logarithm of a property's interest ratio: `ln( (relevant + 10·b)/(all + 10) / b )`, b the share among all pages.
-    fn interest(&self, seen: Seen) -> f64 {
+    /// A property's interest ratio: `(relevant + 10·b)/(all + 10) / b`, b the share of relevant pages among all.
+    fn ratio(&self, seen: Seen) -> f64 {
         let pages = self.known.pages;
         if pages.relevant == 0 || seen.all == 0 {
-            return 0.0;
+            return 1.0;
         }
         let b = f64::from(pages.relevant) / f64::from(pages.all);
         let (all, relevant) = (f64::from(seen.all), f64::from(seen.relevant));
         if self.o.significance > 0.0 {
             let deviation = libm::sqrt(b * (1.0 - b) / all);
             if (relevant / all - b).abs() < self.o.significance * deviation {
-                return 0.0;
+                return 1.0;
             }
         }
-        libm::log((relevant + self.o.pseudo * b) / (all + self.o.pseudo) / b)
+        (relevant + self.o.pseudo * b) / (all + self.o.pseudo) / b
     }
 
+    fn interest(&self, seen: Seen) -> f64 {
+        libm::log(self.ratio(seen))
+    }
+
+    /// The sum of the logarithms of the properties' ratios.
     fn of_table(&self, table: &Table, properties: &[u32]) -> f64 {
-        let seen = |p: &u32| table.0.get(p).copied().unwrap_or_default();
-        properties.iter().map(|p| self.interest(seen(p))).sum()
+        let mut sum = 0.0;
+        // One logarithm for several: a ratio lies between 1e-13 and 1e10, so the product of sixteen is a number yet.
+        for some in properties.chunks(16) {
+            let seen = |p: &u32| table.0.get(p).copied().unwrap_or_default();
+            sum += libm::log(some.iter().map(|p| self.ratio(seen(p))).product());
+        }
+        sum
     }
 
     /// What the pages that link to a URL say of it.
