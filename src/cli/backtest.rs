@@ -2,6 +2,7 @@
 
 use super::setup::{self, set};
 use super::text::count;
+use super::train::lay_model;
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
@@ -14,6 +15,7 @@ use eval::report::{Report, StrategyCurve, TopicCurve};
 use eval::results::{OrderLine, Results, Timing, order_file, order_tsv};
 use eval::tournament::{Outcome, Plan};
 use eval::webs::{self, Opened, Recorded, SimWeb};
+use focus::model::Role;
 use std::fs;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
@@ -53,6 +55,9 @@ pub struct Args {
     /// Judge with this one instead of the topics' own
     #[arg(long, value_name = "NAME")]
     judge: Option<String>,
+    /// A file of `gleaner train`: a judge for all topics, or what the strategy it is for knows from the start
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
     /// Turn this share of the verdicts around
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     judge_noise: f64,
@@ -80,6 +85,9 @@ pub struct Args {
     /// Folder for the cache of extracted pages (default: the user's cache folder)
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
+    /// Keep each crawl's ledger on disk while it runs, as a live crawl does (slower; the order is the same)
+    #[arg(long)]
+    on_disk: bool,
     /// Largest part of the web taken into account
     #[arg(long, value_name = "N", default_value_t = 2_000_000)]
     max_pages: usize,
@@ -113,6 +121,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         }
     }
     let rngs = parse_rngs(args.rng.as_deref())?;
+    let strategy_model = match &args.model {
+        Some(file) => taught_strategy(file, &strategies)?,
+        None => None,
+    };
     let settings = cache::Settings { folder, ..cache::Settings::default() };
     let extract = extract::Options { canon: Canon::exact(), ..extract::Options::default() };
     let cached = match sim {
@@ -149,6 +161,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         per_host: args.per_host,
         threads,
         max_pages: args.max_pages,
+        strategy_model,
+        on_disk: args.on_disk.then(|| args.out.clone()),
     };
     if plan.labels.is_none() {
         eprintln!(
@@ -178,6 +192,18 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Which of the strategies a model is for. One for none of them is a mistake, unless it is a judge's.
+fn taught_strategy(file: &Path, strategies: &[String]) -> Result<Option<(String, String)>, Problem> {
+    let name = file.display().to_string();
+    let model = crawl::resources::model(&name)?;
+    let Some(part) = model.parts.iter().find(|p| p.role == Role::Strategy) else { return Ok(None) };
+    if !strategies.contains(&part.kind) {
+        return Err(Problem::usage(format!("{name} is for strategy `{}`, which does not run", part.kind))
+            .hint(format!("add it: --strategies {},{}", part.kind, strategies.join(","))));
+    }
+    Ok(Some((part.kind.clone(), name)))
+}
+
 /// Of `all` strategies, those that lack their data are left out, visibly. One that was named must work.
 fn leave_out(plan: &mut Plan) -> Result<Vec<String>, Problem> {
     let mut told = Vec::new();
@@ -197,7 +223,7 @@ fn line(text: &str) {
 }
 
 /// A web by its name; a collection is its archive.
-fn open_web(spec: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
+pub fn open_web(spec: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
     let path = Path::new(spec);
     if !spec.starts_with("sim:") && !path.exists() {
         return Err(Problem::usage(format!("there is no web at {spec}"))
@@ -213,6 +239,9 @@ fn topics(args: &Args, sim: Option<&SimWeb>) -> Result<Vec<(String, Config)>, Pr
     let mut flags = Table::new();
     if let Some(judge) = &args.judge {
         set(&mut flags, "judge", "kind", judge.as_str());
+    }
+    if let Some(file) = &args.model {
+        lay_model(file, true, false, &mut flags)?;
     }
     let mut out: Vec<(String, Config)> = Vec::new();
     for path in &args.topic {
@@ -342,6 +371,11 @@ fn write(
                 points: run.harvest_rate,
             };
             report.harvest_rate.push(curve);
+            report.loss.push(StrategyCurve {
+                topic: r.topic.clone(),
+                strategy: r.strategy.clone(),
+                points: run.loss,
+            });
         }
         if !report.sweeps.iter().any(|(t, _)| *t == r.topic) {
             report.sweeps.push((r.topic.clone(), run.sweep));

@@ -38,6 +38,7 @@ mod setup;
 mod source;
 mod status;
 mod text;
+mod train;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -88,6 +89,8 @@ enum Command {
     Report(report::Args),
     /// Run strategies on a recorded or generated web and compare them
     Backtest(Box<backtest::Args>),
+    /// Teach a judge from examples, or a strategy from a finished crawl
+    Train(Box<train::Args>),
     /// Fetch one URL and show every hop
     Fetch(fetch::Args),
     /// Show what is read from a page: text, links, language
@@ -144,6 +147,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),
         Command::Backtest(args) => backtest::run(*args),
+        Command::Train(args) => train::run(*args),
         Command::Fetch(args) => fetch::run(args),
         Command::Extract(args) => extract::run(args),
         Command::Judge(args) => judge::run(args),

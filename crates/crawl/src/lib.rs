@@ -21,8 +21,9 @@ pub mod events;
 pub mod live;
 pub mod reader;
 pub mod replay;
-mod resources;
+pub mod resources;
 pub mod scope;
+pub mod train;
 pub mod units;
 mod visit;
 

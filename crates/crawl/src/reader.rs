@@ -145,6 +145,12 @@ impl Reader {
     pub fn ledger(&self) -> &Ledger<FileLog> {
         &self.ledger
     }
+    /// The strategy of the last run; the topic's own before the first.
+    pub fn strategy(&self) -> Result<String, Problem> {
+        let last = Run::of(&self.ledger)?.map(|r| r.strategy);
+        let own = || self.config.strategy.kind.clone().unwrap_or_else(|| focus::strategies::DEFAULT.into());
+        Ok(last.unwrap_or_else(own))
+    }
     pub fn index(&self) -> Result<Index, Problem> {
         Index::open(&Collection::index_dir(&self.dir))
     }

@@ -507,6 +507,26 @@ impl Strategy for InfoSpiders {
         Some(w.0)
     }
 
+    /// The genes of the fittest: whoever is born elsewhere has them.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        if self.world.visits == 0 {
+            return None;
+        }
+        let mut w = Writer::default();
+        write_genes(&mut w, self.world.fittest());
+        Some(w.0)
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        let genes = read_genes(&mut r)?;
+        r.end()?;
+        self.world.lists = self.world.lists.max(genes.list);
+        self.world.ancestor = genes;
+        self.changed = true;
+        Ok(())
+    }
+
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let mut r = Reader(bytes);
         let (rng, lists) = (Rng(r.u64()?), r.u32()?);

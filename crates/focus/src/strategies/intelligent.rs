@@ -1,7 +1,10 @@
 //! Strategy `intelligent`: learns during the crawl which properties wanted pages have before they are fetched
 //! (Aggarwal, Al-Garawi, Yu 2001; S2, S3 §2.3).
 
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+#[path = "intelligent_share.rs"]
+mod share;
+
+use super::{Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use crate::text::Token;
@@ -165,6 +168,8 @@ struct Intelligent {
     known: Knowledge,
     /// Observations since the last save, as bytes; `None` = the next save must hold everything.
     log: Option<Writer>,
+    /// What other workers know of it; `None` = nothing yet.
+    told: Option<share::Sums>,
 }
 
 fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
@@ -178,7 +183,7 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
             "strategy `intelligent`: weights and significance are numbers, 0 or more, pseudo at least 0.001",
         ));
     }
-    Ok(Box::new(Intelligent { o, known: Knowledge::default(), log: None }))
+    Ok(Box::new(Intelligent { o, known: Knowledge::default(), log: None, told: None }))
 }
 
 impl Knowledge {
@@ -402,6 +407,24 @@ impl Strategy for Intelligent {
         ]
     }
 
+    fn revised(&mut self, pages: &[Revised]) {
+        pages.iter().for_each(|p| self.turn(p));
+    }
+
+    fn export(&mut self) -> Option<Vec<u8>> {
+        self.write_model()
+    }
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.read_model(bytes)
+    }
+
+    fn delta(&mut self) -> Option<Vec<u8>> {
+        self.write_delta()
+    }
+    fn apply(&mut self, delta: &[u8]) -> Result<(), Problem> {
+        self.read_delta(delta)
+    }
+
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         let log = self.log.replace(Writer::default()).filter(|_| !full);
         let mut w = Writer::default();
@@ -459,6 +482,8 @@ impl Strategy for Intelligent {
             }
             _ => return Err(damaged()),
         }
+        // What was saved was told before, or is others' already.
+        self.told = None;
         self.log = Some(Writer::default());
         Ok(())
     }

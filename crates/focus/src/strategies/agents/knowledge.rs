@@ -229,6 +229,21 @@ impl Agent {
         }
     }
 
+    /// It has a table.
+    pub fn knows(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Everything but the seeds it was dealt and the pages it waits for.
+    pub fn export(&mut self, w: &mut Writer) {
+        let (dealt, done) = (std::mem::take(&mut self.dealt), std::mem::take(&mut self.done));
+        let first = std::mem::take(&mut self.first);
+        self.save(true, w);
+        (self.dealt, self.done, self.first) = (dealt, done, first);
+        // What was written went elsewhere: the next save of this crawl holds everything.
+        self.touched = None;
+    }
+
     pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {
         (self.dealt, self.done) = (r.u32()?, r.u32()?);
         let df = r.bytes()?;

@@ -302,6 +302,30 @@ impl Strategy for Agents {
         Some(w.0)
     }
 
+    /// What each agent knows of the topic; its seeds and pages are this crawl's.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        if !self.agents.iter().any(Agent::knows) {
+            return None;
+        }
+        let mut w = Writer::default();
+        w.var(self.agents.len() as u64);
+        self.agents.iter_mut().for_each(|a| a.export(&mut w));
+        Some(w.0)
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        if r.var()? != self.agents.len() as u64 {
+            return Err(Problem::usage("it is for another number of agents"));
+        }
+        for agent in &mut self.agents {
+            agent.load(&mut r)?;
+        }
+        r.end()?;
+        self.changed = true;
+        Ok(())
+    }
+
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let mut r = Reader(bytes);
         if r.u8()? != 1 {

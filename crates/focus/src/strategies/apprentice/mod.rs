@@ -4,7 +4,9 @@ mod features;
 #[cfg(test)]
 mod tests;
 
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{
+    Lesson, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::judges::{Example, ExampleKind};
 use crate::learn::bayes::Bayes;
@@ -441,6 +443,64 @@ impl Strategy for Apprentice {
         self.in_charge = in_charge || (self.o.mode == Mode::Offline && self.ready());
         self.changed = false;
         Ok(())
+    }
+
+    /// Counts, the spread of relevances, and judged targets by their URL; batches and versions are this crawl's.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        let (batch, model, next_full) = (std::mem::take(&mut self.batch), self.model, self.next_full);
+        (self.model, self.next_full) = (0, 0);
+        let bytes = self.save(true);
+        (self.batch, self.model, self.next_full) = (batch, model, next_full);
+        bytes
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.load(bytes)?;
+        self.in_charge = self.ready();
+        self.changed = true;
+        Ok(())
+    }
+
+    /// S1's offline training: every fetched pair. All verdicts are known beforehand, so the median is that of the whole crawl.
+    fn school(&mut self, lessons: &[Lesson]) -> Training {
+        for lesson in lessons {
+            if let Some(n) = self.relevances.get_mut(step(lesson.verdict.relevance)) {
+                *n = n.saturating_add(1);
+            }
+        }
+        for lesson in lessons.iter().filter(|_| self.o.cocitation).take(MOST_JUDGED) {
+            let high = self.is_high(lesson.verdict.relevance, lesson.verdict.relevant);
+            self.judged.insert(target(&lesson.url), high);
+        }
+        self.changed = true;
+        Training::Pairs
+    }
+
+    fn pair(&mut self, evidence: &[u8], lesson: &Lesson) {
+        if let Some(evidence) = Evidence::read(evidence) {
+            let high = self.is_high(lesson.verdict.relevance, lesson.verdict.relevant);
+            self.bayes.add(usize::from(high), evidence.counted(&self.judged));
+            self.in_charge = self.ready();
+        }
+    }
+
+    fn revised(&mut self, pages: &[Revised]) {
+        // The number the split looks at is as it was; only the decision has changed.
+        if self.o.split != Split::By(SplitBy::Verdict) || self.o.mode == Mode::Offline {
+            return;
+        }
+        for page in pages {
+            let high = usize::from(page.verdict.relevant);
+            for evidence in page.sources.iter().filter_map(|s| Evidence::read(&s.evidence)) {
+                let features = evidence.counted(&self.judged);
+                self.bayes.relabel(1 - high, high, features);
+            }
+            if self.o.cocitation && self.judged.contains_key(&target(page.url)) {
+                self.judged.insert(target(page.url), page.verdict.relevant);
+                self.fresh.push((target(page.url), page.verdict.relevant));
+            }
+        }
+        self.changed = true;
     }
 
     fn delta(&mut self) -> Option<Vec<u8>> {
