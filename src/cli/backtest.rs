@@ -5,7 +5,7 @@ use super::text::count;
 use super::train::lay_model;
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::Collection;
+use crawl::collection::{Collection, Made};
 use crawl::config::Config;
 use crawl::units::Span;
 use eval::Tally;
@@ -40,9 +40,12 @@ pub struct Args {
     /// Topic files (a generated web brings its own)
     #[arg(long, value_name = "TOPIC.toml", num_args = 1..)]
     topic: Vec<PathBuf>,
-    /// url<TAB>labels: who is really relevant (default: the web's own labels.tsv)
-    #[arg(long, value_name = "FILE.tsv")]
+    /// url<TAB>labels: who is really relevant (default: the web's own labels.tsv). `examples`: pages like the topic's example pages
+    #[arg(long, value_name = "FILE.tsv|examples")]
     labels: Option<PathBuf>,
+    /// With `--labels examples`: how similar (cosine) a relevant page is to one of them, more than
+    #[arg(long, value_name = "S", default_value_t = eval::metrics::SIMILAR)]
+    similar: f64,
     /// Labels of relevant pages, separated by commas
     #[arg(long, value_name = "a,b", default_value = "1,relevant,yes")]
     relevant_label: String,
@@ -111,7 +114,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let topics = topics(&args, sim.as_deref())?;
     let strategies = strategies(&args, &topics)?;
     let label_rules = Rules::new(&args.relevant_label, &args.ignore_label);
-    let labels = read_labels(&args, web.as_ref(), sim.as_deref())?;
+    let from_examples = args.labels.as_deref() == Some(Path::new("examples"));
+    let mut labels =
+        if from_examples { None } else { read_labels(&args, web.as_ref(), sim.as_deref())? };
     let mut seeds = read_seeds(&args, &topics, sim.as_deref())?.inside(web.as_ref())?;
     notes.merge(&seeds.notes);
     if let Some(labels) = &labels {
@@ -146,6 +151,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             c.path().map_or("memory".into(), |p| p.display().to_string())
         );
     }
+    if from_examples {
+        let web = cached.as_ref().map_or(web.as_ref(), |c| c as &dyn Recorded);
+        labels = Some(like_examples(web, &topics, args.similar)?);
+    }
     let mut plan = Plan {
         web: cached.as_ref().map_or(web.as_ref(), |c| c as &dyn Recorded),
         topics,
@@ -170,7 +179,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             style("warning:").yellow().for_stderr()
         );
     }
-    let left_out = if args.strategies.as_deref() == Some("all") { leave_out(&mut plan)? } else { Vec::new() };
+    let mut told = if args.strategies.as_deref() == Some("all") { leave_out(&mut plan)? } else { Vec::new() };
     let tell = |done: usize, of: usize, run: &eval::tournament::Run| {
         let r = &run.result;
         line(&format!("{done} of {of} runs: {} {} rng {}: auc {}", r.topic, r.strategy, r.rng, show(r.auc)));
@@ -178,7 +187,12 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let outcome = plan.run(&tell)?;
     line("");
     let seconds = started.elapsed();
-    let results = write(&args, &plan, outcome, threads, seconds, &notes, left_out)?;
+    if let Some(labels) = plan.labels.filter(|_| from_examples) {
+        let lines = against_examples(labels, &outcome, args.similar);
+        lines.iter().for_each(|l| eprintln!("{l}"));
+        told.extend(lines);
+    }
+    let results = write(&args, &plan, outcome, threads, seconds, &notes, told)?;
     print_table(&results);
     for entry in notes.entries() {
         eprintln!("note: {} × {} (first: {})", entry.count, entry.what, entry.first);
@@ -190,6 +204,58 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         args.out.join("report.html").display()
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Labels made of the topic's relevant example pages (S3's measure).
+fn like_examples(web: &dyn Recorded, topics: &[(String, Config)], similar: f64) -> Result<Labels, Problem> {
+    let [(name, config)] = topics else {
+        return Err(Problem::usage("--labels examples measures one topic: each has examples of its own")
+            .hint("name one topic file with --topic"));
+    };
+    if !(0.0..1.0).contains(&similar) {
+        return Err(Problem::usage(format!("--similar {similar}: must be from 0 to below 1")));
+    }
+    let mut config = config.clone();
+    config.judge = focus::topic::JudgeSection { kind: Some("centroid".into()), ..Default::default() };
+    config.strategy = focus::topic::StrategySection { kind: Some("breadth-first".into()), ..Default::default() };
+    let topic = config.topic()?;
+    if topic.examples.relevant.is_empty() {
+        return Err(Problem::usage(format!("--labels examples: topic `{name}` has no example pages"))
+            .hint("add [examples] relevant = [\"https://…\"]: pages of the web, or files"));
+    }
+    let analyst = Made::new(&topic, &Canon::exact(), &|url| Ok(web.answer(url)), 0, 0)?.analyst;
+    let all = web.pages();
+    let pages = (0..all).filter_map(|n| {
+        if n % 256 == 0 {
+            line(&format!("comparing with the examples: {} of {} pages", count(n as u64), count(all as u64)));
+        }
+        let url = web.page(n)?;
+        let similarity = analyst.analyse(&web.answer(&url))?.assessment.score;
+        Some((url, similarity))
+    });
+    let labels = Labels::like_examples(pages, similar);
+    line("");
+    Ok(labels)
+}
+
+/// What S3 reports of each run: pages like the examples, their share, and the mean similarity.
+fn against_examples(labels: &Labels, outcome: &Outcome, similar: f64) -> Vec<String> {
+    let mut out = Vec::new();
+    for run in &outcome.runs {
+        let of = |l: &eval::tournament::Line| labels.similarity(&Canon::exact().parse(&l.url).ok()?);
+        let similarities: Vec<f64> = run.order.iter().filter_map(of).collect();
+        let m = eval::metrics::against_examples(&similarities, similar);
+        out.push(format!(
+            "{} rng {}: {} of {} pages are like an example, harvest ratio {}, mean similarity {}",
+            run.result.strategy,
+            run.result.rng,
+            count(m.count as u64),
+            count(similarities.len() as u64),
+            show(m.ratio),
+            show(m.average)
+        ));
+    }
+    out
 }
 
 /// Which of the strategies a model is for. One for none of them is a mistake, unless it is a judge's.
@@ -216,7 +282,7 @@ fn leave_out(plan: &mut Plan) -> Result<Vec<String>, Problem> {
 }
 
 /// A line that replaces the one before on a terminal; nothing elsewhere.
-fn line(text: &str) {
+pub fn line(text: &str) {
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[2K{text}");
     }
@@ -321,7 +387,7 @@ fn read_seeds(args: &Args, topics: &[(String, Config)], sim: Option<&SimWeb>) ->
     Ok(Seeds { urls, ..Seeds::default() })
 }
 
-fn parse_rngs(text: Option<&str>) -> Result<Vec<Option<u64>>, Problem> {
+pub fn parse_rngs(text: Option<&str>) -> Result<Vec<Option<u64>>, Problem> {
     let bad = |t: &str| {
         Problem::usage(format!("--rng {t}: not a number or a range"))
             .hint("as in --rng 3 or --rng 0..4 (five runs)")
@@ -347,7 +413,7 @@ fn write(
     threads: NonZeroUsize,
     elapsed: Duration,
     notes: &Tally,
-    left_out: Vec<String>,
+    told: Vec<String>,
 ) -> Result<Results, Problem> {
     let dir = &args.out;
     fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
@@ -401,7 +467,14 @@ fn write(
             ),
         ),
         ("seeds".into(), format!("{}", plan.seeds.len())),
-        ("labels".into(), format!("relevant: {}; ignored: {}", args.relevant_label, args.ignore_label)),
+        (
+            "labels".into(),
+            if args.labels.as_deref() == Some(Path::new("examples")) {
+                format!("pages whose cosine with an example page is more than {}", args.similar)
+            } else {
+                format!("relevant: {}; ignored: {}", args.relevant_label, args.ignore_label)
+            },
+        ),
         ("concurrency".into(), plan.concurrency.to_string()),
         ("delay per host".into(), args.delay.to_string()),
         ("pages per run".into(), args.pages.map_or("all".into(), count)),
@@ -416,7 +489,7 @@ fn write(
     if plan.labels.is_none() {
         report.notes.push("no labels: the judge that guides also measures".into());
     }
-    report.notes.extend(left_out);
+    report.notes.extend(told);
     report
         .notes
         .extend(notes.entries().iter().map(|e| format!("{} × {} (first: {})", e.count, e.what, e.first)));

@@ -22,6 +22,7 @@ mod config;
 mod crawl;
 mod crawl_report;
 mod demo;
+mod experiment;
 mod explain;
 mod export;
 mod extract;
@@ -89,6 +90,8 @@ enum Command {
     Report(report::Args),
     /// Run strategies on a recorded or generated web and compare them
     Backtest(Box<backtest::Args>),
+    /// Look into the findings of the literature on recorded or generated webs
+    Experiment(experiment::Args),
     /// Teach a judge from examples, or a strategy from a finished crawl
     Train(Box<train::Args>),
     /// Fetch one URL and show every hop
@@ -147,6 +150,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),
         Command::Backtest(args) => backtest::run(*args),
+        Command::Experiment(args) => experiment::run(args),
         Command::Train(args) => train::run(*args),
         Command::Fetch(args) => fetch::run(args),
         Command::Extract(args) => extract::run(args),

@@ -435,7 +435,13 @@ impl Crawl {
         }
         let pages: Vec<Revised> = known
             .iter()
-            .map(|(id, verdict, url, sources)| Revised { id: *id, url, verdict: *verdict, sources })
+            .map(|(id, verdict, url, sources)| Revised {
+                id: *id,
+                url,
+                verdict: *verdict,
+                sources,
+                by_user: false,
+            })
             .collect();
         if !pages.is_empty() {
             self.parts.strategy.revised(&pages);

@@ -56,6 +56,8 @@ pub struct Run {
     pub loss: Vec<(usize, f64)>,
     pub sweep: Vec<SweepPoint>,
     pub order: Vec<Line>,
+    /// When the last page arrived, on the virtual clock.
+    pub virtual_ms: u64,
     pub timing: RunTiming,
 }
 
@@ -278,10 +280,13 @@ impl Plan<'_> {
             self.crawl(&job.config, &known.seeds, rng, clock.clone(), folder.as_deref())?;
         let pages: Arc<Mutex<Vec<(UrlId, String, f64)>>> = Arc::default();
         let seen = pages.clone();
+        let last = Arc::new(AtomicU64::new(0));
+        let time = last.clone();
         crawl.on_event(move |event| {
-            if let Event::Page { id, url, score, .. } = event
+            if let Event::Page { id, url, score, at, .. } = event
                 && let Ok(mut pages) = seen.lock()
             {
+                time.store(at.0, Ordering::Relaxed);
                 pages.push((*id, url.clone(), *score));
             }
         });
@@ -345,6 +350,7 @@ impl Plan<'_> {
         let loss = critic.cumulative_loss.iter().map(|(n, l)| (*n, l / (*n).max(1) as f64)).collect();
         Ok(Run {
             loss,
+            virtual_ms: last.load(Ordering::Relaxed),
             result: results::Run::new(name, strategy, number, &truth, &measures, oracle_auc),
             harvest_rate: measures.harvest_rate,
             sweep: metrics::sweep(&steps),

@@ -408,7 +408,7 @@ impl Strategy for Intelligent {
     }
 
     fn revised(&mut self, pages: &[Revised]) {
-        pages.iter().for_each(|p| self.turn(p));
+        pages.iter().filter(|p| p.by_user).for_each(|p| self.turn(p));
     }
 
     fn export(&mut self) -> Option<Vec<u8>> {

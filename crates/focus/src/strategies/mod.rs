@@ -191,6 +191,9 @@ pub struct Revised<'a> {
     pub url: &'a Url,
     pub verdict: Verdict,
     pub sources: &'a [Source],
+    /// The user said so. The judge alone changes its mind whenever its threshold moves: learners that were measured with both
+    /// (`hmm`, `context-graph`, `intelligent`) do better without following that.
+    pub by_user: bool,
 }
 
 /// A page of a finished crawl that a strategy is trained on: what is known of it before its text is looked at.

@@ -254,7 +254,7 @@ impl Warmup {
 
     /// A page of the record was not what it seemed.
     pub fn revise(&mut self, pages: &[Revised]) {
-        for page in pages {
+        for page in pages.iter().filter(|p| p.by_user) {
             let at = self.index.get(&page.id.0).and_then(|i| self.record.get_mut(*i as usize));
             if let Some(p) = at.filter(|p| p.relevant != page.verdict.relevant) {
                 p.relevant = page.verdict.relevant;
