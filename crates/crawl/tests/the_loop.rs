@@ -268,11 +268,12 @@ fn a_combination_of_judges_keeps_its_verdicts_when_a_threshold_moves() {
     }
     web.push('\n');
     for i in 0..60 {
-        // Every tenth page has both terms, the rest one of them among others: an automatic threshold moves up.
-        let text = if i % 10 == 0 { "sql joins sql joins" } else { "sql soup stew" };
-        web += &format!("http://a.org/{i} => {text}\n");
+        // Every tenth page has all terms, the rest one to three of them: the automatic threshold moves up.
+        let terms = ["sql", "joins", "index", "query", "table", "view"];
+        let n = if i % 10 == 0 { 6 } else { 1 + i % 3 };
+        web += &format!("http://a.org/{i} => {}\n", terms[..n].join(" "));
     }
-    let topic = "name = 'x'\n[content]\nterms = ['sql', 'joins']\n[judge]\nkind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\nthreshold = 'auto'\n[judge.regex]\ntext = 'sql'\n[strategy]\nkind = 'breadth-first'\n";
+    let topic = "name = 'x'\n[content]\nterms = ['sql', 'joins', 'index', 'query', 'table', 'view']\n[judge]\nkind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\nthreshold = 'auto'\n[judge.regex]\ntext = 'sql'\n[strategy]\nkind = 'breadth-first'\n";
     let web = Pages::new(&web);
     let verdicts = |topic: &str| {
         let mut m = make(topic, memory(Limits::none()), Rules::default());

@@ -37,20 +37,19 @@ only one of the two classes has been seen, the critic's relevance goes on decidi
 Sites with regular pages: lists, tables and menus where the words beside a link tell what is behind it.
 
 ## When it hurts
-Short crawls (less than a few hundred pages), webs without structure, and a critic whose scores rarely pass the split (similarities
-rather than probabilities): few links are high, and to Laplace's smoothing rare words then look high. `split = \"median\"`, the
-source's own rule, keeps the classes equally large.
+Short crawls (less than a few hundred pages) and webs without structure. With `split = 0.5` a critic whose scores rarely pass it
+(similarities rather than probabilities): few links are high, and to Laplace's smoothing rare words then look high.
 
 ## Options
-`mode` = \"online\" | \"offline\" | \"recall\" · `d_max` = 5 · `offsets` = true (false: the same words without their offsets) · `split` = 0.5 |
-\"median\" (of the relevances seen so far) | \"verdict\" (the judge's decision) · `warmup` = 100 pages · `batch` = 50 pages: a link
+`mode` = \"online\" | \"offline\" | \"recall\" · `d_max` = 5 · `offsets` = true (false: the same words without their offsets) · `split` =
+\"median\" (of the relevances seen so far) | a number such as 0.5 | \"verdict\" (the judge's decision) · `warmup` = 100 pages · `batch` = 50 pages: a link
 teaches only if its page was fetched before the batch of its target · `sources` = \"max\" | \"first\": several pages link to the
 same URL · `topic` = false: the judge's top classes of the page and all prefixes of their paths as features · `cocitation` = false:
 ⟨high or low, offset⟩ of links in the window whose targets are judged · `urls` = []: the URLs `recall` may fetch.
 
 ## Source
-Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002 (S1). The split at
-0.5, the warm-up and batch sizes, and the log-odds are ours.",
+Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002 (S1). The
+warm-up and batch sizes and the log-odds are ours.",
     build,
 };
 
@@ -104,7 +103,7 @@ impl Default for Options {
             mode: Mode::Online,
             d_max: 5,
             offsets: true,
-            split: Split::At(0.5),
+            split: Split::By(SplitBy::Median),
             warmup: 100,
             batch: 50,
             sources: Several::Max,

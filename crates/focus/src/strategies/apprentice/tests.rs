@@ -8,7 +8,7 @@ use std::sync::Arc;
 use types::{Assessment, Verdict};
 
 const ONLINE: &str =
-    "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nwarmup = 4\nbatch = 1\n";
+    "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nwarmup = 4\nbatch = 1\nsplit = 0.5\n";
 
 /// Two link lists; `good` stands before links to sql pages, `bad` before the others.
 const WEB: &str = "
@@ -128,9 +128,9 @@ fn one_class_leaves_the_critic_in_charge() {
     crawl.expect_lease_key("/g2", 0.0);
     // The same web, split at the judge's decision or at the median, still has one class only.
     for split in ["'verdict'", "'median'"] {
-        check(&WEB.replace("sql", "soup"), &format!("{ONLINE}split = {split}\n"), "/ /g1 /b1 /list /b2 /g2");
+        check(&WEB.replace("sql", "soup"), &ONLINE.replace("split = 0.5", &format!("split = {split}")), "/ /g1 /b1 /list /b2 /g2");
     }
-    check(WEB, &format!("{ONLINE}split = 'median'\n"), "/ /g1 /b1 /list /g2 /b2");
+    check(WEB, &ONLINE.replace("split = 0.5", "split = 'median'"), "/ /g1 /b1 /list /g2 /b2");
 }
 
 #[test]
