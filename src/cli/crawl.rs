@@ -60,6 +60,9 @@ pub struct Args {
     pub per_host: Option<u64>,
     #[command(flatten)]
     pub fetch: FetchFlags,
+    /// Start from what `gleaner train` taught a judge or a strategy
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
     /// Keep the collection in a shared PostgreSQL instead (postgres://…)
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
@@ -82,7 +85,7 @@ pub struct Args {
 
 impl Args {
     /// The flags as a table of settings.
-    pub fn table(&self) -> Table {
+    pub fn table(&self) -> Result<Table, Problem> {
         let mut t = Table::new();
         self.topic.flags.lay(&mut t);
         self.fetch.lay(&mut t);
@@ -107,7 +110,10 @@ impl Args {
         if self.no_index {
             set(&mut t, "archive", "index", false);
         }
-        t
+        if let Some(file) = &self.model {
+            super::train::lay_model(file, true, true, &mut t)?;
+        }
+        Ok(t)
     }
 }
 
@@ -131,7 +137,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
              --out DIR alone goes on with a crawl",
         ));
     }
-    let loaded = setup::load(topic.as_deref(), args.table())?;
+    let loaded = setup::load(topic.as_deref(), args.table()?)?;
     let out = args.out.clone().unwrap_or_else(|| default_folder(args.topic.topic.as_deref(), &loaded));
     let mode = match (args.json, args.quiet, std::io::stderr().is_terminal()) {
         (true, ..) => Mode::Json,

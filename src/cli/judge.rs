@@ -23,6 +23,9 @@ pub struct Args {
     /// Judge with this one instead of the topic's
     #[arg(long, value_name = "NAME")]
     judge: Option<String>,
+    /// A judge trained with `gleaner train`
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
     #[command(flatten)]
     from: From,
     #[command(flatten)]
@@ -37,6 +40,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     args.fetch.lay(&mut table);
     if let Some(judge) = &args.judge {
         setup::set(&mut table, "judge", "kind", judge.as_str());
+    }
+    if let Some(file) = &args.model {
+        super::train::lay_model(file, true, false, &mut table)?;
     }
     let loaded = setup::load(Some(&args.topic), table)?;
     let source = Pages::open(&args.from, &loaded.config)?;

@@ -22,6 +22,7 @@ mod config;
 mod crawl;
 mod crawl_report;
 mod demo;
+mod experiment;
 mod explain;
 mod export;
 mod extract;
@@ -47,6 +48,7 @@ mod status;
 mod terms;
 mod text;
 mod threshold;
+mod train;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -107,6 +109,10 @@ enum Command {
     Report(report::Args),
     /// Run strategies on a recorded or generated web and compare them
     Backtest(Box<backtest::Args>),
+    /// Look into the findings of the literature on recorded or generated webs
+    Experiment(experiment::Args),
+    /// Teach a judge from examples, or a strategy from a finished crawl
+    Train(Box<train::Args>),
     /// Fetch one URL and show every hop
     Fetch(fetch::Args),
     /// Show what is read from a page: text, links, language
@@ -168,6 +174,8 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),
         Command::Backtest(args) => backtest::run(*args),
+        Command::Experiment(args) => experiment::run(args),
+        Command::Train(args) => train::run(*args),
         Command::Fetch(args) => fetch::run(args),
         Command::Extract(args) => extract::run(args),
         Command::Judge(args) => judge::run(args),

@@ -223,6 +223,8 @@ impl Made {
         let examples = examples(topic, &extract, answer)?;
         let taxonomy = crate::resources::taxonomy(topic, &extract)?;
         let wordnet = crate::resources::wordnet(topic)?;
+        let taught = |path: &Option<String>| path.as_deref().map(crate::resources::model).transpose();
+        let (judge_model, strategy_model) = (taught(&topic.judge.model)?, taught(&topic.strategy.model)?);
         let judge = judges::build(&JudgeSetup {
             topic,
             options: &topic.judge.options,
@@ -231,6 +233,7 @@ impl Made {
             seeds,
             rng,
             taxonomy: &taxonomy,
+            model: judge_model.as_ref(),
         })?;
         let strategy = strategies::build(&StrategySetup {
             topic,
@@ -239,9 +242,41 @@ impl Made {
             idf: idf.as_ref(),
             examples: &examples,
             wordnet: wordnet.as_ref(),
+            model: strategy_model.as_ref(),
         })?;
         let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(judge));
         Ok(Made { analyst: Analyst { extract, text, judge }, strategy })
+    }
+}
+
+/// What a judge is trained on, read.
+pub struct Schoolbook {
+    pub examples: Vec<Example>,
+    pub taxonomy: Vec<focus::judges::TaxonomyPage>,
+    pub idf: Option<DocFreq>,
+}
+
+impl Schoolbook {
+    pub fn read(
+        topic: &Topic,
+        canon: &Canon,
+        answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+    ) -> Result<Schoolbook, Problem> {
+        let extract = extract::Options { canon: canon.clone(), ..extract::Options::default() };
+        Ok(Schoolbook {
+            examples: examples(topic, &extract, answer)?,
+            taxonomy: crate::resources::taxonomy(topic, &extract)?,
+            idf: background(topic)?,
+        })
+    }
+    pub fn setup<'a>(&'a self, topic: &'a Topic, rng: u64) -> JudgeSetup<'a> {
+        JudgeSetup {
+            idf: self.idf.as_ref(),
+            examples: &self.examples,
+            taxonomy: &self.taxonomy,
+            rng,
+            ..JudgeSetup::new(topic)
+        }
     }
 }
 
@@ -325,7 +360,7 @@ fn is_local(host: &str) -> bool {
 }
 
 /// Asks the live web, waiting for the answer.
-fn live_answer(web: &Http) -> impl Fn(&Url) -> Result<Fetched, Problem> + '_ {
+pub fn live_answer(web: &Http) -> impl Fn(&Url) -> Result<Fetched, Problem> + '_ {
     |url| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

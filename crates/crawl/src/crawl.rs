@@ -16,7 +16,7 @@ use store::Store;
 use store::archive::{Archive, Position};
 use store::index::Index;
 use types::{
-    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, Settle, Task,
+    Assessment, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, Settle, Task,
     Turn, Url, UrlId,
 };
 
@@ -155,6 +155,8 @@ impl Judged {
 pub struct Crawl {
     pub(crate) parts: Parts,
     pub(crate) judged: Vec<Judged>,
+    /// Their assessments, for judges that decide by more than the score.
+    pub(crate) assessed: Vec<Assessment>,
     pub(crate) duplicates: Duplicates,
     pub(crate) counts: Counts,
     robots: HashMap<String, Arc<Robots>>,
@@ -222,6 +224,7 @@ impl Crawl {
         let mut crawl = Crawl {
             parts,
             judged: Vec::new(),
+            assessed: Vec::new(),
             duplicates: Duplicates::default(),
             counts: Counts::default(),
             robots: HashMap::new(),

@@ -23,9 +23,10 @@ pub mod live;
 pub mod reader;
 pub mod rejudge;
 pub mod replay;
-mod resources;
+pub mod resources;
 pub mod scope;
 pub mod stored;
+pub mod train;
 pub mod units;
 mod visit;
 

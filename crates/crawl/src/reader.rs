@@ -177,6 +177,12 @@ impl Reader {
         }
         Ok(Some(Quality::of(pairs)))
     }
+    /// The strategy of the last run; the topic's own before the first.
+    pub fn strategy(&self) -> Result<String, Problem> {
+        let last = Run::of(&self.ledger)?.map(|r| r.strategy);
+        let own = || self.config.strategy.kind.clone().unwrap_or_else(|| focus::strategies::DEFAULT.into());
+        Ok(last.unwrap_or_else(own))
+    }
     pub fn index(&self) -> Result<Index, Problem> {
         Index::open(&Collection::index_dir(&self.dir))
     }

@@ -6,7 +6,7 @@ use crate::events::Event;
 use crate::labels::{CHOICES, Choice, Labels};
 use fetch::robots::Robots;
 use fetch::{Class, classify};
-use focus::strategies::{Miss, Rescore, Visit};
+use focus::strategies::{Miss, Rescore, Revised, Visit};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, PoisonError};
@@ -239,9 +239,13 @@ impl Crawl {
             label: None,
         };
         self.judged.push(judged);
+        if !self.by_score() {
+            self.assessed.push(assessment.clone());
+        }
         self.counts.relevant += u64::from(verdict.relevant);
         if revise {
             turn.revised = self.revise();
+            self.tell_revised(&turn.revised)?;
         }
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
@@ -411,8 +415,11 @@ impl Crawl {
     fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Vec::new();
-        for j in &mut self.judged {
-            let verdict = judge.decide(&Assessment { score: j.score, ..Assessment::default() });
+        for (i, j) in self.judged.iter_mut().enumerate() {
+            let verdict = match self.assessed.get(i) {
+                Some(whole) => judge.decide(whole),
+                None => judge.decide(&Assessment { score: j.score, ..Assessment::default() }),
+            };
             let verdict = final_verdict(verdict, j.barred, j.turned);
             if verdict.relevant != j.relevant {
                 j.relevant = verdict.relevant;
@@ -426,6 +433,32 @@ impl Crawl {
             }
         }
         changed
+    }
+
+    /// Strategies that learnt from a verdict are told that it was another.
+    fn tell_revised(&mut self, changed: &[(UrlId, Verdict)]) -> Result<(), Problem> {
+        let mut known = Vec::with_capacity(changed.len());
+        for (id, verdict) in changed {
+            known.push((*id, *verdict, self.parts.ledger.url(*id)?, self.parts.ledger.sources(*id)?));
+        }
+        let pages: Vec<Revised> = known
+            .iter()
+            .map(|(id, verdict, url, sources)| Revised {
+                id: *id,
+                url,
+                verdict: *verdict,
+                sources,
+                by_user: false,
+            })
+            .collect();
+        if !pages.is_empty() {
+            self.parts.strategy.revised(&pages);
+        }
+        Ok(())
+    }
+
+    fn by_score(&self) -> bool {
+        self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).by_score()
     }
 
     fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
@@ -536,18 +569,31 @@ impl Crawl {
                 self.judged[i].label = Some(label);
             }
         }
+        if !self.by_score() {
+            for j in &self.judged {
+                let record = self.parts.ledger.record(j.id)?;
+                self.assessed.push(record.map_or_else(
+                    || Assessment { score: j.score, ..Assessment::default() },
+                    |r| r.assessment,
+                ));
+            }
+        }
         let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
         let mut known = 0;
         if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
             judge.load(bytes)?;
             known = u64::from_le_bytes(*n);
         }
-        for j in &self.judged {
+        for (i, j) in self.judged.iter().enumerate() {
             self.counts.pages += 1;
             self.counts.relevant += u64::from(j.wanted());
             self.counts.curve.push(self.counts.pages, self.counts.relevant);
             if self.counts.pages > known {
-                judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label);
+                let label = j.label;
+                match self.assessed.get(i) {
+                    Some(whole) => judge.observe(whole, label),
+                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, label),
+                };
             }
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;

@@ -232,6 +232,11 @@ impl Measure for GenreMeasure {
         self.parts(&self.recall(assessment), assessment.part("url")).pop().map_or(0.0, |p| p.value)
     }
 
+    /// Online idf weighs the counts of the terms anew: they are among the evidence.
+    fn by_score(&self) -> bool {
+        !matches!(self.idf, Idf::Online { .. })
+    }
+
     /// A cosine with n terms has a scale that depends on n: one of them on the page makes 1/√n, a quarter of them 1/2. So the
     /// unit is the score of a page with one term of each set, and the line is usually a little above it: wanted pages
     /// have a few terms of every set, others some of one. The factor is from 35 labelled topics (ADR 5).

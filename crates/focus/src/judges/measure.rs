@@ -28,6 +28,16 @@ pub trait Measure: Send + Sync {
         None
     }
 
+    /// See [`super::Judge::by_score`].
+    fn by_score(&self) -> bool {
+        true
+    }
+
+    /// See [`super::Judge::trained`].
+    fn trained(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     fn save(&self) -> Vec<u8> {
         Vec::new()
     }

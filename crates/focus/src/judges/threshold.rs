@@ -373,6 +373,14 @@ impl<M: Measure> Judge for Thresholded<M> {
         Ok(())
     }
 
+    fn by_score(&self) -> bool {
+        self.measure.by_score()
+    }
+
+    fn trained(&self) -> Option<Vec<u8>> {
+        self.measure.trained()
+    }
+
     fn explain(&self) -> Option<String> {
         let s = &self.state;
         let t = s.threshold;

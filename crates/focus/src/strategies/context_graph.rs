@@ -1,7 +1,9 @@
 //! Strategy `context-graph`: how far is this page from a target? Links of near pages first.
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{
+    Lesson, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::learn::bayes::Bayes;
 use crate::learn::softmax;
@@ -242,6 +244,32 @@ impl Strategy for ContextGraph {
             }
             Some(Place { layer: None, posterior }) => reason("on a page of no layer".into(), posterior),
         }
+    }
+
+    fn revised(&mut self, pages: &[Revised]) {
+        if self.model.is_none() {
+            self.warmup.revise(pages);
+            self.changed = true;
+        }
+    }
+
+    fn school(&mut self, lessons: &[Lesson]) -> Training {
+        (self.told, self.model) = (false, None);
+        self.warmup.expect(lessons.len());
+        Training::Replay
+    }
+
+    /// The record: it makes the model again.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        (!self.warmup.record.is_empty()).then(|| self.warmup.export())
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.warmup.import(bytes)?;
+        self.told = false;
+        self.changed = true;
+        self.train();
+        Ok(())
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {

@@ -2,7 +2,9 @@
 //! (`hybrid-hmm`, `hybrid-hmm-anchor`) share with it.
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{
+    Lesson, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::learn::hmm::Hmm;
 use crate::learn::kmeans::kmeans;
@@ -376,6 +378,32 @@ impl Strategy for Chain {
             out.push(reason("anchor like the relevant ones", late.anchor));
         }
         out
+    }
+
+    fn revised(&mut self, pages: &[Revised]) {
+        if self.model.is_none() {
+            self.warmup.revise(pages);
+            self.changed = true;
+        }
+    }
+
+    fn school(&mut self, lessons: &[Lesson]) -> Training {
+        (self.told, self.model) = (false, None);
+        self.warmup.expect(lessons.len());
+        Training::Replay
+    }
+
+    /// The record: it makes the model again.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        (!self.warmup.record.is_empty()).then(|| self.warmup.export())
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.warmup.import(bytes)?;
+        self.told = false;
+        self.changed = true;
+        self.train();
+        Ok(())
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {

@@ -27,7 +27,8 @@ fn spiders(options: &str) -> InfoSpiders {
         births: 0,
         deaths: 0,
     };
-    InfoSpiders { o, seed: 0, query, world, here: (types::UrlId(u32::MAX), 1, None), changed: false }
+    let first = world.ancestor.clone();
+    InfoSpiders { o, seed: 0, query, first, world, here: (types::UrlId(u32::MAX), 1, None), changed: false }
 }
 
 #[test]

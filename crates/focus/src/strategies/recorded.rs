@@ -5,7 +5,7 @@
 //! that lead to them), else the first pages of the crawl itself, ordered by best-first (ours): see [`Warmup`].
 
 use super::query_vector::QueryVector;
-use super::{Scored, StrategySetup, Visit};
+use super::{Revised, Scored, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::judges::ExampleKind;
 use crate::text::{Counts, Doc, Token};
@@ -15,6 +15,8 @@ use types::{Fingerprint, Priority, Problem, Url};
 /// Words and links remembered of one page: a hostile page must not fill the memory.
 const MOST_WORDS: usize = 2_000;
 const MOST_LINKS: usize = 1_000;
+/// Pages of a record: neighbours are looked for among all of them.
+const MOST_PAGES: usize = 5_000;
 /// Words of an anchor kept with a link.
 const MOST_ANCHOR: usize = 24;
 /// Seeds come first.
@@ -139,8 +141,8 @@ pub(super) struct Warmup {
     pages: u64,
     pub record: Vec<Recorded>,
     index: HashMap<u32, u32>,
-    /// How much of the record has been saved.
-    saved: usize,
+    /// How much of the record has been saved; `None` = a page that was saved has changed.
+    saved: Option<usize>,
     /// Words of the relevant examples.
     pub examples: Vec<Counts>,
 }
@@ -153,7 +155,7 @@ impl Warmup {
             pages,
             record: Vec::new(),
             index: HashMap::new(),
-            saved: 0,
+            saved: Some(0),
             examples: Vec::new(),
         };
         let shown = setup.examples.iter().filter(|e| e.kind != ExampleKind::Genre);
@@ -217,43 +219,21 @@ impl Warmup {
 
     /// Everything, or what is new; of the baseline only as long as it is `used`.
     pub fn save(&mut self, full: bool, used: bool, w: &mut Writer) {
-        let from = if full { 0 } else { self.saved };
-        self.saved = self.record.len();
-        w.u8(u8::from(full)).var(self.record.len().saturating_sub(from) as u64);
-        for p in self.record.iter().skip(from) {
-            w.u32(p.id).u64(p.url).var(p.parent.map_or(0, |p| u64::from(p) + 1));
-            w.u8(u8::from(p.relevant)).f64(p.relevance).var(p.links.len() as u64);
-            p.links.iter().for_each(|l| {
-                w.u64(*l);
-            });
-            w.var(p.words.len() as u64);
-            p.words.iter().for_each(|(h, n)| {
-                w.u64(h).var(u64::from(n));
-            });
-        }
+        let (full_record, from) = match self.saved {
+            Some(saved) if !full => (false, saved),
+            _ => (true, 0),
+        };
+        self.saved = Some(self.record.len());
+        w.u8(u8::from(full_record));
+        let fresh = self.record.get(from..).unwrap_or(&[]);
+        write_pages(fresh.iter().cloned(), fresh.len(), w);
         let baseline = if used { self.baseline.save(full) } else { None };
         w.bytes(&baseline.unwrap_or_default());
     }
 
     pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {
         let full = r.u8()? == 1;
-        let mut fresh = Vec::new();
-        for _ in 0..r.var()? {
-            let (id, url) = (r.u32()?, r.u64()?);
-            let parent =
-                r.var()?.checked_sub(1).map(|p| u32::try_from(p).map_err(|_| damaged())).transpose()?;
-            let (relevant, relevance) = (r.u8()? == 1, r.f64()?);
-            let mut links = Vec::new();
-            for _ in 0..r.var()? {
-                links.push(r.u64()?);
-            }
-            let mut words = Vec::new();
-            for _ in 0..r.var()? {
-                words.push((r.u64()?, u32::try_from(r.var()?).map_err(|_| damaged())?));
-            }
-            let words = Counts::from_pairs(words);
-            fresh.push(Recorded { id, url, parent, relevant, relevance, links, words });
-        }
+        let fresh = read_pages(r)?;
         let baseline = r.bytes()?;
         if !baseline.is_empty() {
             self.baseline.load(baseline)?;
@@ -268,9 +248,81 @@ impl Warmup {
             }
             self.record.push(page);
         }
-        self.saved = self.record.len();
+        self.saved = Some(self.record.len());
         Ok(())
     }
+
+    /// A page of the record was not what it seemed.
+    pub fn revise(&mut self, pages: &[Revised]) {
+        for page in pages.iter().filter(|p| p.by_user) {
+            let at = self.index.get(&page.id.0).and_then(|i| self.record.get_mut(*i as usize));
+            if let Some(p) = at.filter(|p| p.relevant != page.verdict.relevant) {
+                p.relevant = page.verdict.relevant;
+                self.saved = None;
+            }
+        }
+    }
+
+    /// A finished crawl of so many pages is the record.
+    pub fn expect(&mut self, pages: usize) {
+        self.record.clear();
+        self.index.clear();
+        self.pages = pages.clamp(1, MOST_PAGES) as u64;
+    }
+
+    /// The record for another crawl, in which its pages have other numbers.
+    pub fn export(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        let nameless = |p: &Recorded| Recorded { id: u32::MAX, ..p.clone() };
+        write_pages(self.record.iter().map(nameless), self.record.len(), &mut w);
+        w.0
+    }
+    pub fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        let record = read_pages(&mut r)?;
+        r.end()?;
+        if record.is_empty() {
+            return Err(damaged());
+        }
+        self.record = record;
+        self.index.clear();
+        self.saved = None;
+        Ok(())
+    }
+}
+
+fn write_pages(pages: impl Iterator<Item = Recorded>, n: usize, w: &mut Writer) {
+    w.var(n as u64);
+    for p in pages {
+        w.u32(p.id).u64(p.url).var(p.parent.map_or(0, |p| u64::from(p) + 1));
+        w.u8(u8::from(p.relevant)).f64(p.relevance).var(p.links.len() as u64);
+        p.links.iter().for_each(|l| {
+            w.u64(*l);
+        });
+        w.var(p.words.len() as u64);
+        p.words.iter().for_each(|(h, n)| {
+            w.u64(h).var(u64::from(n));
+        });
+    }
+}
+
+fn read_pages(r: &mut Reader) -> Result<Vec<Recorded>, Problem> {
+    let mut out = Vec::new();
+    for _ in 0..r.var()? {
+        let (id, url) = (r.u32()?, r.u64()?);
+        let parent = r.var()?.checked_sub(1).map(|p| u32::try_from(p).map_err(|_| damaged())).transpose()?;
+        let (relevant, relevance) = (r.u8()? == 1, r.f64()?);
+        let mut links = Vec::new();
+        for _ in 0..r.var()? {
+            links.push(r.u64()?);
+        }
+        let mut words = Vec::new();
+        for _ in 0..r.var()? {
+            words.push((r.u64()?, u32::try_from(r.var()?).map_err(|_| damaged())?));
+        }
+        out.push(Recorded { id, url, parent, relevant, relevance, links, words: Counts::from_pairs(words) });
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

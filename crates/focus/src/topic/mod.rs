@@ -84,6 +84,8 @@ pub struct JudgeConfig {
     /// Set by the user, not by default.
     pub threshold_given: bool,
     pub weights: Weights,
+    /// File of what it was taught.
+    pub model: Option<String>,
     /// The judge's own options.
     pub options: toml::Table,
 }
@@ -106,6 +108,8 @@ impl Default for Weights {
 #[derive(Clone, Debug)]
 pub struct StrategyConfig {
     pub kind: String,
+    /// File of what it was taught.
+    pub model: Option<String>,
     pub options: toml::Table,
 }
 
@@ -159,7 +163,11 @@ impl Topic {
             irrelevant: clean(s.examples.irrelevant),
             genre: clean(s.examples.genre),
         };
-        let has_examples = !examples.relevant.is_empty() || !examples.genre.is_empty();
+        // A taxonomy or a trained judge needs no terms to know what is wanted.
+        let has_examples = !examples.relevant.is_empty()
+            || !examples.genre.is_empty()
+            || s.judge.model.is_some()
+            || s.judge.options.contains_key("taxonomy");
         if genre.is_empty() && content.is_empty() && !has_examples && query.is_none() {
             return Err(Problem::usage(format!("topic \"{name}\" does not say what is wanted")).hint(
                 "give at least one of: `[genre] preset` or `terms` (what kind of page), `[content] terms` (what it is about), `[examples] relevant`, or `query = \"…\"`",
@@ -171,10 +179,12 @@ impl Topic {
             threshold_given: s.judge.threshold.is_some(),
             threshold: s.judge.threshold.unwrap_or_default(),
             weights: s.judge.weights.unwrap_or_default().resolve()?,
+            model: s.judge.model.filter(|m| !m.trim().is_empty()),
             options: s.judge.options,
         };
         let strategy = StrategyConfig {
             kind: s.strategy.kind.unwrap_or_else(|| crate::strategies::DEFAULT.to_string()),
+            model: s.strategy.model.filter(|m| !m.trim().is_empty()),
             options: s.strategy.options,
         };
         let text = s.text.resolve()?;
