@@ -203,7 +203,10 @@ def prepare():
         raise SystemExit(f"no recorded web at {WEB}: set GLEANER_WEBS to the folder that holds it")
     if not shutil.which("nginx"):
         sh("apt-get", "install", "-y", "-q", "nginx-light")
-    sh("cargo", "build", "--release", "--quiet", cwd=ROOT, env={**os.environ, "CARGO_TARGET_DIR": str(TARGET)})
+    gleaner = os.environ.get("BENCH_GLEANER")
+    if not gleaner:
+        sh("cargo", "build", "--release", "--quiet", cwd=ROOT, env={**os.environ, "CARGO_TARGET_DIR": str(TARGET)})
+        gleaner = TARGET / "release" / "gleaner"
     spider_target = WORK / "spider-target"
     sh("cargo", "build", "--release", "--quiet", "--locked", cwd=HERE / "spider",
        env={**os.environ, "CARGO_TARGET_DIR": str(spider_target)})
@@ -211,7 +214,7 @@ def prepare():
     if not (venv / "bin" / "scrapy").exists():
         sh(sys.executable, "-m", "venv", venv)
         sh(venv / "bin" / "pip", "install", "--quiet", "-r", HERE / "requirements.txt")
-    return TARGET / "release" / "gleaner", spider_target / "release" / "spider-yardstick", venv / "bin" / "python"
+    return Path(gleaner), spider_target / "release" / "spider-yardstick", venv / "bin" / "python"
 
 
 def main():
