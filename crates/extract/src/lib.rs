@@ -48,7 +48,7 @@ pub use sniff::{Kind, sniff};
 use types::{Canon, Page, PageKind, Url};
 
 /// Changes whenever the same bytes may give another page, so that caches of pages know.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub struct Options {

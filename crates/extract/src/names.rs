@@ -169,6 +169,21 @@ tags! {
     VAR "var" 0, B;
     WBR "wbr" 0, S;
     XMP "xmp" BLOCK | PRE, S;
+    // Nothing special, but often written in capitals.
+    ABBR "abbr" 0, 0;
+    ACRONYM "acronym" 0, 0;
+    BLINK "blink" 0, 0;
+    CITE "cite" 0, 0;
+    DEL "del" 0, 0;
+    DFN "dfn" 0, 0;
+    INS "ins" 0, 0;
+    KBD "kbd" 0, 0;
+    LABEL "label" 0, 0;
+    MAP "map" 0, 0;
+    NEXTID "nextid" 0, 0;
+    QUOTE "q" 0, 0;
+    SAMP "samp" 0, 0;
+    SPACER "spacer" 0, 0;
     // Roots and some elements of foreign content.
     SVG "svg" 0, 0;
     MATH "math" 0, 0;

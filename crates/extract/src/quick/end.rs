@@ -27,7 +27,6 @@ impl<'s> Builder<'s, '_> {
             }
             Mode::InHead => match tag {
                 HEAD => {
-                    self.pop();
                     self.mode = Mode::AfterHead;
                     Ok(())
                 }
@@ -53,6 +52,7 @@ impl<'s> Builder<'s, '_> {
             },
             Mode::AfterHead => match tag {
                 BODY | HTML | BR => {
+                    self.leave_head();
                     self.push_implied(BODY)?;
                     self.mode = Mode::InBody;
                     self.end_tag(name)

@@ -360,6 +360,9 @@ impl<'s> Builder<'s, '_> {
             Mode::AfterAfterBody if !foreign => self.after_html += 1,
             _ => {
                 self.flush();
+                if self.mode == Mode::AfterHead {
+                    self.leave_head();
+                }
                 if !self.walk.is_opaque() {
                     self.walk.comment();
                 }

@@ -30,7 +30,7 @@ impl<'s> Builder<'s, '_> {
                 self.start_tag(token, at)
             }
             Mode::BeforeHead => match tag {
-                HTML => self.html_again(token),
+                HTML => self.html_again(),
                 HEAD => {
                     self.push(token.name, true)?;
                     self.mode = Mode::InHead;
@@ -43,7 +43,7 @@ impl<'s> Builder<'s, '_> {
                 }
             },
             Mode::InHead => match tag {
-                HTML => self.html_again(token),
+                HTML => self.html_again(),
                 HEAD => Ok(()),
                 NOSCRIPT => {
                     self.push(token.name, true)?;
@@ -60,7 +60,7 @@ impl<'s> Builder<'s, '_> {
                 }
             },
             Mode::InHeadNoscript => match tag {
-                HTML => self.html_again(token),
+                HTML => self.html_again(),
                 BASEFONT | BGSOUND | LINK | META | NOFRAMES | STYLE => self.in_head(token),
                 HEAD | NOSCRIPT => Ok(()),
                 _ => {
@@ -70,18 +70,25 @@ impl<'s> Builder<'s, '_> {
                 }
             },
             Mode::AfterHead => match tag {
-                HTML => self.html_again(token),
+                HTML => self.html_again(),
                 BODY => {
+                    self.leave_head();
                     self.push(token.name, true)?;
                     self.mode = Mode::InBody;
                     Ok(())
                 }
                 FRAMESET => Err(Odd("a frameset")),
                 BASE | BASEFONT | BGSOUND | LINK | META | TITLE | NOFRAMES | STYLE | SCRIPT | TEMPLATE => {
-                    Err(Odd("metadata after the head"))
+                    // It goes into the head, which is why that is left only when it must be.
+                    if self.current() == HEAD {
+                        self.in_head(token)
+                    } else {
+                        Err(Odd("metadata after the head and a comment"))
+                    }
                 }
                 HEAD => Ok(()),
                 _ => {
+                    self.leave_head();
                     self.push_implied(BODY)?;
                     self.mode = Mode::InBody;
                     self.start_tag(token, at)
@@ -89,7 +96,7 @@ impl<'s> Builder<'s, '_> {
             },
             Mode::AfterBody | Mode::AfterAfterBody => {
                 if tag == HTML {
-                    return self.html_again(token);
+                    return self.html_again();
                 }
                 self.mode = Mode::InBody;
                 self.start_tag(token, at)
@@ -145,7 +152,7 @@ impl<'s> Builder<'s, '_> {
                 self.start_in_body(token, at)
             }
             Mode::InColumnGroup => match tag {
-                HTML => self.html_again(token),
+                HTML => self.html_again(),
                 COL => self.void(token.name),
                 TEMPLATE => Err(Odd("a template")),
                 _ => {
@@ -160,9 +167,20 @@ impl<'s> Builder<'s, '_> {
         }
     }
 
-    /// A second `<html>` only adds attributes to the first.
-    pub(super) fn html_again(&mut self, token: &TagToken<'s>) -> Done {
-        if token.attrs > 0 { Err(Odd("attributes of a second html tag")) } else { Ok(()) }
+    /// A second `<html>` or `<body>` only adds attributes to the first, and few of those mean anything.
+    pub(super) fn html_again(&mut self) -> Done {
+        const ASKED: [Attr; 5] = [Attr::Lang, Attr::XmlLang, Attr::Role, Attr::Id, Attr::Class];
+        if ASKED.iter().any(|a| self.attrs.has(*a)) {
+            return Err(Odd("attributes of a second html or body tag"));
+        }
+        Ok(())
+    }
+
+    /// After its end tag the head stays open for metadata that comes too late.
+    pub(super) fn leave_head(&mut self) {
+        if self.current() == HEAD {
+            self.pop();
+        }
     }
 
     /// Brings the tree to where the body begins.
@@ -185,6 +203,7 @@ impl<'s> Builder<'s, '_> {
             self.mode = Mode::AfterHead;
         }
         if self.mode == Mode::AfterHead {
+            self.leave_head();
             let _ = self.push_implied(BODY);
             self.mode = Mode::InBody;
         }
@@ -386,9 +405,8 @@ impl<'s> Builder<'s, '_> {
             BASE | BASEFONT | BGSOUND | LINK | META | NOFRAMES | SCRIPT | STYLE | TEMPLATE | TITLE => {
                 self.in_head(token)
             }
-            HTML => self.html_again(token),
-            BODY if token.attrs > 0 => Err(Odd("attributes of a second body tag")),
-            BODY | FRAME | HEAD => Ok(()),
+            HTML | BODY => self.html_again(),
+            FRAME | HEAD => Ok(()),
             FRAMESET => Err(Odd("a frameset")),
             PLAINTEXT => Err(Odd("plaintext")),
             _ if r & TABLE_PART != 0 => Ok(()),
