@@ -72,6 +72,8 @@ impl Collection {
             proxy: f.proxy.clone(),
             resolve,
             languages: f.languages.clone(),
+            max_idle: defaults.max_idle.max(f.concurrency),
+            max_idle_per_origin: defaults.max_idle_per_origin.max(f.per_host_in_flight as usize),
             ..defaults
         })
     }

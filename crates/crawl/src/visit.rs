@@ -518,7 +518,9 @@ impl Crawl {
 
     /// The strategy's whole state outside a turn (after seeding).
     pub(crate) fn save_strategy_now(&mut self) -> Result<(), Problem> {
-        if let Some(bytes) = self.parts.strategy.save(true) {
+        if self.parts.rules.keep
+            && let Some(bytes) = self.parts.strategy.save(true)
+        {
             self.appended = (0, bytes.len().max(1));
             self.parts.ledger.put_state("strategy", false, &bytes)?;
         }

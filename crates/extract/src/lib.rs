@@ -30,13 +30,16 @@ pub mod dom;
 mod html;
 mod language;
 mod meta;
+mod names;
 #[doc(hidden)]
 pub mod parse;
 mod paths;
 mod pdf;
 mod plain;
+mod quick;
 mod simhash;
 mod sniff;
+mod source;
 mod text;
 mod walk;
 mod xml;
@@ -70,6 +73,22 @@ impl Default for Options {
             detect_language: true,
             detect_simhash: true,
         }
+    }
+}
+
+/// The two ways of reading HTML, before anything is computed from the text: for tests and benchmarks that compare them.
+#[doc(hidden)]
+pub mod ways {
+    use super::{Options, parse, quick, walk};
+    use types::{Page, Url};
+
+    /// On the way through the source; the error says why it cannot be done.
+    pub fn quick(text: &str, url: &Url, options: &Options) -> Result<Page, &'static str> {
+        quick::page(text, url, options, Page::default()).map_err(|odd| odd.0)
+    }
+    /// With a tree.
+    pub fn tree(text: &str, url: &Url, options: &Options) -> Page {
+        walk::dom(&parse::parse(text, false), url, options, text.len(), Page::default())
     }
 }
 

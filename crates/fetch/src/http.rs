@@ -91,7 +91,7 @@ impl Http {
         }
         Ok(Http {
             connector: Connector::new(&settings, resolver)?,
-            pool: Pool::new(settings.max_idle),
+            pool: Pool::new(settings.max_idle, settings.max_idle_per_origin),
             wanted: Wanted::new(&settings.accept),
             timeout: settings.timeout,
             idle_timeout: settings.idle_timeout,

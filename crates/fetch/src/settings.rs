@@ -41,6 +41,9 @@ pub struct Settings {
     pub extra_roots: Vec<Vec<u8>>,
     /// Idle connections kept, in all.
     pub max_idle: usize,
+    /// Idle connections kept of one origin: as many as there are requests to one host at a time, or each burst opens its
+    /// connections anew.
+    pub max_idle_per_origin: usize,
 }
 
 impl Default for Settings {
@@ -74,6 +77,7 @@ impl Default for Settings {
             headers: Vec::new(),
             extra_roots: Vec::new(),
             max_idle: 256,
+            max_idle_per_origin: 4,
         }
     }
 }
