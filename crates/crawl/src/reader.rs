@@ -4,6 +4,7 @@ use crate::collection::Collection;
 use crate::config::Config;
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
+use crate::outlook::Outlook;
 use focus::strategies::{Reason, StrategySetup};
 use frontier::State;
 use serde::Serialize;
@@ -36,6 +37,8 @@ pub struct Summary {
     pub refused: BTreeMap<String, u64>,
     pub threshold: f64,
     pub curve: Vec<(u64, u64)>,
+    /// What is still to be found; `None` = too little is known.
+    pub outlook: Option<Outlook>,
     pub ledger_bytes: u64,
     pub archive_bytes: u64,
     pub index_bytes: u64,
@@ -193,6 +196,7 @@ impl Reader {
             refused: counts.refused,
             threshold,
             curve: curve.points().to_vec(),
+            outlook: Outlook::of(curve.points()),
             ledger_bytes: stats.log_bytes,
             archive_bytes: folder_bytes(&Collection::warc_dir(&self.dir)),
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),
