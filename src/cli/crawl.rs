@@ -2,7 +2,7 @@
 
 use super::progress::{Display, Mode};
 use super::setup::{self, FetchFlags, TopicArgs, number, set};
-use super::text::{count, duration};
+use super::text::{count, duration, outlook};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
@@ -222,6 +222,9 @@ pub fn summary(out: &Path, stop: Stop, p: &Progress) {
         count(p.hosts as u64),
         count(p.pending),
     );
+    if let Some(o) = &p.outlook {
+        eprintln!("  {}", outlook(o, p.relevant));
+    }
     if !p.errors.is_empty() {
         let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
         eprintln!("  not fetched: {}", text.join(", "));

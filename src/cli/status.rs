@@ -1,6 +1,6 @@
 //! `gleaner status DIR`: how a collection stands.
 
-use super::text::{bar_curve, count};
+use super::text::{bar_curve, count, outlook};
 use clap::Args as ClapArgs;
 use console::style;
 use std::path::PathBuf;
@@ -37,6 +37,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     println!("  frontier   {} URLs pending on {} hosts", count(s.pending), count(s.hosts as u64));
     let outcomes: Vec<String> = s.outcomes.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
     println!("  settled    {}", outcomes.join(", "));
+    if let Some(o) = &s.outlook {
+        println!("  outlook    {}", outlook(o, s.relevant));
+    }
     match s.choices.last() {
         Some(c) => println!("  threshold  {} (after {} pages)", c.why, count(c.pages)),
         None => println!("  threshold  {:.3}", s.threshold),

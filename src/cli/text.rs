@@ -1,5 +1,6 @@
 //! Small things about showing numbers and text to people.
 
+use crawl::Outlook;
 use std::path::Path;
 use std::time::Duration;
 use types::Problem;
@@ -27,6 +28,22 @@ pub fn duration(d: Duration) -> String {
         format!("{h}:{m:02}:{sec:02}")
     } else {
         format!("{m}:{sec:02}")
+    }
+}
+
+/// `about 85 % of what can be reached is found; 1 page in 40 from here`
+pub fn outlook(o: &Outlook, found: u64) -> String {
+    let all = found as f64 + o.remaining;
+    let share = if all > 0.0 { 100.0 * found as f64 / all } else { 0.0 };
+    let rate = match o.next {
+        n if n >= 0.5 => format!("{:.0} % of the next pages", 100.0 * n),
+        n if n > 1e-6 => format!("1 page in {} from here", count((1.0 / n).round() as u64)),
+        _ => "nothing promising is left".to_string(),
+    };
+    if o.growing {
+        format!("no end in sight, at least {} more; {rate}", count(o.remaining as u64))
+    } else {
+        format!("about {share:.0} % of what can be reached is found; {rate}")
     }
 }
 

@@ -4,6 +4,7 @@ use crate::analyse::Analysis;
 use crate::collection::position_bytes;
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
+use crate::outlook::Outlook;
 use crate::scope::Scope;
 use fetch::robots::Robots;
 use focus::judges::Judge;
@@ -539,6 +540,7 @@ impl Crawl {
             duplicates: self.counts.duplicates,
             near_duplicates: self.counts.near_duplicates,
             curve: self.counts.curve.points().to_vec(),
+            outlook: Outlook::of(self.counts.curve.points()),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality};
+use crate::outlook::Outlook;
 use focus::strategies::{Reason, StrategySetup};
 use frontier::State;
 use serde::Serialize;
@@ -40,6 +41,8 @@ pub struct Summary {
     /// The thresholds the judge chose by itself, with its reasons, the newest last.
     pub choices: Vec<Choice>,
     pub curve: Vec<(u64, u64)>,
+    /// What is still to be found; `None` = too little is known.
+    pub outlook: Option<Outlook>,
     pub ledger_bytes: u64,
     pub archive_bytes: u64,
     pub index_bytes: u64,
@@ -237,6 +240,7 @@ impl Reader {
             threshold,
             choices: Choice::read(&self.ledger)?,
             curve: curve.points().to_vec(),
+            outlook: Outlook::of(curve.points()),
             ledger_bytes: stats.log_bytes,
             archive_bytes: folder_bytes(&Collection::warc_dir(&self.dir)),
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),

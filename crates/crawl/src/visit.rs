@@ -251,6 +251,8 @@ impl Crawl {
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
 
         let sources = self.parts.ledger.sources(lease.id)?;
+        let known: Vec<bool> =
+            doc.page.links.iter().map(|l| self.parts.ledger.find(&l.url).is_some()).collect();
         let visit = Visit {
             id: lease.id,
             url: &lease.url,
@@ -264,6 +266,7 @@ impl Crawl {
             priority: lease.priority,
             evidence: &lease.evidence,
             sources: &sources,
+            known: &known,
             n: self.counts.pages,
             worthless: duplicate_of.is_some() || near_duplicate_of.is_some() || is_soft_404(&doc),
         };
@@ -378,6 +381,7 @@ impl Crawl {
             priority: lease.priority,
             evidence: &lease.evidence,
             sources: &[],
+            known: &[],
             n: self.counts.pages,
             worthless: true,
         };

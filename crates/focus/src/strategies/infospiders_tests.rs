@@ -106,6 +106,7 @@ fn live(s: &mut InfoSpiders, pages: &[(&str, u8)]) {
             priority: Priority::new(*lane, 0.0),
             evidence: &[],
             sources: &[],
+            known: &[],
             n: i as u64 + 1,
             worthless: false,
         };

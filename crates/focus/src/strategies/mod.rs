@@ -170,6 +170,8 @@ pub struct Visit<'a> {
     pub evidence: &'a [u8],
     /// Every remembered sighting of it, first found first: what a learner trains on.
     pub sources: &'a [Source],
+    /// For every link of the page: was its target known before? Shorter than the links = the rest was not.
+    pub known: &'a [bool],
     /// Pages fetched so far, this one included.
     pub n: u64,
     /// Near-duplicate of an earlier page, soft 404 or error page: earns nothing.
