@@ -5,7 +5,7 @@
 
 use focus::strategies::{Lesson, Strategy, Training, Visit};
 use focus::text::Doc;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use types::{Assessment, LinkKind, Priority, Problem, Source, Url, UrlId, Verdict};
 
 /// Sightings of one URL that are kept.
@@ -48,6 +48,8 @@ pub fn teach(
     let training = strategy.school(&lessons);
     let mut taught = Taught::default();
     let mut sightings: HashMap<usize, Vec<Source>> = HashMap::new();
+    // Links that lead out of the record.
+    let mut beyond: HashSet<Url> = HashSet::new();
     if training == Training::Replay {
         for (i, page) in crawl.iter().enumerate().filter(|(_, p)| p.kind == LinkKind::Seed) {
             let seed = strategy.seed(&page.url);
@@ -71,6 +73,16 @@ pub fn teach(
         let best = sources.iter().rev().max_by_key(|s| s.priority);
         let (priority, evidence) =
             best.map_or((Priority::key_only(0.0), Vec::new()), |s| (s.priority, s.evidence.clone()));
+        // Known then: fetched before, or named by a page before.
+        let known: Vec<bool> = doc
+            .page
+            .links
+            .iter()
+            .map(|l| match at.get(&l.url) {
+                Some(&target) => target <= i || sightings.contains_key(&target),
+                None => beyond.contains(&l.url),
+            })
+            .collect();
         let visit = Visit {
             id: number(i),
             url: &page.url,
@@ -84,6 +96,7 @@ pub fn teach(
             priority,
             evidence: &evidence,
             sources: &sources,
+            known: &known,
             n: taught.pages as u64,
             worthless: page.worthless,
         };
@@ -91,6 +104,7 @@ pub fn teach(
             strategy.learn(&visit);
         }
         let scores = strategy.score(&visit);
+        beyond.extend(doc.page.links.iter().filter(|l| !at.contains_key(&l.url)).map(|l| l.url.clone()));
         for (link, scored) in doc.page.links.iter().zip(scores) {
             let (Some(scored), Some(&target)) = (scored, at.get(&link.url)) else { continue };
             if target == i {
@@ -207,9 +221,8 @@ mod tests {
         let crawl = seen(&web, &[("/", false), ("/g1", true), ("/b1", false)]);
         let topic = topic("intelligent");
         let mut s = build(&StrategySetup::new(&topic)).unwrap();
-        let mut read = |p: &Seen| {
-            Ok((p.url.path() != "/g1").then(|| web.doc(p.url.path(), &topic.text.options)))
-        };
+        let mut read =
+            |p: &Seen| Ok((p.url.path() != "/g1").then(|| web.doc(p.url.path(), &topic.text.options)));
         let taught = teach(s.as_mut(), &crawl, &mut read).unwrap();
         assert_eq!((taught.pages, taught.missing, taught.relevant), (2, 1, 0));
     }

@@ -11,7 +11,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use super::{Miss, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Miss, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use model::{AHEAD, HEADS, Model, RELEVANT, SIMILAR, sigmoid};
 use options::{Combine, Options};
 use read::{PageSide, Query, Taste, own_groups};
@@ -83,6 +83,8 @@ const D: usize = X::Lifts as usize + HEADS * KINDS;
 const SEED: f64 = 100.0;
 /// Sightings of one URL that are looked at.
 const MOST_SOURCES: usize = 8;
+/// A page the user labelled counts like so many.
+const LABEL: f64 = 3.0;
 /// New links of a page that count for its worth as a way to others.
 const MOST_CHILDREN: usize = 32;
 /// Fewer pages without a relevant one are never a drought.
@@ -386,6 +388,16 @@ impl Strategy for Adaptive {
     fn miss(&mut self, miss: &Miss) {
         if self.o.misses {
             self.found(miss.url, sights(miss.sources), 0.0, 0.0, 0.3);
+        }
+    }
+
+    /// What the user says of a page counts for several pages. That the judge moved its line is no news: half of what is
+    /// learnt is the soft score, which stays.
+    fn revised(&mut self, pages: &[Revised]) {
+        for page in pages.iter().filter(|p| p.by_user) {
+            let relevant = f64::from(u8::from(page.verdict.relevant));
+            let lesson = self.found(page.url, sights(page.sources), relevant, relevant, LABEL);
+            self.teach(&lesson, [None, None, Some(relevant)]);
         }
     }
 

@@ -2,6 +2,28 @@
 
 use crate::testkit::run;
 
+fn visit<'a>(url: &'a types::Url, doc: &'a crate::text::Doc) -> super::Visit<'a> {
+    const NOTHING: &types::Assessment =
+        &types::Assessment { score: 0.0, parts: Vec::new(), hits: Vec::new(), excluded: None };
+    super::Visit {
+        id: types::UrlId(0),
+        url,
+        kind: types::LinkKind::Seed,
+        doc,
+        assessment: NOTHING,
+        verdict: Default::default(),
+        parent: None,
+        depth: 0,
+        site_depth: 0,
+        priority: types::Priority::key_only(0.0),
+        evidence: &[],
+        sources: &[],
+        known: &[],
+        n: 1,
+        worthless: false,
+    }
+}
+
 const TOPIC: &str = "query = 'sql'\n[judge]\nthreshold = 0.3\n[strategy]\nkind = 'adaptive'\n";
 
 #[test]
@@ -65,6 +87,42 @@ fn it_learns_which_words_announce_lists_of_relevant_pages() {
     assert!(ahead > not, "{ahead} relevant pages of lists among the first 50 with it, {not} without");
 }
 
+/// A label of the user's moves everything that is like the page it was given to.
+#[test]
+fn it_learns_from_labels() {
+    use crate::strategies::{Revised, Strategy, StrategySetup};
+    let web = crate::testkit::Web::new("== http://a/start\n[red](/r1) [red](/r2) [blue](/b1) [blue](/b2)\n");
+    let topic = crate::topic::Topic::from_toml(TOPIC).unwrap();
+    let mut s = super::Adaptive::new(&StrategySetup::new(&topic)).unwrap();
+    let (url, doc) = (web.url("/start"), web.doc("/start", &topic.text.options));
+    let visit = visit(&url, &doc);
+    s.learn(&visit);
+    let source = |x: &super::Scored| types::Source {
+        parent: Some(types::UrlId(0)),
+        kind: types::LinkKind::Anchor,
+        priority: x.priority,
+        evidence: x.evidence.clone(),
+        anchor: "".into(),
+    };
+    let sources: Vec<types::Source> = s.score(&visit).iter().flatten().map(source).collect();
+    let keys = |s: &mut super::Adaptive| [1, 3].map(|i| s.rescore(&sources[i..=i]).unwrap().key());
+    let before = keys(&mut s);
+    assert!((before[0] - before[1]).abs() < 1e-9, "{before:?}");
+    for (path, relevant, i) in [("/r1", true, 0), ("/b1", false, 2)] {
+        let verdict = types::Verdict { relevant, ..Default::default() };
+        let url = web.url(path);
+        s.revised(&[Revised {
+            id: types::UrlId(i as u32 + 1),
+            url: &url,
+            verdict,
+            sources: &sources[i..=i],
+            by_user: true,
+        }]);
+    }
+    let after = keys(&mut s);
+    assert!(after[0] > after[1] + 0.1, "{after:?}");
+}
+
 #[test]
 fn the_worth_of_a_way_is_the_best_rate_behind_it() {
     let worth = super::Adaptive::worth;
@@ -95,23 +153,7 @@ fn example_pages_are_as_good_as_terms() {
     let mut s = super::Adaptive::new(&setup).unwrap();
     let doc = web.doc("/start", text);
     let url = web.url("/start");
-    let visit = super::Visit {
-        id: types::UrlId(0),
-        url: &url,
-        kind: types::LinkKind::Seed,
-        doc: &doc,
-        assessment: &Default::default(),
-        verdict: Default::default(),
-        parent: None,
-        depth: 0,
-        site_depth: 0,
-        priority: types::Priority::key_only(0.0),
-        evidence: &[],
-        sources: &[],
-        known: &[],
-        n: 1,
-        worthless: false,
-    };
+    let visit = visit(&url, &doc);
     s.learn(&visit);
     let keys: Vec<f64> = s.score(&visit).into_iter().flatten().map(|x| x.priority.key()).collect();
     assert!(keys[1] > keys[0] + 0.05, "{keys:?}");
