@@ -60,6 +60,7 @@ pub struct Args {
     /// Seed of the draw
     #[arg(long, value_name = "N", default_value_t = 0)]
     rng: u64,
+    /// One JSON object per page
     #[arg(long)]
     json: bool,
 }
