@@ -44,8 +44,11 @@ def main(out):
                 seeds = f"{out}/found-{name}.txt"
                 open(seeds, "w").write("".join(line.split("\t")[0] + "\n" for line in found.splitlines()))
             run, pages = backtest(web, topic, label, seeds, f"{out}/{setting.split()[0]}-{name}", "breadth-first")
-            t, top = best(pages)
             said = json.loads(gleaner("threshold", topic, "--web", f"{WEBS}/{web}", "--seeds", seeds, "--json", check=False))
+            # Seeds are given, not found: a backtest does not count them, and neither does the sweep.
+            given = {p["page"] for p in said["pages"]}
+            pages = [p for p in pages if p[0] not in given]
+            t, top = best(pages)
             by = {e["estimator"]: e["threshold"] for e in said["estimates"] if e["seeds"] == "all"}
             shares = {e: f1(pages, by[e]) / top for e in ESTIMATORS}
             shares["auto"] = (run["judge"]["f1"] or 0) / top
