@@ -47,6 +47,7 @@ pub struct Args {
     /// Seed of the random subsets
     #[arg(long, value_name = "N", default_value_t = 0)]
     rng: u64,
+    /// Everything, as JSON
     #[arg(long)]
     json: bool,
 }

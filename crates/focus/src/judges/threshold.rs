@@ -24,13 +24,13 @@ use types::{Assessment, Problem, Verdict};
 const BINS: usize = 1000;
 
 /// Smaller changes of the threshold are not worth revising verdicts for.
-const WORTH: f64 = 0.015;
+const WORTH: f64 = 0.005;
 
 /// The line: so much of the usual one, and so much of what nine in ten pages score below, but of that at most so much of
 /// the usual one.
-const OF_USUAL: f64 = 0.71;
+const OF_USUAL: f64 = 0.707;
 const OF_BACKGROUND: f64 = 0.42;
-const MOST_BACKGROUND: f64 = 0.93;
+const MOST_BACKGROUND: f64 = 0.99;
 
 /// Fewer pages are no background.
 const FEW: u64 = 10;
@@ -476,11 +476,11 @@ mod tests {
         let mut j = judge("'auto'", 0);
         assert_eq!(threshold(j.as_ref()), 0.4);
         assert!(j.explain().unwrap().contains("usual"));
-        // Of ten pages nine score 0.1 or less: 0.71·0.4 + 0.42·0.1.
+        // Of ten pages nine score 0.1 or less: 0.707·0.4 + 0.42·0.1.
         let scores = [0.0, 0.1, 0.05, 0.1, 0.0, 0.02, 0.1, 0.9, 0.1, 0.1];
         let moved: Vec<bool> = scores.iter().map(|s| j.observe(&page(*s), None)).collect();
         assert_eq!(moved.iter().position(|m| *m), Some(9), "looked at after ten pages");
-        close(threshold(j.as_ref()), 0.71 * 0.4 + 0.42 * 0.1);
+        close(threshold(j.as_ref()), 0.707 * 0.4 + 0.42 * 0.1);
         assert_eq!(j.decide(&page(0.5)).version, 1);
         assert!(j.explain().unwrap().contains("10 pages (nine in ten have 0.10 or less)"));
         // The same pages again and again: nothing to revise.
@@ -497,12 +497,12 @@ mod tests {
         for _ in 0..20 {
             j.observe(&page(1.0), None);
         }
-        close(threshold(j.as_ref()), 0.71 * 0.4 + 0.42 * 0.93 * 0.4);
+        close(threshold(j.as_ref()), 0.707 * 0.4 + 0.42 * 0.99 * 0.4);
         let mut none = judge("'auto'", 0);
         for _ in 0..20 {
             none.observe(&page(0.0), None);
         }
-        close(threshold(none.as_ref()), 0.71 * 0.4);
+        close(threshold(none.as_ref()), 0.707 * 0.4);
     }
 
     #[test]
@@ -519,8 +519,8 @@ mod tests {
         assert!(why.contains("only 1 of 4 seeds look relevant: they are entry pages"), "{why}");
         let (results, why) = run([0.6, 0.5, 0.7, 0.1]);
         assert!(why.contains("3 of 4 seeds are relevant, as search results are"), "{why}");
-        close(entries, 0.71 * 0.4 + 0.42 * 0.2);
-        close(results, 0.71 * 0.4 + 0.42 * 0.2);
+        close(entries, 0.707 * 0.4 + 0.42 * 0.2);
+        close(results, 0.707 * 0.4 + 0.42 * 0.2);
         // Search results alone are no background.
         let mut j = judge("'auto'", 20);
         for _ in 0..20 {
