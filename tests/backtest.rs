@@ -191,12 +191,18 @@ fn bad_input_is_explained() {
     let done = run(&["--web", w, "--labels", labels.to_str().unwrap()]);
     ok(&done);
     let said = String::from_utf8_lossy(&done.stderr).to_string();
-    for what in ["note:", "gone.html", "not in the web", "labelled twice, with the same labels", "without a tab"] {
+    for what in
+        ["note:", "gone.html", "not in the web", "labelled twice, with the same labels", "without a tab"]
+    {
         assert!(said.contains(what), "{what}: {said}");
     }
     // Nothing usable at all is fatal, and says so.
     fs::write(&labels, "http://a.org/gone.html\tyes\n").unwrap();
-    fails(&run(&["--web", w, "--labels", labels.to_str().unwrap()]), 2, &["no usable label", "not in the web"]);
+    fails(
+        &run(&["--web", w, "--labels", labels.to_str().unwrap()]),
+        2,
+        &["no usable label", "not in the web"],
+    );
 }
 
 /// A WARC of pages that say little.
@@ -204,7 +210,10 @@ fn warc(urls: &[&str]) -> String {
     let mut out = String::new();
     for url in urls {
         let body = "<p>sql</p><a href=/3.html>three</a>";
-        let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let http = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
         out += &format!(
             "WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-{:012}>\r\nWARC-Date: 2024-01-01T00:00:00Z\r\nWARC-Target-URI: {url}\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{http}\r\n\r\n",
             url.len(),
@@ -258,7 +267,11 @@ fn labels_from_example_pages() {
     tiny(&web);
     let (w, out) = (web.to_str().unwrap(), dir.path().join("out"));
     let with = dir.path().join("with.toml");
-    fs::write(&with, "name = 'x'\n[content]\nterms = ['sql']\n[examples]\nrelevant = ['http://a.org/3.html']\n").unwrap();
+    fs::write(
+        &with,
+        "name = 'x'\n[content]\nterms = ['sql']\n[examples]\nrelevant = ['http://a.org/3.html']\n",
+    )
+    .unwrap();
     let run = |topics: &[&str], more: &[&str]| {
         let mut args = vec!["backtest", "--web", w, "--labels", "examples", "--strategies", "breadth-first"];
         args.extend(["--out", out.to_str().unwrap()]);
@@ -278,7 +291,10 @@ fn labels_from_example_pages() {
     assert_eq!(results["runs"][0]["relevant_reachable"], 1);
     let said = String::from_utf8_lossy(&done.stderr);
     // Five pages: (1 + 0.7071 + 0.5) / 5 = 0.441.
-    assert!(said.contains("1 of 5 pages are like an example, harvest ratio 0.200, mean similarity 0.441"), "{said}");
+    assert!(
+        said.contains("1 of 5 pages are like an example, harvest ratio 0.200, mean similarity 0.441"),
+        "{said}"
+    );
     ok(&run(&[with], &["--similar", "0.7"]));
     let results: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();

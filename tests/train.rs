@@ -45,14 +45,27 @@ fn judges_from_folders_of_examples() {
     let topic = file(dir.path(), "t.toml", "name = 'db'\n[content]\nterms = ['unused']\n");
     for kind in ["bayes", "svm"] {
         let model = at(&format!("{kind}.model"));
-        let args = ["train", "--judge", kind, "--relevant", &at("good"), "--irrelevant", &at("bad"), "-o", &model];
+        let args =
+            ["train", "--judge", kind, "--relevant", &at("good"), "--irrelevant", &at("bad"), "-o", &model];
         run(args).ok().shows(&[&format!("judge `{kind}`"), "left-out examples judged right", "wrote"]);
         // The topic names another judge: the model decides.
-        let judged = run(["judge", &text(&topic), "--model", &model, "--json", &at("new-good.html"), &at("new-bad.html")]);
+        let judged = run([
+            "judge",
+            &text(&topic),
+            "--model",
+            &model,
+            "--json",
+            &at("new-good.html"),
+            &at("new-bad.html"),
+        ]);
         judged.ok();
-        let verdicts: Vec<serde_json::Value> = judged.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let verdicts: Vec<serde_json::Value> =
+            judged.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
         assert_eq!(verdicts.len(), 2);
-        assert!(verdicts[0]["assessment"]["score"].as_f64() > verdicts[1]["assessment"]["score"].as_f64(), "{kind}");
+        assert!(
+            verdicts[0]["assessment"]["score"].as_f64() > verdicts[1]["assessment"]["score"].as_f64(),
+            "{kind}"
+        );
         assert_eq!(verdicts[0]["verdict"]["relevant"], true, "{kind}");
         assert_eq!(verdicts[1]["verdict"]["relevant"], false, "{kind}");
         // In the topic file it works the same way.
@@ -89,8 +102,20 @@ fn a_judge_from_a_taxonomy() {
     };
     train(1, "Sci/Bio").ok().shows(&["+Sci/Bio: 2", "Sci/Maths: 2", "Cooking: 2"]);
     let judge = |t: &Path| {
-        let ran = run(["judge", &text(t), "--model", &model, "--json", &text(&dir.path().join("p.html")), &text(&dir.path().join("q.html"))]);
-        ran.ok().out.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["verdict"]["relevant"] == true).collect::<Vec<_>>()
+        let ran = run([
+            "judge",
+            &text(t),
+            "--model",
+            &model,
+            "--json",
+            &text(&dir.path().join("p.html")),
+            &text(&dir.path().join("q.html")),
+        ]);
+        ran.ok()
+            .out
+            .lines()
+            .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["verdict"]["relevant"] == true)
+            .collect::<Vec<_>>()
     };
     assert_eq!(judge(&topic(1)), [true, false]);
     // S1's preparation: leaves with fewer than `least` pages are joined with their parent.
@@ -107,40 +132,51 @@ fn bad_input_is_explained() {
     run(["train", "--judge", "genre"]).fails(2, &["judge `genre` is not trained", "--judge bayes"]);
     run(["train", "--judge", "bays"]).fails(2, &["did you mean `bayes`"]);
     run(["train", "--judge", "bayes", "--relevant", &at("good")]).fails(2, &["irrelevant"]);
-    run(["train", "--judge", "svm", "--relevant", &at("nothing-here.html"), "--irrelevant", &at("bad")]).fails(2, &["nothing-here.html"]);
+    run(["train", "--judge", "svm", "--relevant", &at("nothing-here.html"), "--irrelevant", &at("bad")])
+        .fails(2, &["nothing-here.html"]);
     fs::create_dir_all(dir.path().join("none")).unwrap();
-    run(["train", "--judge", "svm", "--relevant", &at("none"), "--irrelevant", &at("bad")]).fails(2, &["no files in"]);
+    run(["train", "--judge", "svm", "--relevant", &at("none"), "--irrelevant", &at("bad")])
+        .fails(2, &["no files in"]);
     run(["train", "--from", &at("good")]).fails(2, &["is not a collection"]);
     let topic = text(&file(dir.path(), "t.toml", "name = 'x'\n[content]\nterms = ['sql']\n"));
     let visits = file(dir.path(), "visits.tsv", "not a url at all\n");
-    run(["train", &topic, "--strategy", "hmm", "--browse", &text(&visits)]).fails(2, &["visits.tsv:1", "hint"]);
+    run(["train", &topic, "--strategy", "hmm", "--browse", &text(&visits)])
+        .fails(2, &["visits.tsv:1", "hint"]);
     run(["train", "--strategy", "hmm", "--browse", &text(&visits)]).fails(2, &["topic file"]);
     // Files that are no models, damaged models, models for somebody else.
-    run(["judge", &topic, "--model", &at("good/1.html"), &at("good/1.html")]).fails(2, &["is not a model file", "gleaner train"]);
-    run(["judge", &topic, "--model", &at("missing.model"), &at("good/1.html")]).fails(1, &["missing.model", "gleaner train"]);
+    run(["judge", &topic, "--model", &at("good/1.html"), &at("good/1.html")])
+        .fails(2, &["is not a model file", "gleaner train"]);
+    run(["judge", &topic, "--model", &at("missing.model"), &at("good/1.html")])
+        .fails(1, &["missing.model", "gleaner train"]);
     let model = at("b.model");
-    run(["train", "--judge", "bayes", "--relevant", &at("good"), "--irrelevant", &at("bad"), "-o", &model]).ok();
+    run(["train", "--judge", "bayes", "--relevant", &at("good"), "--irrelevant", &at("bad"), "-o", &model])
+        .ok();
     let mut bytes = fs::read(&model).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
     fs::write(dir.path().join("broken.model"), bytes).unwrap();
     run(["judge", &topic, "--model", &at("broken.model"), &at("good/1.html")]).fails(1, &["damaged"]);
     let stemmed = file(dir.path(), "s.toml", "name = 'x'\n[content]\nterms = ['sql']\n[text]\nstem = true\n");
-    run(["judge", &text(&stemmed), "--model", &model, &at("good/1.html")]).fails(2, &["no stemming", "stem = \"en\""]);
-    run(["judge", &topic, "--judge", "svm", "--model", &model, &at("good/1.html")]).fails(2, &["judge `svm`", "kind = \"bayes\""]);
+    run(["judge", &text(&stemmed), "--model", &model, &at("good/1.html")])
+        .fails(2, &["no stemming", "stem = \"en\""]);
+    run(["judge", &topic, "--judge", "svm", "--model", &model, &at("good/1.html")])
+        .fails(2, &["judge `svm`", "kind = \"bayes\""]);
 }
 
 /// Lists in which `good` stands before links to wanted pages and `bad` before the others; on each site in another order.
 fn lists(host: &str, turned: bool) -> String {
     let mut web = format!("//- http://{host}/\n<title>Lists</title>\n");
     for i in 0..12 {
-        let (a, b) = (format!("<p>good <a href='/g{i}'>item</a></p>"), format!("<p>bad <a href='/b{i}'>item</a></p>"));
+        let (a, b) =
+            (format!("<p>good <a href='/g{i}'>item</a></p>"), format!("<p>bad <a href='/b{i}'>item</a></p>"));
         // Whatever stands between two items is far enough for each to have only its own words around it.
         let gap = "<p>gap</p>".repeat(6);
         web += &if turned { format!("{b}{gap}{a}{gap}\n") } else { format!("{a}{gap}{b}{gap}\n") };
     }
     for i in 0..12 {
-        web += &format!("//- http://{host}/g{i}\nsql and relational algebra number {i}\n//- http://{host}/b{i}\nsoup and stew number {i}\n");
+        web += &format!(
+            "//- http://{host}/g{i}\nsql and relational algebra number {i}\n//- http://{host}/b{i}\nsoup and stew number {i}\n"
+        );
     }
     web
 }
@@ -162,7 +198,10 @@ fn wanted(dir: &Path, strategy: &str) -> PathBuf {
 /// The order in which the pages of a collection were fetched, as g (wanted) and b.
 fn order(out: &Path) -> String {
     let ran = run(["export", &text(out), "--all", "--format", "jsonl"]);
-    let urls = ran.ok().out.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["url"].as_str().unwrap().to_string());
+    let urls =
+        ran.ok().out.lines().map(|l| {
+            serde_json::from_str::<serde_json::Value>(l).unwrap()["url"].as_str().unwrap().to_string()
+        });
     urls.filter_map(|u| u.split('/').nth(3)?.chars().next()).collect()
 }
 
@@ -175,9 +214,12 @@ fn a_strategy_taught_by_one_crawl_starts_another() {
     crawl(&server, &topic, &first, "http://one.example/", &[]).ok();
     let model = text(&dir.path().join("a.model"));
     // Another strategy learns from what breadth-first fetched.
-    run(["train", "--from", &text(&first), "--strategy", "apprentice", "-o", &model])
-        .ok()
-        .shows(&["25 pages", "12 of them relevant", "24 links between them", "--strategy apprentice"]);
+    run(["train", "--from", &text(&first), "--strategy", "apprentice", "-o", &model]).ok().shows(&[
+        "25 pages",
+        "12 of them relevant",
+        "24 links between them",
+        "--strategy apprentice",
+    ]);
     // Elsewhere, where the bad ones come first, it knows what `good` means from the first page on.
     let server = serve(&lists("two.example", true));
     let (plain, taught) = (dir.path().join("plain"), dir.path().join("taught"));
@@ -188,7 +230,9 @@ fn a_strategy_taught_by_one_crawl_starts_another() {
     assert!(order(&plain).starts_with("bg"), "{}", order(&plain));
     // A crawl's own strategy is exported as it learnt, without its pages.
     let own = text(&dir.path().join("own.model"));
-    run(["train", "--from", &text(&taught), "-o", &own]).ok().shows(&["strategy `apprentice`: as it learnt from 25 pages"]);
+    run(["train", "--from", &text(&taught), "-o", &own])
+        .ok()
+        .shows(&["strategy `apprentice`: as it learnt from 25 pages"]);
     // Stopped and taken up again, it goes on as if it had not been stopped.
     let halves = dir.path().join("halves");
     crawl(&server, &online, &halves, "http://two.example/", &["--model", &model, "--pages", "7"]).ok();
@@ -198,7 +242,20 @@ fn a_strategy_taught_by_one_crawl_starts_another() {
     let none = run(["train", "--from", &text(&first), "-o", &own]);
     none.fails(4, &["breadth-first", "learns nothing"]);
     // A model for another strategy is a mistake.
-    let wrong = run(["crawl", &text(&online), "--strategy", "hmm", "--model", &model, "--seed", "http://two.example/", "--out", &text(&dir.path().join("x")), "--contact", "a@b.org"]);
+    let wrong = run([
+        "crawl",
+        &text(&online),
+        "--strategy",
+        "hmm",
+        "--model",
+        &model,
+        "--seed",
+        "http://two.example/",
+        "--out",
+        &text(&dir.path().join("x")),
+        "--contact",
+        "a@b.org",
+    ]);
     wrong.fails(2, &["strategy `hmm`", "apprentice"]);
 }
 
@@ -210,10 +267,25 @@ fn a_collection_teaches_a_judge() {
     let server = serve(&lists("one.example", false));
     crawl(&server, &topic, &first, "http://one.example/", &[]).ok();
     let model = text(&dir.path().join("j.model"));
-    run(["train", "--from", &text(&first), "--judge", "bayes", "-o", &model]).ok().shows(&["relevant: 12", "irrelevant: 13"]);
+    run(["train", "--from", &text(&first), "--judge", "bayes", "-o", &model])
+        .ok()
+        .shows(&["relevant: 12", "irrelevant: 13"]);
     pages(dir.path(), &[("p.html", "relational algebra"), ("q.html", "stew")]);
-    let judged = run(["judge", &text(&topic), "--model", &model, "--json", &text(&dir.path().join("p.html")), &text(&dir.path().join("q.html"))]);
-    let relevant: Vec<bool> = judged.ok().out.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["verdict"]["relevant"] == true).collect();
+    let judged = run([
+        "judge",
+        &text(&topic),
+        "--model",
+        &model,
+        "--json",
+        &text(&dir.path().join("p.html")),
+        &text(&dir.path().join("q.html")),
+    ]);
+    let relevant: Vec<bool> = judged
+        .ok()
+        .out
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["verdict"]["relevant"] == true)
+        .collect();
     assert_eq!(relevant, [true, false]);
 }
 
@@ -241,11 +313,14 @@ fn visits_in_order_teach_a_backtest() {
     );
     let model = text(&dir.path().join("c.model"));
     let (visits, web) = (text(&visits), text(&web));
-    run(["train", &topic, "--browse", &visits, "--web", &web, "-o", &model])
-        .ok()
-        .shows(&["taught with 4 pages", "1 of them relevant", "1 pages could not be read again"]);
+    run(["train", &topic, "--browse", &visits, "--web", &web, "-o", &model]).ok().shows(&[
+        "taught with 4 pages",
+        "1 of them relevant",
+        "1 pages could not be read again",
+    ]);
     let out = dir.path().join("out");
-    let mut args = vec!["backtest", "--web", &web, "--topic", &topic, "--strategies", "context-graph,breadth-first"];
+    let mut args =
+        vec!["backtest", "--web", &web, "--topic", &topic, "--strategies", "context-graph,breadth-first"];
     let o = text(&out);
     args.extend(["--out", &o, "--model", &model]);
     run(args).ok();
@@ -255,8 +330,22 @@ fn visits_in_order_teach_a_backtest() {
     let place = |name: &str| urls.iter().position(|u| u.ends_with(name)).unwrap();
     assert!(place("/g.html") < place("/b.html"), "{urls:?}");
     // For a strategy that does not run it is a mistake; an order of a backtest is a list of visits, too.
-    run(["backtest", "--web", &web, "--topic", &topic, "--strategies", "shark", "--out", &o, "--model", &model])
-        .fails(2, &["context-graph", "does not run"]);
+    run([
+        "backtest",
+        "--web",
+        &web,
+        "--topic",
+        &topic,
+        "--strategies",
+        "shark",
+        "--out",
+        &o,
+        "--model",
+        &model,
+    ])
+    .fails(2, &["context-graph", "does not run"]);
     let again = text(&out.join("order-db-breadth-first-0.tsv"));
-    run(["train", &topic, "--browse", &again, "--web", &web, "-o", &model]).ok().shows(&["taught with 5 pages"]);
+    run(["train", &topic, "--browse", &again, "--web", &web, "-o", &model])
+        .ok()
+        .shows(&["taught with 5 pages"]);
 }

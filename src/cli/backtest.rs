@@ -115,8 +115,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let strategies = strategies(&args, &topics)?;
     let label_rules = Rules::new(&args.relevant_label, &args.ignore_label);
     let from_examples = args.labels.as_deref() == Some(Path::new("examples"));
-    let mut labels =
-        if from_examples { None } else { read_labels(&args, web.as_ref(), sim.as_deref())? };
+    let mut labels = if from_examples { None } else { read_labels(&args, web.as_ref(), sim.as_deref())? };
     let mut seeds = read_seeds(&args, &topics, sim.as_deref())?.inside(web.as_ref())?;
     notes.merge(&seeds.notes);
     if let Some(labels) = &labels {
@@ -217,7 +216,8 @@ fn like_examples(web: &dyn Recorded, topics: &[(String, Config)], similar: f64) 
     }
     let mut config = config.clone();
     config.judge = focus::topic::JudgeSection { kind: Some("centroid".into()), ..Default::default() };
-    config.strategy = focus::topic::StrategySection { kind: Some("breadth-first".into()), ..Default::default() };
+    config.strategy =
+        focus::topic::StrategySection { kind: Some("breadth-first".into()), ..Default::default() };
     let topic = config.topic()?;
     if topic.examples.relevant.is_empty() {
         return Err(Problem::usage(format!("--labels examples: topic `{name}` has no example pages"))

@@ -235,7 +235,9 @@ fn site(
     let Opened { web, sim } = open_web(&place, folder.as_deref())?;
     let config = match (&entry.topic, &sim) {
         (Some(topic), _) => Config::read(&args.topics.join(topic), toml::Table::new())?.config,
-        (None, Some(sim)) => Config::load(&sim.topic_toml(), "the generated web's topic", toml::Table::new())?.config,
+        (None, Some(sim)) => {
+            Config::load(&sim.topic_toml(), "the generated web's topic", toml::Table::new())?.config
+        }
         (None, None) => {
             return Err(Problem::usage(format!("{}: no topic", entry.web)).hint("add topic = \"FILE.toml\""));
         }

@@ -443,7 +443,9 @@ fn read_visits(path: &Path) -> Result<Vec<Visited>, Problem> {
 
 fn strategy_of_visits(args: &Args, file: &Path) -> Result<Option<Part>, Problem> {
     if args.topic.is_none() {
-        return Err(Problem::usage("--browse needs a topic file").hint("gleaner train topic.toml --browse FILE"));
+        return Err(
+            Problem::usage("--browse needs a topic file").hint("gleaner train topic.toml --browse FILE")
+        );
     }
     let visits = read_visits(file)?;
     let config = load(args)?.config;

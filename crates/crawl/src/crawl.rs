@@ -16,8 +16,8 @@ use store::Store;
 use store::archive::{Archive, Position};
 use store::index::Index;
 use types::{
-    Assessment, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, Settle, Task,
-    Turn, Url, UrlId,
+    Assessment, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored,
+    Settle, Task, Turn, Url, UrlId,
 };
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.

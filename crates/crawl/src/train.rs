@@ -207,9 +207,8 @@ mod tests {
         let crawl = seen(&web, &[("/", false), ("/g1", true), ("/b1", false)]);
         let topic = topic("intelligent");
         let mut s = build(&StrategySetup::new(&topic)).unwrap();
-        let mut read = |p: &Seen| {
-            Ok((p.url.path() != "/g1").then(|| web.doc(p.url.path(), &topic.text.options)))
-        };
+        let mut read =
+            |p: &Seen| Ok((p.url.path() != "/g1").then(|| web.doc(p.url.path(), &topic.text.options)));
         let taught = teach(s.as_mut(), &crawl, &mut read).unwrap();
         assert_eq!((taught.pages, taught.missing, taught.relevant), (2, 1, 0));
     }

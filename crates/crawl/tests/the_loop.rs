@@ -284,8 +284,15 @@ fn a_combination_of_judges_keeps_its_verdicts_when_a_threshold_moves() {
     };
     let all = verdicts(topic);
     // `all` of the two is what `genre` alone says, since every page but the first has the word.
-    let alone = verdicts(&topic.replace("kind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\n", "kind = 'genre'\n").replace("[judge.regex]\ntext = 'sql'\n", ""));
+    let alone = verdicts(
+        &topic
+            .replace("kind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\n", "kind = 'genre'\n")
+            .replace("[judge.regex]\ntext = 'sql'\n", ""),
+    );
     assert_eq!(all, alone);
-    assert!(all.contains(&true) && all.iter().skip(1).any(|r| !r), "the threshold has moved above some: {all:?}");
+    assert!(
+        all.contains(&true) && all.iter().skip(1).any(|r| !r),
+        "the threshold has moved above some: {all:?}"
+    );
     assert!(all[1], "the first of the good pages is still one");
 }

@@ -115,7 +115,6 @@ impl Field {
     }
 }
 
-
 impl Plan<'_> {
     /// The topic with another strategy; its own options and model belong to the strategy it names.
     fn with_strategy(&self, config: &Config, strategy: &str) -> Config {

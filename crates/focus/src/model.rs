@@ -143,8 +143,7 @@ mod tests {
     fn there_and_back() {
         let text = TextOptions { stem: Some(Language::English) };
         let part = Part::new(Role::Strategy, "apprentice", "12 pages".into(), &text, vec![1, 2, 3]);
-        let other =
-            Part::new(Role::Judge, "bayes", String::new(), &TextOptions { stem: None }, vec![0; 300]);
+        let other = Part::new(Role::Judge, "bayes", String::new(), &TextOptions { stem: None }, vec![0; 300]);
         let model = Model { parts: vec![part.clone(), other] };
         let bytes = model.write();
         assert_eq!(Model::read(&bytes, "m").unwrap(), model);

@@ -30,12 +30,8 @@ fn precision(run: &Run) -> Option<f64> {
 /// Hosts it has been to.
 fn hosts(run: &Run) -> Option<f64> {
     let canon = Canon::exact();
-    let names: HashSet<String> = run
-        .order
-        .iter()
-        .filter_map(|l| canon.parse(&l.url).ok())
-        .map(|u| u.host_key().to_string())
-        .collect();
+    let names: HashSet<String> =
+        run.order.iter().filter_map(|l| canon.parse(&l.url).ok()).map(|u| u.host_key().to_string()).collect();
     Some(names.len() as f64)
 }
 
@@ -94,7 +90,12 @@ fn run(lab: &Lab) -> Result<Finding, Problem> {
         Claim {
             what: "50 terms are best among static tables".into(),
             holds: sizes[best] == 50,
-            numbers: format!("best: {} ({:.3}; 50 has {:.3})", sizes[best], mean(&rows[best]), mean(&rows[1])),
+            numbers: format!(
+                "best: {} ({:.3}; 50 has {:.3})",
+                sizes[best],
+                mean(&rows[best]),
+                mean(&rows[1])
+            ),
         },
         better(("a dynamic table with 50 % added", &rows[4]), ("one with 10 %", &rows[5])),
         better(("three agents (hosts visited)", &explored[1]), ("one", &explored[6])),
@@ -120,7 +121,8 @@ fn disambiguated(lab: &Lab) -> Result<(Row, Row), Problem> {
         let excluding = lab.crawl_site(site, &[v])?;
         // What counts as relevant for the user is what the judge lets through.
         let kept = |r: &Run| {
-            let said: Vec<_> = r.order.iter().filter(|l| l.judged && odd(&l.url) && l.class != Class::Neutral).collect();
+            let said: Vec<_> =
+                r.order.iter().filter(|l| l.judged && odd(&l.url) && l.class != Class::Neutral).collect();
             let right = said.iter().filter(|l| l.class == Class::Relevant).count();
             (!said.is_empty()).then(|| right as f64 / said.len() as f64)
         };

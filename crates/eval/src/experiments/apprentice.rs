@@ -59,7 +59,10 @@ fn offsets(lab: &Lab) -> Result<Finding, Problem> {
         Some(d) => format!("d_max = {d}"),
         None => "d_max = 5, no offsets".into(),
     };
-    let mut micro = Table::over(lab, "Links of held-out pages predicted right (mean of both classes; split at the median relevance).");
+    let mut micro = Table::over(
+        lab,
+        "Links of held-out pages predicted right (mean of both classes; split at the median relevance).",
+    );
     let mut high = Table::over(lab, "Of those that lead to high pages.");
     for n in 0..rows.len() {
         micro.row(&name(n), &rows[n]);
@@ -71,7 +74,12 @@ fn offsets(lab: &Lab) -> Result<Finding, Problem> {
         Claim {
             what: "the best d_max is 4 to 6".into(),
             holds: (4..=6).contains(&WINDOWS[best]),
-            numbers: format!("best in the mean: {} ({:.3}; d_max = 5 has {:.3})", WINDOWS[best], mean(&rows[best]), mean(&rows[3])),
+            numbers: format!(
+                "best in the mean: {} ({:.3}; d_max = 5 has {:.3})",
+                WINDOWS[best],
+                mean(&rows[best]),
+                mean(&rows[3])
+            ),
         },
     ];
     Ok(Finding::of(
@@ -86,16 +94,27 @@ fn first(runs: Vec<Vec<Run>>) -> Option<Run> {
 }
 
 /// Balanced accuracy and accuracy on the high ones, on links of pages not trained on.
-fn accuracy(lab: &Lab, site: &Site, pages: &[Seen], d_max: u32, offsets: bool) -> Result<Option<(f64, f64)>, Problem> {
-    let settings = format!("[strategy]\nkind = 'apprentice'\nmode = 'offline'\nsplit = 'median'\nd_max = {d_max}\noffsets = {offsets}");
+fn accuracy(
+    lab: &Lab,
+    site: &Site,
+    pages: &[Seen],
+    d_max: u32,
+    offsets: bool,
+) -> Result<Option<(f64, f64)>, Problem> {
+    let settings = format!(
+        "[strategy]\nkind = 'apprentice'\nmode = 'offline'\nsplit = 'median'\nd_max = {d_max}\noffsets = {offsets}"
+    );
     let config = Variant::new("apprentice", &settings).config(site)?;
     let topic = config.topic()?;
     let mut made = Made::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), 0, 0)?;
-    let lessons: Vec<Lesson> = pages.iter().map(|p| Lesson { url: p.url.clone(), verdict: p.verdict }).collect();
+    let lessons: Vec<Lesson> =
+        pages.iter().map(|p| Lesson { url: p.url.clone(), verdict: p.verdict }).collect();
     let at: HashMap<&types::Url, usize> = pages.iter().enumerate().map(|(i, p)| (&p.url, i)).collect();
     let mut relevances: Vec<f64> = pages.iter().map(|p| p.verdict.relevance).collect();
     relevances.sort_by(f64::total_cmp);
-    let Some(median) = relevances.get(relevances.len().saturating_sub(1) / 2).copied() else { return Ok(None) };
+    let Some(median) = relevances.get(relevances.len().saturating_sub(1) / 2).copied() else {
+        return Ok(None);
+    };
     let strategy = made.strategy.as_mut();
     strategy.school(&lessons);
     let (mut right, mut all) = ([0usize; 2], [0usize; 2]);
@@ -188,7 +207,8 @@ fn loss(lab: &Lab) -> Result<Finding, Problem> {
         // Before and after the apprentice took over (page 100), for as many pages.
         let part = |from: usize, to: usize| {
             over_draws(&runs[1], |r| {
-                let scores: Vec<f64> = r.order.get(from..to.min(r.order.len()))?.iter().map(|l| l.score).collect();
+                let scores: Vec<f64> =
+                    r.order.get(from..to.min(r.order.len()))?.iter().map(|l| l.score).collect();
                 (!scores.is_empty()).then(|| metrics::against_critic(&scores, 1).loss)
             })
         };
@@ -208,11 +228,13 @@ fn loss(lab: &Lab) -> Result<Finding, Problem> {
         };
         rows[2].push(row);
     }
-    let mut table = Table::over(lab, "Mean loss (1 − relevance by the critic) over the first 20 % of the web.");
+    let mut table =
+        Table::over(lab, "Mean loss (1 − relevance by the critic) over the first 20 % of the web.");
     for (name, row) in names.iter().zip(&rows) {
         table.row(name, row);
     }
-    let mut phases = Table::over(lab, "The online apprentice: loss while the critic leads, and while it leads itself.");
+    let mut phases =
+        Table::over(lab, "The online apprentice: loss while the critic leads, and while it leads itself.");
     phases.row("pages 1–100", &drop[0]);
     phases.row("pages 101–300", &drop[1]);
     let cut = |n: usize| 1.0 - mean(&rows[n]) / mean(&rows[0]).max(1e-9);
@@ -248,11 +270,14 @@ fn taught(lab: &Lab, site: &Site, run: &Run, n: usize) -> Result<Option<String>,
     let mut made = Made::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), 0, 0)?;
     let pages = recorded(run);
     let analyst = made.analyst.clone();
-    crawl::train::teach(made.strategy.as_mut(), &pages, &mut |p| Ok(lab.doc(site, &analyst, p.url.as_str())))?;
+    crawl::train::teach(made.strategy.as_mut(), &pages, &mut |p| {
+        Ok(lab.doc(site, &analyst, p.url.as_str()))
+    })?;
     let Some(body) = made.strategy.export() else { return Ok(None) };
     let part = Part::new(Role::Strategy, "apprentice", String::new(), &topic.text.options, body);
     let file = lab.scratch.join(format!("apprentice-{n}.model"));
-    std::fs::write(&file, Model { parts: vec![part] }.write()).map_err(|e| Problem::io("write", &file, &e))?;
+    std::fs::write(&file, Model { parts: vec![part] }.write())
+        .map_err(|e| Problem::io("write", &file, &e))?;
     let name = toml::Value::String(file.display().to_string());
     Ok(Some(format!("{ONLINE}\nmode = 'offline'\nmodel = {name}")))
 }
@@ -282,8 +307,12 @@ fn recall(lab: &Lab) -> Result<Finding, Problem> {
             let scores: Vec<f64> = r.order.iter().take(n).map(|l| l.score).collect();
             (!scores.is_empty()).then(|| metrics::against_critic(&scores, 1).loss)
         };
-        let urls: Vec<toml::Value> =
-            runs[0].first().map_or(&[][..], |r| &r.order).iter().map(|l| toml::Value::String(l.url.clone())).collect();
+        let urls: Vec<toml::Value> = runs[0]
+            .first()
+            .map_or(&[][..], |r| &r.order)
+            .iter()
+            .map(|l| toml::Value::String(l.url.clone()))
+            .collect();
         let list = toml::Value::Array(urls);
         let mode = Variant::new(names[1], &format!("{ONLINE}\nmode = 'recall'\nurls = {list}"));
         let recalled = if n > 0 { lab.crawl_site(site, &[mode])? } else { vec![Vec::new()] };
@@ -292,7 +321,8 @@ fn recall(lab: &Lab) -> Result<Finding, Problem> {
         for v in 1..4 {
             rows[v + 1].push(over_draws(&runs[v], cut));
         }
-        let pages = |r: Option<&Run>| r.map(|r| r.order.iter().take(n).map(|l| l.url.clone()).collect::<Vec<_>>());
+        let pages =
+            |r: Option<&Run>| r.map(|r| r.order.iter().take(n).map(|l| l.url.clone()).collect::<Vec<_>>());
         let both = pages(runs[0].first()).zip(pages(runs[1].first()));
         overlap[0].push(both.and_then(|(a, b)| metrics::overlap(&a, &b)));
     }

@@ -47,7 +47,11 @@ pub(super) fn trained(kind: &str, yes: &[String], no: &[String]) -> String {
 }
 
 /// The same for a site: examples drawn from its labels. `None` without enough of both kinds.
-pub(super) fn trained_for(lab: &Lab, site: &Site, kind: &str) -> Result<Option<(String, HashSet<String>)>, Problem> {
+pub(super) fn trained_for(
+    lab: &Lab,
+    site: &Site,
+    kind: &str,
+) -> Result<Option<(String, HashSet<String>)>, Problem> {
     let plain = lab.judged(site, &[Variant::new("genre", "")])?;
     let (yes, no) = plain.first().map(|p| examples(p)).unwrap_or_default();
     if yes.len() < 3 || no.len() < 3 {
@@ -61,7 +65,8 @@ fn judges(lab: &Lab) -> Result<Finding, Problem> {
     let names = ["genre", "terms", "svm", "bayes"];
     let mut rows: Vec<Row> = vec![Vec::new(); names.len()];
     for site in &lab.sites {
-        let plain = lab.judged(site, &[Variant::new("genre", ""), Variant::new("terms", "[judge]\nkind = 'terms'")])?;
+        let plain =
+            lab.judged(site, &[Variant::new("genre", ""), Variant::new("terms", "[judge]\nkind = 'terms'")])?;
         let (yes, no) = plain.first().map(|p| examples(p)).unwrap_or_default();
         let mut all: Vec<Option<Vec<JudgedPage>>> = plain.into_iter().map(Some).collect();
         if yes.len() >= 3 && no.len() >= 3 {
@@ -88,7 +93,11 @@ fn judges(lab: &Lab) -> Result<Finding, Problem> {
         better(("genre and content apart", &genre), ("the merged set", &terms)),
         better(("genre and content apart", &genre), ("an SVM", &svm)),
         better(("genre and content apart", &genre), ("naive Bayes", &bayes)),
-        Claim { what: "F1 is 88 % or more".into(), holds: high >= 0.88, numbers: format!("mean best F1 {high:.3}") },
+        Claim {
+            what: "F1 is 88 % or more".into(),
+            holds: high >= 0.88,
+            numbers: format!("mean best F1 {high:.3}"),
+        },
     ];
     Ok(Finding::of(
         claims,
@@ -129,7 +138,11 @@ fn idf(lab: &Lab) -> Result<Finding, Problem> {
         as_good((names[0], &rows[0]), (names[1], &rows[1]), 0.02),
         as_good((names[0], &rows[0]), (names[2], &rows[2]), 0.02),
     ];
-    Ok(Finding::of(claims, vec![table], "Within 0.02 counts as equally good. The topic's terms are few and chosen: how common they are elsewhere says little."))
+    Ok(Finding::of(
+        claims,
+        vec![table],
+        "Within 0.02 counts as equally good. The topic's terms are few and chosen: how common they are elsewhere says little.",
+    ))
 }
 
 /// How many pages of the web contain each term of the topic, as a background file.
@@ -168,7 +181,8 @@ pub(super) const FEW_TERMS: Experiment = Experiment {
 };
 
 fn few_terms(lab: &Lab) -> Result<Finding, Problem> {
-    let names = ["all terms", "3 of each", "5 of each", "10 of each", "genre terms alone", "content terms alone"];
+    let names =
+        ["all terms", "3 of each", "5 of each", "10 of each", "genre terms alone", "content terms alone"];
     let mut rows: Vec<Row> = vec![Vec::new(); names.len()];
     for site in &lab.sites {
         let (genre, content) = (&site.config.genre.terms, &site.config.content.terms);
@@ -188,7 +202,8 @@ fn few_terms(lab: &Lab) -> Result<Finding, Problem> {
             row.push(best_f1(&pages));
         }
     }
-    let mut table = Table::over(lab, "Best F1 of any threshold; terms are taken in the order of the topic file.");
+    let mut table =
+        Table::over(lab, "Best F1 of any threshold; terms are taken in the order of the topic file.");
     for (name, row) in names.iter().zip(&rows) {
         table.row(name, row);
     }
@@ -215,7 +230,12 @@ pub(super) const THRESHOLDS: Experiment = Experiment {
 const RESULTS: usize = 50;
 
 fn thresholds(lab: &Lab) -> Result<Finding, Problem> {
-    let subsets = [("full", Subset::Full), ("iqr", Subset::Iqr), ("first 50 %", Subset::First(0.5)), ("last 50 %", Subset::Last(0.5))];
+    let subsets = [
+        ("full", Subset::Full),
+        ("iqr", Subset::Iqr),
+        ("first 50 %", Subset::First(0.5)),
+        ("last 50 %", Subset::Last(0.5)),
+    ];
     let mut away: Vec<Row> = vec![Vec::new(); Estimator::ALL.len()];
     let mut f1: Vec<Row> = vec![Vec::new(); Estimator::ALL.len() + 1];
     let mut by_subset: Vec<Row> = vec![Vec::new(); subsets.len()];
@@ -242,7 +262,8 @@ fn thresholds(lab: &Lab) -> Result<Finding, Problem> {
         quality.row(e.name(), &f1[n]);
     }
     quality.row("the best threshold", &f1[Estimator::ALL.len()]);
-    let mut of_subsets = Table::over(lab, "Distance of the K-means threshold from the best one, by subset of the seeds.");
+    let mut of_subsets =
+        Table::over(lab, "Distance of the K-means threshold from the best one, by subset of the seeds.");
     for ((name, _), row) in subsets.iter().zip(&by_subset) {
         of_subsets.row(name, row);
     }
@@ -262,7 +283,12 @@ fn thresholds(lab: &Lab) -> Result<Finding, Problem> {
             holds: (0..Estimator::ALL.len()).all(|n| nearest(&away, n) <= kmeans),
             numbers: format!(
                 "{kmeans} of {sites}; {}",
-                Estimator::ALL.iter().enumerate().map(|(n, e)| format!("{} {}", e.name(), nearest(&away, n))).collect::<Vec<_>>().join(", ")
+                Estimator::ALL
+                    .iter()
+                    .enumerate()
+                    .map(|(n, e)| format!("{} {}", e.name(), nearest(&away, n)))
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ),
         },
         Claim {

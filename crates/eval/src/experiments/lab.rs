@@ -137,8 +137,8 @@ impl Lab<'_> {
 
     fn plan<'a>(&self, site: &'a Site, variant: &Variant) -> Plan<'a> {
         // A share of what is reachable is not known before the graph is built: of all pages is near enough.
-        let pages = (variant.budget < 1.0)
-            .then(|| ((site.web.pages() as f64 * variant.budget) as u64).max(50));
+        let pages =
+            (variant.budget < 1.0).then(|| ((site.web.pages() as f64 * variant.budget) as u64).max(50));
         Plan {
             web: site.web.as_ref(),
             topics: Vec::new(),
@@ -163,7 +163,10 @@ impl Lab<'_> {
     pub fn judged(&self, site: &Site, settings: &[Variant]) -> Result<Vec<Vec<JudgedPage>>, Problem> {
         let variants: Vec<Variant> = settings
             .iter()
-            .map(|v| Variant { settings: format!("{}\n[strategy]\nkind = 'breadth-first'\n", v.settings), ..v.clone() })
+            .map(|v| Variant {
+                settings: format!("{}\n[strategy]\nkind = 'breadth-first'\n", v.settings),
+                ..v.clone()
+            })
             .collect();
         let runs = self.crawl_site(site, &variants)?;
         let pages = |runs: Vec<Run>| {

@@ -158,7 +158,8 @@ impl Experiment {
             self.source
         );
         for c in &finding.claims {
-            let _ = writeln!(out, "- {} **{}** — {}", if c.holds { "yes:" } else { "no:" }, c.what, c.numbers);
+            let _ =
+                writeln!(out, "- {} **{}** — {}", if c.holds { "yes:" } else { "no:" }, c.what, c.numbers);
         }
         if !finding.claims.is_empty() {
             out.push('\n');
@@ -236,7 +237,10 @@ mod tests {
         assert!(!better(("B", &b), ("A", &a)).holds);
         assert!(as_good(("B", &b), ("A", &a), 0.07).holds && !as_good(("B", &b), ("A", &a), 0.06).holds);
         // Better in the mean by one topic alone is not better.
-        assert!(!better(("A", &[Some(0.9), Some(0.1), Some(0.1)]), ("B", &[Some(0.1), Some(0.2), Some(0.2)])).holds);
+        assert!(
+            !better(("A", &[Some(0.9), Some(0.1), Some(0.1)]), ("B", &[Some(0.1), Some(0.2), Some(0.2)]))
+                .holds
+        );
         // A topic on which one of them has no value does not count.
         assert!(better(("A", &[None, Some(0.3)]), ("B", &[Some(0.9), Some(0.1)])).holds);
         let claim = |holds| Claim { what: String::new(), holds, numbers: String::new() };

@@ -36,7 +36,9 @@ fn policies(lab: &Lab) -> Result<Finding, Problem> {
     let at = |share: f64| by_variant(&runs, |r| recall_at(r, share));
     let (early, late) = (at(0.1), at(0.6));
     let until = by_variant(&runs, |r| share_until(r, 95));
-    let least = |rows: &[Row]| (0..names.len()).min_by(|a, b| mean(&rows[*a]).total_cmp(&mean(&rows[*b]))).unwrap_or(0);
+    let least = |rows: &[Row]| {
+        (0..names.len()).min_by(|a, b| mean(&rows[*a]).total_cmp(&mean(&rows[*b]))).unwrap_or(0)
+    };
     let fs2 = mean(&late[1]);
     let first_full = names[least(&until)];
     let claims = vec![
@@ -48,18 +50,33 @@ fn policies(lab: &Lab) -> Result<Finding, Problem> {
         Claim {
             what: "PS is worst early".into(),
             holds: names[least(&early)] == "PS",
-            numbers: format!("worst at 10 % of the visits: {} ({:.3}); PS {:.3}", names[least(&early)], mean(&early[least(&early)]), mean(&early[2])),
+            numbers: format!(
+                "worst at 10 % of the visits: {} ({:.3}); PS {:.3}",
+                names[least(&early)],
+                mean(&early[least(&early)]),
+                mean(&early[2])
+            ),
         },
         Claim {
             what: "PFS needs the fewest visits for (95 %) recall".into(),
             holds: first_full.starts_with("PFS"),
-            numbers: format!("{first_full}: {:.3} of the pages; FS-2 {:.3}, PFS-2 {:.3}", mean(&until[least(&until)]), mean(&until[1]), mean(&until[4])),
+            numbers: format!(
+                "{first_full}: {:.3} of the pages; FS-2 {:.3}, PFS-2 {:.3}",
+                mean(&until[least(&until)]),
+                mean(&until[1]),
+                mean(&until[4])
+            ),
         },
     ];
     let tables = vec![
         table(lab, "Recall after 10 % of the reachable pages.", &variants, &early),
         table(lab, "Recall after 60 %.", &variants, &late),
-        table(lab, "Share of the pages fetched until 95 % of the relevant ones were found.", &variants, &until),
+        table(
+            lab,
+            "Share of the pages fetched until 95 % of the relevant ones were found.",
+            &variants,
+            &until,
+        ),
     ];
     Ok(Finding::of(
         claims,
@@ -97,7 +114,11 @@ fn link_context(lab: &Lab) -> Result<Finding, Problem> {
         table(lab, "Recall after 10 % of the reachable pages.", &variants, &early),
         table(lab, AUC, &variants, &all),
     ];
-    Ok(Finding::of(claims, tables, "S4's efficiency is relevant pages per page fetched; with equally many pages fetched that is recall. It is largest where anchors name what is behind them."))
+    Ok(Finding::of(
+        claims,
+        tables,
+        "S4's efficiency is relevant pages per page fetched; with equally many pages fetched that is recall. It is largest where anchors name what is behind them.",
+    ))
 }
 
 pub(super) const BEST_FIRST: Experiment = Experiment {
@@ -108,7 +129,8 @@ pub(super) const BEST_FIRST: Experiment = Experiment {
 };
 
 fn best_first(lab: &Lab) -> Result<Finding, Problem> {
-    let variants = ["best-first", "best-first-anchor", "best-first-page", "breadth-first"].map(Variant::strategy);
+    let variants =
+        ["best-first", "best-first-anchor", "best-first-page", "breadth-first"].map(Variant::strategy);
     let runs = lab.crawl(&variants)?;
     let rows = by_variant(&runs, auc);
     let pair = |a: usize, b: usize| {
@@ -203,7 +225,10 @@ fn crawlers(lab: &Lab) -> Result<Finding, Problem> {
         let used = svm.as_ref().map(|s| s.1.clone()).unwrap_or_default();
         if let Some((settings, _)) = &svm {
             variants.push(Variant::new(names[3], &format!("{settings}\n[strategy]\nkind = 'classifier'")));
-            variants.push(Variant::new(names[4], &format!("{settings}\n[strategy]\nkind = 'classifier'\nqueue = 'siblings'")));
+            variants.push(Variant::new(
+                names[4],
+                &format!("{settings}\n[strategy]\nkind = 'classifier'\nqueue = 'siblings'"),
+            ));
         }
         let runs = lab.crawl_site(site, &variants)?;
         for n in 0..names.len() {
@@ -212,7 +237,8 @@ fn crawlers(lab: &Lab) -> Result<Finding, Problem> {
             };
             // Pages the SVM was trained on are no finds.
             let half = |r: &crate::tournament::Run| {
-                let hits: Vec<bool> = r.order.iter().map(|l| l.class == Class::Relevant && !used.contains(&l.url)).collect();
+                let hits: Vec<bool> =
+                    r.order.iter().map(|l| l.class == Class::Relevant && !used.contains(&l.url)).collect();
                 let all = hits.iter().filter(|h| **h).count();
                 let n = crate::metrics::search_length(&hits, all, 50)?;
                 Some(n as f64 / (all as f64 / 2.0).max(1.0))

@@ -180,7 +180,8 @@ fn usable(model: &Model, kind: &str, options: &toml::Table) -> Result<(), Proble
         return Ok(());
     }
     let has: Vec<String> = model.parts.iter().map(|p| format!("{} `{}`", p.role.name(), p.kind)).collect();
-    let problem = Problem::usage(format!("the model has nothing for judge `{kind}`, but for {}", has.join(", ")));
+    let problem =
+        Problem::usage(format!("the model has nothing for judge `{kind}`, but for {}", has.join(", ")));
     Err(match model.parts.iter().find(|p| p.role == Role::Judge) {
         Some(p) => problem.hint(format!("set [judge] kind = \"{}\"", p.kind)),
         None => problem.hint("name a model of a judge, or put this one under [strategy] model"),

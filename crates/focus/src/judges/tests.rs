@@ -352,7 +352,9 @@ fn combinations_by_hand() {
 #[test]
 fn trained_judges_judge_the_same_from_their_model() {
     use crate::model::{Model, Part, Role};
-    let web = crate::testkit::Web::new("== http://a/y1\nsql joins\n== /y2\nsql index\n== /n1\nsoup\n== /n2\nsoup stew\n== /p\nsql soup soup\n== /empty\n");
+    let web = crate::testkit::Web::new(
+        "== http://a/y1\nsql joins\n== /y2\nsql index\n== /n1\nsoup\n== /n2\nsoup stew\n== /p\nsql soup soup\n== /empty\n",
+    );
     for kind in TRAINED {
         let t = Topic::from_toml(&format!("query = 'x'\n[judge]\nkind = '{kind}'\nthreshold = 0.5")).unwrap();
         let doc = |p: &str| web.doc(p, &t.text.options);
@@ -380,7 +382,10 @@ fn trained_judges_judge_the_same_from_their_model() {
         for n in 0..body.len() {
             let cut = Part::new(Role::Judge, kind, String::new(), &t.text.options, body[..n].to_vec());
             let cut = Model { parts: vec![cut] };
-            assert!(build(&JudgeSetup { model: Some(&cut), ..JudgeSetup::new(&t) }).is_err(), "{kind} cut at {n}");
+            assert!(
+                build(&JudgeSetup { model: Some(&cut), ..JudgeSetup::new(&t) }).is_err(),
+                "{kind} cut at {n}"
+            );
         }
     }
 }
@@ -390,10 +395,16 @@ fn a_taxonomy_model_takes_another_focus() {
     use crate::model::{Model, Part, Role};
     let web = crate::testkit::Web::new("== http://a/b\ncell\n== /m\nproof\n== /c\nsoup\n");
     let t = |focus: &str| {
-        Topic::from_toml(&format!("query = 'x'\n[judge]\nkind = 'bayes'\nleast = 1\nfocus = '{focus}'\nthreshold = 0.5")).unwrap()
+        Topic::from_toml(&format!(
+            "query = 'x'\n[judge]\nkind = 'bayes'\nleast = 1\nfocus = '{focus}'\nthreshold = 0.5"
+        ))
+        .unwrap()
     };
     let bio = t("Sci/Bio");
-    let page = |path: &str, p: &str| TaxonomyPage { path: path.into(), doc: std::sync::Arc::new(web.doc(p, &bio.text.options)) };
+    let page = |path: &str, p: &str| TaxonomyPage {
+        path: path.into(),
+        doc: std::sync::Arc::new(web.doc(p, &bio.text.options)),
+    };
     let pages = [page("Sci/Bio", "/b"), page("Sci/Maths", "/m"), page("Cooking", "/c")];
     let judge = build(&JudgeSetup { taxonomy: &pages, ..JudgeSetup::new(&bio) }).unwrap();
     let part = Part::new(Role::Judge, "bayes", String::new(), &bio.text.options, judge.trained().unwrap());
@@ -403,8 +414,14 @@ fn a_taxonomy_model_takes_another_focus() {
         j.decide(&j.assess(&web.doc(p, &topic.text.options))).relevant
     };
     let science = t("Sci");
-    assert!(relevant(&bio, "/b") && !relevant(&bio, "/m") && relevant(&science, "/m") && !relevant(&science, "/c"));
+    assert!(
+        relevant(&bio, "/b")
+            && !relevant(&bio, "/m")
+            && relevant(&science, "/m")
+            && !relevant(&science, "/c")
+    );
     let wrong = t("Sci/Physics");
-    let message = build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(&wrong) }).err().unwrap().to_string();
+    let message =
+        build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(&wrong) }).err().unwrap().to_string();
     assert!(message.contains("no topic `Sci/Physics`"), "{message}");
 }

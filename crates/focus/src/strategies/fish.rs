@@ -189,7 +189,9 @@ mod tests {
     use crate::testkit::check;
 
     fn order(web: &str, options: &str, expected: &str) {
-        let topic = format!("query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'fish'\nfood = 'verdict'\n{options}");
+        let topic = format!(
+            "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'fish'\nfood = 'verdict'\n{options}"
+        );
         check(web, &topic, expected);
     }
 

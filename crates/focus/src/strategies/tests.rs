@@ -155,7 +155,16 @@ fn every_strategy_that_learnt_can_teach_another_crawl() {
         let cut = bytes.len() / 2;
         assert!(make().import(&bytes[..cut]).is_err(), "{}", e.name);
     }
-    for name in ["adaptive", "apprentice", "hmm", "hybrid-hmm", "context-graph", "intelligent", "agents", "infospiders"] {
+    for name in [
+        "adaptive",
+        "apprentice",
+        "hmm",
+        "hybrid-hmm",
+        "context-graph",
+        "intelligent",
+        "agents",
+        "infospiders",
+    ] {
         assert!(learners.contains(&name), "{name} taught nothing: {learners:?}");
     }
 }
@@ -164,7 +173,12 @@ fn every_strategy_that_learnt_can_teach_another_crawl() {
 fn workers_that_share_what_they_learnt_know_the_same() {
     // Half of the pages each, told to one another: as if one had seen them all.
     for (name, links) in [("apprentice", true), ("intelligent", true)] {
-        let t = Topic::from_toml(&format!("{}\n{}", topic(name), if name == "apprentice" { "batch = 1\nwarmup = 1" } else { "" })).unwrap();
+        let t = Topic::from_toml(&format!(
+            "{}\n{}",
+            topic(name),
+            if name == "apprentice" { "batch = 1\nwarmup = 1" } else { "" }
+        ))
+        .unwrap();
         let make = || build(&StrategySetup::new(&t)).unwrap();
         let web = crate::testkit::Web::new(WEB);
         let judge = crate::judges::build(&crate::judges::JudgeSetup::new(&t)).unwrap();
@@ -211,14 +225,24 @@ fn workers_that_share_what_they_learnt_know_the_same() {
     }
 }
 
-fn visit<'a>(id: UrlId, url: &'a Url, doc: &'a Doc, assessment: &'a Assessment, sources: &'a [Source]) -> Visit<'a> {
+fn visit<'a>(
+    id: UrlId,
+    url: &'a Url,
+    doc: &'a Doc,
+    assessment: &'a Assessment,
+    sources: &'a [Source],
+) -> Visit<'a> {
     Visit {
         id,
         url,
         kind: LinkKind::Anchor,
         doc,
         assessment,
-        verdict: Verdict { relevant: assessment.score >= 0.2, relevance: assessment.score, ..Verdict::default() },
+        verdict: Verdict {
+            relevant: assessment.score >= 0.2,
+            relevance: assessment.score,
+            ..Verdict::default()
+        },
         parent: None,
         depth: 0,
         site_depth: 0,
@@ -249,7 +273,10 @@ fn every_strategy_is_sane_with_nothing_to_go_by() {
     let worded = web.replace("?! ...", "sql sql").replace("== /4\n", "== /4\nsql\n");
     for e in ALL {
         for (terms, pages) in [("'?!'", web), ("'?!'", &worded), ("'sql'", web)] {
-            let topic = format!("name = 'x'\n[content]\nterms = [{terms}]\n[judge]\nkind = 'regex'\nany = 'sql'\n[strategy]\nkind = '{}'", e.name);
+            let topic = format!(
+                "name = 'x'\n[content]\nterms = [{terms}]\n[judge]\nkind = 'regex'\nany = 'sql'\n[strategy]\nkind = '{}'",
+                e.name
+            );
             // The crawl itself asserts that every score is a number and every piece of evidence small.
             let crawl = run_with(pages, &topic, Options { rng: 1, ..Options::default() });
             // Fish-Search alone gives up, after three pages without food.
@@ -264,7 +291,9 @@ fn every_strategy_is_sane_with_nothing_to_go_by() {
 fn revised_verdicts_change_what_was_learnt() {
     for name in ["intelligent", "hmm", "context-graph"] {
         let t = Topic::from_toml(&format!("query = 'sql'\n[strategy]\nkind = '{name}'")).unwrap();
-        let web = crate::testkit::Web::new("== http://a/\n[g](/good/1) [b](/bad/1)\n== /good/1\nalpha\n== /bad/1\nbeta\n");
+        let web = crate::testkit::Web::new(
+            "== http://a/\n[g](/good/1) [b](/bad/1)\n== /good/1\nalpha\n== /bad/1\nbeta\n",
+        );
         let learn = |verdicts: [bool; 2], revise: bool| {
             let mut s = build(&StrategySetup::new(&t)).unwrap();
             let hub = web.doc("/", &t.text.options);
@@ -292,7 +321,13 @@ fn revised_verdicts_change_what_was_learnt() {
                 for (n, path) in ["/good/1", "/bad/1"].iter().enumerate() {
                     let (url, sources) = (web.url(path), [source(n)]);
                     let verdict = Verdict { relevant: verdicts[n], ..Verdict::default() };
-                    s.revised(&[Revised { id: UrlId(n as u32 + 1), url: &url, verdict, sources: &sources, by_user: true }]);
+                    s.revised(&[Revised {
+                        id: UrlId(n as u32 + 1),
+                        url: &url,
+                        verdict,
+                        sources: &sources,
+                        by_user: true,
+                    }]);
                 }
             }
             // What another crawl would learn of it is all there is to know.

@@ -7,8 +7,7 @@ use crate::topic::Topic;
 use std::sync::Arc;
 use types::{Assessment, Verdict};
 
-const ONLINE: &str =
-    "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nwarmup = 4\nbatch = 1\nsplit = 0.5\n";
+const ONLINE: &str = "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nwarmup = 4\nbatch = 1\nsplit = 0.5\n";
 
 /// Two link lists; `good` stands before links to sql pages, `bad` before the others.
 const WEB: &str = "
@@ -128,7 +127,11 @@ fn one_class_leaves_the_critic_in_charge() {
     crawl.expect_lease_key("/g2", 0.0);
     // The same web, split at the judge's decision or at the median, still has one class only.
     for split in ["'verdict'", "'median'"] {
-        check(&WEB.replace("sql", "soup"), &ONLINE.replace("split = 0.5", &format!("split = {split}")), "/ /g1 /b1 /list /b2 /g2");
+        check(
+            &WEB.replace("sql", "soup"),
+            &ONLINE.replace("split = 0.5", &format!("split = {split}")),
+            "/ /g1 /b1 /list /b2 /g2",
+        );
     }
     check(WEB, &ONLINE.replace("split = 0.5", "split = 'median'"), "/ /g1 /b1 /list /g2 /b2");
 }
@@ -217,7 +220,8 @@ fn several_sources_by_hand() {
 
 /// The page the only link of the web's first page leads to, with this made of its assessment.
 fn seen(parts: &[(&str, f64)]) -> (Web, Assessment) {
-    let parts = parts.iter().map(|(name, value)| types::Part { name: (*name).into(), value: *value }).collect();
+    let parts =
+        parts.iter().map(|(name, value)| types::Part { name: (*name).into(), value: *value }).collect();
     (Web::new("== http://a/\nx [y](/1)\n"), Assessment { parts, ..Assessment::default() })
 }
 
@@ -333,7 +337,10 @@ fn cocited_with_a_good_page() {
 
 #[test]
 fn a_revised_verdict_is_learnt_the_other_way() {
-    let t = Topic::from_toml("query = 'sql'\n[strategy]\nkind = 'apprentice'\nsplit = 'verdict'\nwarmup = 1\nbatch = 1").unwrap();
+    let t = Topic::from_toml(
+        "query = 'sql'\n[strategy]\nkind = 'apprentice'\nsplit = 'verdict'\nwarmup = 1\nbatch = 1",
+    )
+    .unwrap();
     let mut s = build(&StrategySetup::new(&t)).unwrap();
     let web = Web::new("== http://a/\ngood [y](/1) bad [z](/2)\n== /1\n== /2\n");
     let doc = web.doc("/", &t.text.options);
@@ -377,7 +384,13 @@ fn a_revised_verdict_is_learnt_the_other_way() {
     // Both verdicts are turned around: so are the odds.
     for (id, feature, relevant) in [(1, 5, false), (2, 6, true)] {
         let (url, sources) = (web.url(&format!("/{id}")), [source(feature)]);
-        s.revised(&[Revised { id: UrlId(id), url: &url, verdict: verdict(relevant), sources: &sources, by_user: true }]);
+        s.revised(&[Revised {
+            id: UrlId(id),
+            url: &url,
+            verdict: verdict(relevant),
+            sources: &sources,
+            by_user: true,
+        }]);
     }
     assert!((odds(&mut s, 5) + 2.0f64.ln()).abs() < 1e-12);
     assert!((odds(&mut s, 6) - 2.0f64.ln()).abs() < 1e-12);
