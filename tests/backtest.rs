@@ -168,7 +168,8 @@ fn bad_input_is_explained() {
     fs::create_dir_all(&empty).unwrap();
     fails(&run(&["--web", empty.to_str().unwrap()]), 4, &["has no pages", "hint"]);
     let damaged = dir.path().join("cut.warc");
-    fs::write(&damaged, warc(&["http://a.org/", "http://a.org/3.html"]).split_at(700).0).unwrap();
+    let whole = warc(&["http://a.org/", "http://a.org/3.html"]);
+    fs::write(&damaged, &whole[..whole.len() - 60]).unwrap();
     let seeds = dir.path().join("a.txt");
     fs::write(&seeds, "http://a.org/\nhttp://elsewhere.org/\n").unwrap();
     let (d, s) = (damaged.to_str().unwrap(), seeds.to_str().unwrap());

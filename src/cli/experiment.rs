@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   gleaner experiment                                   list them
   gleaner experiment policies                          on small generated webs
-  gleaner experiment all --suite experiments/suite.toml --webs /data/webs --topics /data/topics --out results
+  gleaner experiment all --suite suite.toml --webs webs --topics topics --out results
 
 A suite file lists topics on webs:
   [[site]]

@@ -195,8 +195,8 @@ fn expand(item: &str, out: &mut Vec<String>) -> Result<(), Problem> {
 
 fn judge_of_examples(args: &Args) -> Result<Option<Part>, Problem> {
     let loaded = load(args)?;
+    trained_kind(loaded.config.judge.kind.as_deref().unwrap_or(judges::DEFAULT))?;
     let topic = loaded.config.topic()?;
-    trained_kind(&topic.judge.kind)?;
     let web = fetch::Http::new(Collection::fetch_settings(&loaded.config)?)?;
     let book = Schoolbook::read(&topic, &Collection::canon(&loaded.config), &live_answer(&web))?;
     train_judge(args, &topic, &book)

@@ -336,6 +336,11 @@ fn example(
         fetched.payload = Payload::plain(bytes);
         return Ok(fetched);
     }
+    // Nobody means a host by `/tmp/page.html` or `./page`.
+    if ["/", "./", "../", "~"].iter().any(|start| name.starts_with(start)) {
+        return Err(Problem::usage(format!("[examples] there is no file {name}"))
+            .hint("check the path; a URL begins with http:// or https://"));
+    }
     let mut url = canon
         .parse_typed(name)
         .map_err(|e| Problem::usage(format!("[examples] `{name}` is neither a file nor a URL")).because(e))?;
