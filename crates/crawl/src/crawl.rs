@@ -168,6 +168,10 @@ pub struct Crawl {
     paused: bool,
     recent: VecDeque<Millis>,
     idle: String,
+    /// URLs of pages that led to others lately.
+    pub(crate) parents: HashMap<UrlId, Arc<str>>,
+    /// Pages the strategy learned from since its state was saved.
+    pub(crate) unsaved: u32,
     /// Bytes of appended strategy state since the last whole save, and the size of that.
     pub(crate) appended: (usize, usize),
     /// How far the archive was written at the last commit.
@@ -236,6 +240,8 @@ impl Crawl {
             paused: false,
             recent: VecDeque::new(),
             idle: String::new(),
+            parents: HashMap::new(),
+            unsaved: 0,
             appended: (0, 0),
             archived: None,
         };
@@ -422,6 +428,7 @@ impl Crawl {
 
     /// Makes what was applied survive: the archive first, because the ledger refers to it.
     pub fn commit(&mut self) -> Result<(), Problem> {
+        self.save_learned()?;
         if let Some(archive) = &mut self.parts.archive {
             archive.flush()?;
             let position = archive.position();

@@ -1,9 +1,10 @@
 //! Drives a crawl on the real web: requests on an async runtime, reading and judging on a thread pool, everything
 //! that decides on the calling thread, in arrival order.
 
-use crate::analyse::Analyst;
+use crate::analyse::{Analysis, Analyst};
 use crate::crawl::{Arrival, Crawl, Step, Stop};
 use crate::events::{Event, Progress};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -108,6 +109,9 @@ pub fn run(
     Ok((stop, progress))
 }
 
+/// Larger pages are read on threads of their own, so that the network does not wait for them.
+const READ_HERE: usize = 512 << 10;
+
 /// Steps 2, 3 and the pure half of 4.
 async fn fetch_and_read(lease: Lease, web: Arc<dyn Web>, analyst: Analyst) -> Arrival {
     let request = Request { url: lease.url.clone(), task: lease.task, etag: None, last_modified: None };
@@ -116,15 +120,19 @@ async fn fetch_and_read(lease: Lease, web: Arc<dyn Web>, analyst: Analyst) -> Ar
         return Arrival { lease, fetched, analysis: None };
     }
     let url = lease.url.clone();
-    let read = tokio::task::spawn_blocking(move || {
-        let analysis = analyst.analyse(&fetched);
-        (fetched, analysis)
-    });
-    match read.await {
+    // A page of the usual size takes less than a millisecond: handing it to another thread and back would cost a good
+    // part of that again.
+    let read = if fetched.payload.decoded().len() <= READ_HERE {
+        read(&analyst, fetched)
+    } else {
+        let reading = tokio::task::spawn_blocking(move || read(&analyst, fetched));
+        reading.await.unwrap_or_else(|e| Err(e.to_string()))
+    };
+    match read {
         Ok((fetched, analysis)) => Arrival { lease, fetched, analysis },
-        Err(e) => {
+        Err(error) => {
             // A panic while reading a page is a bug, but never a reason to lose the crawl: the page counts as unreadable.
-            tracing::error!(%url, error = %e, "reading the page failed");
+            tracing::error!(%url, error, "reading the page failed");
             let fetched = Fetched {
                 failure: Some(types::Failure::Unwanted("the page could not be read".into())),
                 ..Fetched::empty(url, now())
@@ -132,4 +140,13 @@ async fn fetch_and_read(lease: Lease, web: Arc<dyn Web>, analyst: Analyst) -> Ar
             Arrival { lease, fetched, analysis: None }
         }
     }
+}
+
+fn read(analyst: &Analyst, fetched: Fetched) -> Result<(Fetched, Option<Analysis>), String> {
+    let analysis = catch_unwind(AssertUnwindSafe(|| analyst.analyse(&fetched)));
+    let why = |e: Box<dyn std::any::Any + Send>| {
+        let text = e.downcast_ref::<String>().cloned();
+        text.or_else(|| e.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_else(|| "a panic".into())
+    };
+    analysis.map(|analysis| (fetched, analysis)).map_err(why)
 }

@@ -21,6 +21,11 @@ use types::{
 const ANCHOR_KEPT: usize = 120;
 /// First pause before an unavailable robots.txt is asked for again; doubles with each try.
 const ROBOTS_RETRY: Duration = Duration::from_secs(10);
+/// URLs of parents remembered for the archive.
+const PARENTS_KEPT: usize = 4096;
+/// What a strategy learned is saved once per commit, not once per page: changes of one batch overlap. No more pages than
+/// this wait for it, however large a batch grows.
+const UNSAVED: u32 = 64;
 /// The running totals and the judge's state are saved every so many pages; what came since is rebuilt from the pages.
 const SAVE_EVERY: u64 = 64;
 
@@ -192,6 +197,7 @@ impl Crawl {
         self.counts.error(kind);
         if outcome.is_some() {
             let sources = self.parts.ledger.sources(lease.id)?;
+            self.unsaved += 1;
             self.parts.strategy.miss(&Miss {
                 id: lease.id,
                 url: &lease.url,
@@ -271,6 +277,7 @@ impl Crawl {
             worthless: duplicate_of.is_some() || near_duplicate_of.is_some() || is_soft_404(&doc),
         };
         let rescore = self.parts.strategy.learn(&visit);
+        self.unsaved += 1;
         let follow = assessment.excluded.is_none()
             && verdict.relevance >= self.parts.rules.expand_min
             && !(self.parts.rules.obey_nofollow && doc.page.robots.nofollow);
@@ -344,12 +351,10 @@ impl Crawl {
             Some(id) => self.parts.ledger.record(id)?.filter(|r| r.archive.is_some()),
             None => None,
         };
-        let parent = match record.parent {
-            Some(id) => Some(self.parts.ledger.url(id)?),
-            None => None,
-        };
+        let parent = record.parent.map(|id| parent_url(&mut self.parents, self.parts.ledger.as_ref(), id));
+        let parent = parent.transpose()?;
         let note = PageNote {
-            parent: parent.as_ref().map(|u| u.as_str()),
+            parent: parent.as_deref(),
             depth: record.depth,
             kind: record.kind,
             assessment: Some(&record.assessment),
@@ -488,7 +493,11 @@ impl Crawl {
     /// State that is saved with the page that caused it.
     fn page_state(&mut self, turn: &mut Turn, judged: Judged, digest: [u8; 20], simhash: u64, revised: bool) {
         turn.state.push(("pages".into(), true, page_line(&judged, digest, simhash)));
-        self.strategy_state(turn);
+        if self.unsaved >= UNSAVED
+            && let Some((change, bytes)) = self.strategy_state()
+        {
+            turn.state.push(("strategy".into(), change, bytes));
+        }
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let now_and_then = self.counts.pages.is_multiple_of(SAVE_EVERY);
         if (revised || self.counts.pages == 1)
@@ -510,14 +519,26 @@ impl Crawl {
         }
     }
 
-    fn strategy_state(&mut self, turn: &mut Turn) {
+    /// What the strategy learned since it was last saved, if anything; `true`: it adds to what was saved before.
+    fn strategy_state(&mut self) -> Option<(bool, Vec<u8>)> {
+        self.unsaved = 0;
         let (appended, whole) = self.appended;
         // Changes are small; a whole save replaces them once they add up to several times its size.
         let full = whole == 0 || appended > 4 * whole + (1 << 16);
-        if let Some(bytes) = self.parts.strategy.save(full) {
-            self.appended = if full { (0, bytes.len().max(1)) } else { (appended + bytes.len(), whole) };
-            turn.state.push(("strategy".into(), !full, bytes));
+        let bytes = self.parts.strategy.save(full)?;
+        self.appended = if full { (0, bytes.len().max(1)) } else { (appended + bytes.len(), whole) };
+        Some((!full, bytes))
+    }
+
+    /// Adds what the strategy learned to the batch of the pages it learned it from.
+    pub(crate) fn save_learned(&mut self) -> Result<(), Problem> {
+        if self.parts.rules.keep
+            && self.unsaved > 0
+            && let Some((change, bytes)) = self.strategy_state()
+        {
+            self.parts.ledger.put_state("strategy", change, &bytes)?;
         }
+        Ok(())
     }
 
     /// The strategy's whole state outside a turn (after seeding).
@@ -605,6 +626,23 @@ impl Crawl {
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         Ok(())
     }
+}
+
+/// The URL of a page's parent. A hub has many children, and its own record is large: it is not read for each of them.
+fn parent_url(
+    known: &mut HashMap<UrlId, Arc<str>>,
+    ledger: &(impl store::Store + ?Sized),
+    id: UrlId,
+) -> Result<Arc<str>, Problem> {
+    if let Some(url) = known.get(&id) {
+        return Ok(url.clone());
+    }
+    if known.len() >= PARENTS_KEPT {
+        known.clear();
+    }
+    let url: Arc<str> = ledger.url(id)?.as_str().into();
+    known.insert(id, url.clone());
+    Ok(url)
 }
 
 /// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.

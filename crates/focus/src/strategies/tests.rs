@@ -176,7 +176,7 @@ fn workers_that_share_what_they_learnt_know_the_same() {
         let t = Topic::from_toml(&format!(
             "{}\n{}",
             topic(name),
-            if name == "apprentice" { "batch = 1\nwarmup = 1" } else { "" }
+            if name == "apprentice" { "batch = 1\nwarmup = 1\nsplit = 0.5" } else { "" }
         ))
         .unwrap();
         let make = || build(&StrategySetup::new(&t)).unwrap();

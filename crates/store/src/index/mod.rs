@@ -184,6 +184,8 @@ impl Index {
         doc.add_text(fields.title, &record.title);
         doc.add_text(fields.text, &record.text);
         doc.add_text(fields.language, &record.language);
+        // Whoever may not write hears of it now, not with the batch.
+        self.writer()?;
         if replaces {
             // Only then: every deletion is looked up in every segment.
             self.waiting.push(UserOperation::Delete(Term::from_field_u64(fields.id, u64::from(record.id.0))));
@@ -226,6 +228,7 @@ impl Index {
 
     /// Gives the gathered changes to the writer's thread, in order.
     fn hand_over(&mut self) -> Result<(), Problem> {
+        self.writer()?;
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;
         if let Err(e) = self.writer()?.run(waiting) {
