@@ -3,6 +3,7 @@
 // Each test file is a program of its own and uses its own part of this.
 #![allow(dead_code)]
 
+pub mod campus;
 pub mod collection;
 
 use gleaner::demo::{Log, Server, WebString};

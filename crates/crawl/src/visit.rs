@@ -3,11 +3,12 @@
 use crate::analyse::{Analysis, is_soft_404};
 use crate::crawl::{Arrival, Counts, Crawl, Judged, Run};
 use crate::events::Event;
+use crate::labels::{CHOICES, Choice, Labels};
 use fetch::robots::Robots;
 use fetch::{Class, classify};
 use focus::strategies::{Miss, Rescore, Revised, Visit};
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use store::archive::{Digest, Original, PageNote};
@@ -229,8 +230,14 @@ impl Crawl {
         self.counts.pages += 1;
         self.counts.duplicates += u64::from(duplicate_of.is_some());
         self.counts.near_duplicates += u64::from(near_duplicate_of.is_some() && duplicate_of.is_none());
-        let judged =
-            Judged { id: lease.id, score: assessment.score, barred, turned, relevant: verdict.relevant };
+        let judged = Judged {
+            id: lease.id,
+            score: assessment.score,
+            barred,
+            turned,
+            relevant: verdict.relevant,
+            label: None,
+        };
         self.judged.push(judged);
         if !self.by_score() {
             self.assessed.push(assessment.clone());
@@ -238,7 +245,7 @@ impl Crawl {
         self.counts.relevant += u64::from(verdict.relevant);
         if revise {
             turn.revised = self.revise();
-            self.tell_revised(&turn.revised)?;
+            self.tell_revised(&turn.revised, false)?;
         }
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
@@ -416,10 +423,11 @@ impl Crawl {
             let verdict = final_verdict(verdict, j.barred, j.turned);
             if verdict.relevant != j.relevant {
                 j.relevant = verdict.relevant;
-                if verdict.relevant {
-                    self.counts.relevant += 1;
-                } else {
-                    self.counts.relevant -= 1;
+                // What the user said stands, whatever the judge learns.
+                match (j.label, verdict.relevant) {
+                    (Some(_), _) => {}
+                    (None, true) => self.counts.relevant += 1,
+                    (None, false) => self.counts.relevant -= 1,
                 }
                 changed.push((j.id, verdict));
             }
@@ -428,20 +436,14 @@ impl Crawl {
     }
 
     /// Strategies that learnt from a verdict are told that it was another.
-    fn tell_revised(&mut self, changed: &[(UrlId, Verdict)]) -> Result<(), Problem> {
+    fn tell_revised(&mut self, changed: &[(UrlId, Verdict)], by_user: bool) -> Result<(), Problem> {
         let mut known = Vec::with_capacity(changed.len());
         for (id, verdict) in changed {
             known.push((*id, *verdict, self.parts.ledger.url(*id)?, self.parts.ledger.sources(*id)?));
         }
         let pages: Vec<Revised> = known
             .iter()
-            .map(|(id, verdict, url, sources)| Revised {
-                id: *id,
-                url,
-                verdict: *verdict,
-                sources,
-                by_user: false,
-            })
+            .map(|(id, verdict, url, sources)| Revised { id: *id, url, verdict: *verdict, sources, by_user })
             .collect();
         if !pages.is_empty() {
             self.parts.strategy.revised(&pages);
@@ -475,16 +477,15 @@ impl Crawl {
 
     /// State that is saved with the page that caused it.
     fn page_state(&mut self, turn: &mut Turn, judged: Judged, digest: [u8; 20], simhash: u64, revised: bool) {
-        let mut line = Vec::with_capacity(41);
-        line.extend(judged.id.0.to_le_bytes());
-        line.extend(judged.score.to_le_bytes());
-        line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
-        line.extend(digest);
-        line.extend(simhash.to_le_bytes());
-        turn.state.push(("pages".into(), true, line));
+        turn.state.push(("pages".into(), true, page_line(&judged, digest, simhash)));
         self.strategy_state(turn);
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let now_and_then = self.counts.pages.is_multiple_of(SAVE_EVERY);
+        if (revised || self.counts.pages == 1)
+            && let Some(line) = Choice::line(self.counts.pages, self.counts.threshold, judge.explain())
+        {
+            turn.state.push((CHOICES.into(), true, line));
+        }
         // Saved when it changed its mind, and now and then: `restore` shows it the pages since, so it is exact.
         if (revised || now_and_then)
             && let Some(bytes) = judge.save()
@@ -557,6 +558,11 @@ impl Crawl {
                 self.judged[i].relevant = verdict.relevant;
             }
         }
+        for (id, label) in Labels::read(ledger.as_ref())?.iter() {
+            if let Some(&i) = at.get(&id) {
+                self.judged[i].label = Some(label);
+            }
+        }
         if !self.by_score() {
             for j in &self.judged {
                 let record = self.parts.ledger.record(j.id)?;
@@ -574,22 +580,52 @@ impl Crawl {
         }
         for (i, j) in self.judged.iter().enumerate() {
             self.counts.pages += 1;
-            self.counts.relevant += u64::from(j.relevant);
+            self.counts.relevant += u64::from(j.wanted());
             self.counts.curve.push(self.counts.pages, self.counts.relevant);
             if self.counts.pages > known {
                 match self.assessed.get(i) {
-                    Some(whole) => judge.observe(whole, None),
-                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, None),
+                    Some(whole) => judge.observe(whole, j.label),
+                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
                 };
             }
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
+        drop(judge);
+        self.tell_labels()
+    }
+
+    /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
+    /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
+    fn tell_labels(&mut self) -> Result<(), Problem> {
+        let before = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
+        let line = |id: UrlId, label: bool| {
+            let [a, b, c, d] = id.0.to_le_bytes();
+            [a, b, c, d, u8::from(label)]
+        };
+        let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
+        let (mut now, mut changed) = (Vec::new(), Vec::new());
+        for j in &self.judged {
+            let Some(label) = j.label else { continue };
+            now.extend(line(j.id, label));
+            let turned = told.contains(&line(j.id, !label)[..]);
+            if turned || (label != j.relevant && !told.contains(&line(j.id, label)[..])) {
+                let relevance = f64::from(u8::from(label));
+                changed.push((j.id, Verdict { relevant: label, relevance, ..Verdict::default() }));
+            }
+        }
+        self.tell_revised(&changed, true)?;
+        if now != before && self.parts.rules.keep {
+            self.parts.ledger.put_state(TOLD, false, &now)?;
+        }
         Ok(())
     }
 }
 
+/// State: the labels the strategy was told of.
+const TOLD: &str = "labels-told";
+
 /// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.
-fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {
+pub(crate) fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {
     v.relevant &= !barred;
     if turned {
         v.relevant = !v.relevant;
@@ -609,7 +645,17 @@ pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool)> {
     parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant))
 }
 
-fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
+pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {
+    let mut line = Vec::with_capacity(41);
+    line.extend(judged.id.0.to_le_bytes());
+    line.extend(judged.score.to_le_bytes());
+    line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
+    line.extend(digest);
+    line.extend(simhash.to_le_bytes());
+    line
+}
+
+pub(crate) fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
     let (id, rest) = line.split_first_chunk::<4>()?;
     let (score, rest) = rest.split_first_chunk::<8>()?;
     let (flags, rest) = rest.split_first()?;
@@ -621,6 +667,7 @@ fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
         barred: flags & 1 != 0,
         turned: flags & 4 != 0,
         relevant: flags & 2 != 0,
+        label: None,
     };
     Some((judged, *digest, u64::from_le_bytes(*simhash)))
 }

@@ -14,7 +14,7 @@ mod testing;
 mod threshold;
 mod validate;
 
-pub use measure::{Measure, Usual};
+pub use measure::Measure;
 pub use threshold::Thresholded;
 pub use validate::{Accuracy, validate};
 
