@@ -7,8 +7,8 @@ use crate::labels::{CHOICES, Choice, Labels};
 use fetch::robots::Robots;
 use fetch::{Class, classify};
 use focus::strategies::{Miss, Rescore, Revised, Visit};
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use store::archive::{Digest, Original, PageNote};
@@ -251,7 +251,7 @@ impl Crawl {
         self.counts.relevant += u64::from(verdict.relevant);
         if revise {
             turn.revised = self.revise();
-            self.tell_revised(&turn.revised)?;
+            self.tell_revised(&turn.revised, false)?;
         }
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
@@ -445,20 +445,14 @@ impl Crawl {
     }
 
     /// Strategies that learnt from a verdict are told that it was another.
-    fn tell_revised(&mut self, changed: &[(UrlId, Verdict)]) -> Result<(), Problem> {
+    fn tell_revised(&mut self, changed: &[(UrlId, Verdict)], by_user: bool) -> Result<(), Problem> {
         let mut known = Vec::with_capacity(changed.len());
         for (id, verdict) in changed {
             known.push((*id, *verdict, self.parts.ledger.url(*id)?, self.parts.ledger.sources(*id)?));
         }
         let pages: Vec<Revised> = known
             .iter()
-            .map(|(id, verdict, url, sources)| Revised {
-                id: *id,
-                url,
-                verdict: *verdict,
-                sources,
-                by_user: false,
-            })
+            .map(|(id, verdict, url, sources)| Revised { id: *id, url, verdict: *verdict, sources, by_user })
             .collect();
         if !pages.is_empty() {
             self.parts.strategy.revised(&pages);
@@ -616,14 +610,40 @@ impl Crawl {
             self.counts.relevant += u64::from(j.wanted());
             self.counts.curve.push(self.counts.pages, self.counts.relevant);
             if self.counts.pages > known {
-                let label = j.label;
                 match self.assessed.get(i) {
-                    Some(whole) => judge.observe(whole, label),
-                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, label),
+                    Some(whole) => judge.observe(whole, j.label),
+                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
                 };
             }
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
+        drop(judge);
+        self.tell_labels()
+    }
+
+    /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
+    /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
+    fn tell_labels(&mut self) -> Result<(), Problem> {
+        let before = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
+        let line = |id: UrlId, label: bool| {
+            let [a, b, c, d] = id.0.to_le_bytes();
+            [a, b, c, d, u8::from(label)]
+        };
+        let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
+        let (mut now, mut changed) = (Vec::new(), Vec::new());
+        for j in &self.judged {
+            let Some(label) = j.label else { continue };
+            now.extend(line(j.id, label));
+            let turned = told.contains(&line(j.id, !label)[..]);
+            if turned || (label != j.relevant && !told.contains(&line(j.id, label)[..])) {
+                let relevance = f64::from(u8::from(label));
+                changed.push((j.id, Verdict { relevant: label, relevance, ..Verdict::default() }));
+            }
+        }
+        self.tell_revised(&changed, true)?;
+        if now != before && self.parts.rules.keep {
+            self.parts.ledger.put_state(TOLD, false, &now)?;
+        }
         Ok(())
     }
 }
@@ -644,6 +664,9 @@ fn parent_url(
     known.insert(id, url.clone());
     Ok(url)
 }
+
+/// State: the labels the strategy was told of.
+const TOLD: &str = "labels-told";
 
 /// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.
 pub(crate) fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {

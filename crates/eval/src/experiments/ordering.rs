@@ -81,7 +81,7 @@ fn policies(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         claims,
         tables,
-        "S0 crawls sites whose relevant pages (syllabi) do not link to each other but stand together in lists: siblings tell, parents do not. On these webs relevant pages often do link to each other (documentation, project pages), so the relevance of the page a link stands on (PS) is worth more than S0 found.",
+        "S0 crawls sites whose relevant pages (syllabi) do not link to each other but stand together in lists: siblings tell, parents do not. Where relevant pages link to each other (documentation, project pages), the relevance of the page a link stands on (PS) is worth more than S0 found. Equal scores go by order of discovery, in which the links of a page stand together anyway: FS alone is then close to breadth-first.",
     ))
 }
 
