@@ -5,14 +5,24 @@
 
 STRATEGY (default adaptive) orders the crawl.
 
-The example pages are drawn (by RNG, default 0 1 2) from the labelled pages, from those that the crawl cannot reach while there are
-five, so that as little as possible of what is counted has been shown. WEBS and TOPICS name the folders of the webs and of the
+The example pages are drawn (by RNG, default 0 1 2) from the labelled pages, of different hosts while there are some, as a user would. Those of
+them that the crawl reaches are counted for both. WEBS and TOPICS name the folders of the webs and of the
 hand-written topics.
 """
 import os, random, sys
 from webs import *
 
 STRATEGY = os.environ.get("STRATEGY", "adaptive")
+
+
+def draw(urls, n, rng):
+    """n of them, at random, hosts that have none yet first."""
+    urls, hosts, out = rng.sample(urls, len(urls)), {}, []
+    for url in urls:
+        host = url.split("/")[2]
+        out.append((hosts.get(host, 0), len(out), url))
+        hosts[host] = hosts.get(host, 0) + 1
+    return [url for _, _, url in sorted(out)[:n]]
 
 
 def main(out, rngs):
@@ -22,13 +32,11 @@ def main(out, rngs):
     totals = []
     for name, web, label, seeds, subject, genre in ALL:
         seeds = f"{WEBS}/{web}/seeds.tsv#{seeds}"
-        hand, pages = backtest(web, f"{TOPICS}/{name}.toml", label, seeds, f"{out}/hand-{name}", STRATEGY)
+        hand, _ = backtest(web, f"{TOPICS}/{name}.toml", label, seeds, f"{out}/hand-{name}", STRATEGY)
         relevant = sorted(u for u, names in labels(web).items() if label in names)
-        reached = {u for u, _, _ in pages}
-        away = [u for u in relevant if u not in reached]
         f1s, aucs = [], []
         for rng in rngs:
-            chosen = random.Random(f"{name} {rng}").sample(away if len(away) >= 5 else relevant, 5)
+            chosen = draw(relevant, 5, random.Random(f"{name} {rng}"))
             topic = f"{out}/{name}-{rng}.toml"
             gleaner("new", "--subject", subject, "--genre", genre, "--name", name, "--web", f"{WEBS}/{web}", "-o", topic, "--force",
                     "--examples", *chosen)

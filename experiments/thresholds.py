@@ -29,6 +29,16 @@ def index(web, out):
     return folder
 
 
+def chosen(run, pages, seeds):
+    """The threshold the judge ended with. Results tell precision and recall without the seeds; so many of the highest scores
+    were called relevant."""
+    judge = run["judge"]
+    rest = sorted(((s, r) for u, s, r in pages if u not in seeds and r is not None), reverse=True)
+    hits = (judge["recall"] or 0) * sum(r for _, r in rest)
+    said = round(hits / judge["precision"]) if judge["precision"] else 0
+    return rest[said - 1][0] if said else 1.0
+
+
 def main(out):
     os.makedirs(out, exist_ok=True)
     for setting in ["entry pages", "search results"]:
@@ -45,13 +55,10 @@ def main(out):
                 open(seeds, "w").write("".join(line.split("\t")[0] + "\n" for line in found.splitlines()))
             run, pages = backtest(web, topic, label, seeds, f"{out}/{setting.split()[0]}-{name}", "breadth-first")
             said = json.loads(gleaner("threshold", topic, "--web", f"{WEBS}/{web}", "--seeds", seeds, "--json", check=False))
-            # Seeds are given, not found: a backtest does not count them, and neither does the sweep.
-            given = {p["page"] for p in said["pages"]}
-            pages = [p for p in pages if p[0] not in given]
             t, top = best(pages)
             by = {e["estimator"]: e["threshold"] for e in said["estimates"] if e["seeds"] == "all"}
             shares = {e: f1(pages, by[e]) / top for e in ESTIMATORS}
-            shares["auto"] = (run["judge"]["f1"] or 0) / top
+            shares["auto"] = f1(pages, chosen(run, pages, {p["page"] for p in said["pages"]})) / top
             for e, share in shares.items():
                 near[e] += share >= 0.9
             print(row(name, f"{t:.3f}", f"{top:.3f}", *[f"{100 * shares[e]:.0f} %" for e in [*ESTIMATORS, "auto"]]), flush=True)

@@ -13,8 +13,8 @@ ALL = [
     ("webkb-course", "webkb", "course", "four_departments", "computer science", "syllabus"),
     ("webkb-course-ai", "webkb", "course_ai", "four_departments", "artificial intelligence", "syllabus"),
     ("webkb-course-os", "webkb", "course_os", "four_departments", "operating systems", "syllabus"),
-    ("webkb-faculty", "webkb", "faculty", "four_departments", "computer science professor", "biography"),
-    ("webkb-project", "webkb", "project", "four_departments", "research project", "research-paper"),
+    ("webkb-faculty", "webkb", "faculty", "four_departments", "computer science", "biography"),
+    ("webkb-project", "webkb", "project", "four_departments", "project, research group", "research-paper"),
 ]
 IGNORE = "course_subpage"
 

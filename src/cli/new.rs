@@ -6,6 +6,8 @@ use super::setup::{self, FetchFlags, TopicFlags};
 use super::terms::{self, Readers, known};
 use clap::Args as ClapArgs;
 use crawl::Config;
+use focus::judges::JudgeSetup;
+use focus::text::Doc;
 use focus::topic::generate::{Options, Rank, Suggestion, generate};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -40,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "URL|FILE|DIR", num_args = 1..)]
     background: Vec<String>,
     /// Most terms taken from the examples
-    #[arg(long, value_name = "N", default_value_t = 15)]
+    #[arg(long, value_name = "N", default_value_t = 12)]
     terms: usize,
     /// Ask even when some is said with flags, or when nobody sits at a terminal
     #[arg(long)]
@@ -67,6 +69,9 @@ pub struct Answers {
     pub seeds: Vec<String>,
     pub engine: Option<String>,
     pub examples: Vec<String>,
+    pub url: Vec<String>,
+    /// Of genre and content, when the usual ones do not fit the examples.
+    pub weights: Option<(u32, u32)>,
     pub judge: Option<String>,
     pub strategy: Option<String>,
 }
@@ -85,6 +90,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         seeds: args.seed.clone(),
         engine: args.engine.clone(),
         examples: args.examples.clone(),
+        url: Vec::new(),
+        weights: None,
         judge: args.topic.judge.clone(),
         strategy: args.topic.strategy.clone(),
     };
@@ -111,13 +118,15 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         answers.name = if parts.is_empty() { "My topic".into() } else { parts.join(": ") };
     }
     if !answers.examples.is_empty() && args.terms > 0 {
-        let mut found = suggest(&answers, &args)?;
+        let Suggested { mut terms, url, examples, background } = suggest(&answers, &args)?;
         if let Some(talk) = &mut talk {
-            let shown: Vec<String> = found.iter().map(terms::line).collect();
+            let shown: Vec<String> = terms.iter().map(terms::line).collect();
             let chosen = talk.pick("terms of your example pages", &shown)?;
-            found = chosen.into_iter().filter_map(|i| found.get(i).cloned()).collect();
+            terms = chosen.into_iter().filter_map(|i| terms.get(i).cloned()).collect();
         }
-        answers.subject.extend(found.into_iter().map(|s| s.term));
+        answers.subject.extend(terms.into_iter().map(|s| s.term));
+        answers.url = url.into_iter().map(|s| s.term).collect();
+        answers.weights = weights(&config(&answers, &args)?, &examples, &background)?;
     }
     if let Some(engine) = &answers.engine {
         let found = super::seeds::usual(engine, &config(&answers, &args)?, SEEDS);
@@ -180,8 +189,17 @@ fn write(args: &Args, answers: &Answers, text: &str) -> Result<ExitCode, Problem
     Ok(ExitCode::SUCCESS)
 }
 
+/// What the example pages say.
+struct Suggested {
+    terms: Vec<Suggestion>,
+    /// Words of their addresses.
+    url: Vec<Suggestion>,
+    examples: Vec<Doc>,
+    background: Vec<Doc>,
+}
+
 /// Terms of the example pages that the answers do not have.
-fn suggest(answers: &Answers, args: &Args) -> Result<Vec<Suggestion>, Problem> {
+fn suggest(answers: &Answers, args: &Args) -> Result<Suggested, Problem> {
     let config = config(answers, args)?;
     let source = Pages::open(&args.from, &config)?;
     let reader = Readers::new(&source);
@@ -201,7 +219,49 @@ fn suggest(answers: &Answers, args: &Args) -> Result<Vec<Suggestion>, Problem> {
         &known(&config),
         &options,
     );
-    Ok(found.content)
+    Ok(Suggested { terms: found.content, url: found.url, examples, background })
+}
+
+/// Fewer pages say nothing about weights.
+const LEAST_EXAMPLES: usize = 3;
+const LEAST_BACKGROUND: usize = 50;
+
+/// How much kind and subject should count. A genre that the examples share with every other page (documentation among
+/// documentation) tells nothing apart: it counts as much as it ranks the examples above the others, from nothing at
+/// chance to the usual half at nine pairs in ten. `None`: the usual weights.
+fn weights(config: &Config, examples: &[Doc], background: &[Doc]) -> Result<Option<(u32, u32)>, Problem> {
+    let topic = config.topic()?;
+    let both =
+        !topic.genre.is_empty() && !topic.content.is_empty() && topic.judge.kind == focus::judges::DEFAULT;
+    if !both || examples.len() < LEAST_EXAMPLES || background.len() < LEAST_BACKGROUND {
+        return Ok(None);
+    }
+    let judge = focus::judges::build(&JudgeSetup::new(&topic))?;
+    let genre = |docs: &[Doc]| -> Vec<f64> {
+        docs.iter().map(|d| judge.assess(d).part("genre").unwrap_or(0.0)).collect()
+    };
+    let genre = share_below(&genre(examples), &genre(background));
+    let genre = (10.0 * (genre - 0.5) / 0.8).clamp(0.0, 5.0).round() as u32;
+    Ok((genre < 5).then_some((genre, 10 - genre)))
+}
+
+/// The share of pairs in which the first is higher; equal ones count half.
+fn share_below(high: &[f64], low: &[f64]) -> f64 {
+    let pairs = (high.len() * low.len()).max(1) as f64;
+    let wins = |h: &f64| -> f64 {
+        low.iter()
+            .map(|l| {
+                if h > l {
+                    1.0
+                } else if h == l {
+                    0.5
+                } else {
+                    0.0
+                }
+            })
+            .sum()
+    };
+    high.iter().map(wins).sum::<f64>() / pairs
 }
 
 fn render(a: &Answers) -> String {
@@ -223,7 +283,10 @@ fn render(a: &Answers) -> String {
     }
     t += "terms = []                   # your own terms, e.g. \"office hours\"\n";
     t += &format!("\n[content]                    # what it is about\nterms = [{}]\n", list(&a.subject));
-    t += "\n[url]                        # words in the addresses of wanted pages\nterms = []\n";
+    t += &format!(
+        "\n[url]                        # words in the addresses of wanted pages\nterms = [{}]\n",
+        list(&a.url)
+    );
     t += "\n[exclude]                    # contexts that are not meant; such pages are dropped\nterms = []\n";
     t += &format!(
         "\n[examples]                   # pages (URLs or files) that show what you mean\nrelevant = [{}]\n",
@@ -235,6 +298,10 @@ fn render(a: &Answers) -> String {
         None => t += "# kind = \"genre\"             # see `gleaner judges`\n",
     }
     t += "threshold = \"auto\"           # or a number from 0 to 1\n";
+    if let Some((genre, content)) = a.weights {
+        t += "# Kind and subject count 5 and 5 unless said otherwise; your examples differ from other pages more by subject.\n";
+        t += &format!("weights = {{ genre = {genre}, content = {content} }}\n");
+    }
     t += "\n[strategy]\n";
     match &a.strategy {
         Some(s) => t += &format!("kind = {}            # see `gleaner strategies`\n", quoted(s)),
@@ -258,12 +325,23 @@ mod tests {
             subject: vec!["sql".into(), "b-tree \\ index".into()],
             genre: Some("syllabus".into()),
             seeds: vec!["https://e.org/".into()],
+            url: vec!["courses".into()],
+            weights: Some((2, 8)),
             ..Answers::default()
         };
         let l = crawl::Config::load(&render(&a), "t", toml::Table::new()).unwrap();
         assert_eq!(l.config.name.as_deref(), Some("A \"quoted\" name"));
         assert_eq!(l.config.content.terms[1], "b-tree \\ index");
         assert_eq!(l.config.seeds.urls, ["https://e.org/"]);
-        assert!(l.config.topic().is_ok());
+        let topic = l.config.topic().unwrap();
+        assert_eq!((topic.judge.weights.genre, topic.judge.weights.content), (2.0, 8.0));
+        assert_eq!(topic.url.own, ["courses"]);
+    }
+
+    #[test]
+    fn shares_of_pairs() {
+        assert_eq!(share_below(&[0.9, 0.1], &[0.5, 0.1]), 2.5 / 4.0);
+        assert_eq!(share_below(&[], &[0.5]), 0.0);
+        assert_eq!(share_below(&[0.2], &[0.2, 0.2]), 0.5);
     }
 }

@@ -24,7 +24,7 @@ Examples:
   gleaner terms --collection db --into db.toml         from the pages labelled with `gleaner label`
 
 In a terminal, --into asks which of the suggestions to take; otherwise all of them are taken. Into a pipe, each line is
-set<TAB>term<TAB>occurrences<TAB>pages<TAB>score.";
+set<TAB>term<TAB>occurrences<TAB>pages<TAB>score; the sets are genre, content and url.";
 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -46,6 +46,9 @@ pub struct Args {
     /// Most content terms suggested
     #[arg(long, value_name = "N", default_value_t = 20)]
     content_terms: usize,
+    /// Most words of the pages' addresses suggested
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    url_terms: usize,
     /// Longest phrase, in words (1 to 3)
     #[arg(long, value_name = "N", default_value_t = LONGEST, value_parser = words)]
     words: usize,
@@ -114,8 +117,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             Rank::Frequency
         }
     };
-    let options =
-        Options { rank, genre: args.genre_terms, content: args.content_terms, words: args.words, tidy };
+    let (genre_terms, content_terms, url) = (args.genre_terms, args.content_terms, args.url_terms);
+    let options = Options { rank, genre: genre_terms, content: content_terms, url, words: args.words, tidy };
     let generated = generate::generate(
         &genre.iter().collect::<Vec<_>>(),
         &relevant.iter().collect::<Vec<_>>(),
@@ -134,9 +137,11 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     } else if std::io::stdout().is_terminal() {
         show("genre", &generated.genre);
         show("content", &generated.content);
+        show("url", &generated.url);
     } else {
         plain("genre", &generated.genre);
         plain("content", &generated.content);
+        plain("url", &generated.url);
     }
     if let Some(path) = &args.into {
         into(path, &generated, ask)?;
@@ -308,7 +313,10 @@ fn print_json(g: &Generated) {
         let one = |s: &Suggestion| serde_json::json!({ "term": s.term, "count": s.count, "pages": s.pages, "score": s.score });
         l.iter().map(one).collect()
     };
-    println!("{}", serde_json::json!({ "genre": list(&g.genre), "content": list(&g.content) }));
+    println!(
+        "{}",
+        serde_json::json!({ "genre": list(&g.genre), "content": list(&g.content), "url": list(&g.url) })
+    );
 }
 
 /// Adds what is picked (or all) to the topic file.
@@ -316,7 +324,8 @@ fn into(path: &Path, generated: &Generated, ask: bool) -> Result<(), Problem> {
     let text = std::fs::read_to_string(path).map_err(|e| Problem::io("read", path, &e))?;
     let mut file = TopicFile::parse(&text, &path.display().to_string())?;
     let mut added = 0;
-    for (set, list) in [("genre", &generated.genre), ("content", &generated.content)] {
+    for (set, list) in [("genre", &generated.genre), ("content", &generated.content), ("url", &generated.url)]
+    {
         let mut terms: Vec<String> = list.iter().map(|s| s.term.clone()).collect();
         if ask && !terms.is_empty() {
             let shown: Vec<String> = list.iter().map(line).collect();

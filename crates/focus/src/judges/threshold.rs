@@ -5,9 +5,9 @@
 //! that nine in ten of the pages crawled stay below. Where common pages score high, because their URLs or texts share
 //! words with the topic, the line is higher; but not by more than a fixed share, since most pages of a focused crawl are
 //! wanted, and those are not background. For the same reason seeds that look like search results (most of them reach the
-//! line) are left out, and entry pages are counted. Example pages pull the line a little towards their median; labels,
-//! once there are enough of both kinds, decide alone. The estimate is refined after 10, 20, 50, 100, 200, 500 pages and
-//! then every 500; small changes are ignored, so that verdicts are not revised for nothing.
+//! line) are left out, and entry pages are counted. The line is never above the median of the example pages; labels, once
+//! there are enough of both kinds, decide alone. The estimate is refined after 10, 20, 50, 100, 200, 500 pages and then
+//! every 500; small changes are ignored, so that verdicts are not revised for nothing.
 //!
 //! What was measured and left alone (ADR 5): two-means and the other estimators of S4 on all pages, mixtures of two
 //! distributions, false-discovery rates, outliers by median absolute deviation. They find *some* structure in the
@@ -34,9 +34,6 @@ const MOST_BACKGROUND: f64 = 0.99;
 
 /// Fewer pages are no background.
 const FEW: u64 = 10;
-
-/// How much the median of the relevant examples counts, from three on.
-const EXAMPLES: f64 = 0.25;
 
 /// Seeds whose scores are kept one by one, in order.
 const MOST_SEEDS: usize = 200;
@@ -116,7 +113,8 @@ impl<M: Measure> Thresholded<M> {
             Some(common) => (line(usual, common), Why::Pages),
             None => (usual, Why::Start),
         };
-        (self.examples.map_or(t, |e| (1.0 - EXAMPLES) * t + EXAMPLES * e), why)
+        // Whatever the pages say, at least half of the user's examples are relevant.
+        (self.examples.map_or(t, |e| t.min(e)), why)
     }
 
     /// What nine in ten pages score below, seeds that look like search results left out.
@@ -400,7 +398,10 @@ impl<M: Measure> Judge for Thresholded<M> {
             }
             Why::Pages => {
                 let common = self.background().unwrap_or(0.0);
-                let examples = if self.examples.is_some() { ", and from the example pages" } else { "" };
+                let examples = match self.examples {
+                    Some(e) if t >= e => ", held to the median of the example pages",
+                    _ => "",
+                };
                 format!(
                     "threshold {t:.3}, from what is usual for these terms and the scores of {} pages (nine in ten have {common:.2} or less){examples}{}",
                     s.seen,

@@ -10,7 +10,7 @@
 
 use crate::text::vector::phrase_hash;
 use crate::text::{Doc, Token};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use types::Region;
 
 /// Words of a term, at most (S0).
@@ -21,6 +21,9 @@ const WORDS_PER_PAGE: usize = 30_000;
 
 /// A line of at least this many words that pages of one host share is no content. Shorter ones are often headings.
 const SHARED_LINE: usize = 4;
+
+/// With so many terms that most of the pages have, others are not suggested.
+const ENOUGH: usize = 6;
 
 /// How many words' worth of evidence the prior is.
 const PRIOR: f64 = 500.0;
@@ -33,7 +36,9 @@ const WEB_WORDS: &str = "home page; homepage; web page; web site; website; site 
     jpg; mailto; email; e mail; javascript; search; share; tweet; facebook; twitter; rss; toggle navigation; \
     startseite; impressum; datenschutz; weiterlesen; anmelden; suche; zurück; pagina inicial; página inicial; \
     ler mais; leia mais; pesquisar; busca; direitos reservados; inicio; leer más; buscar; iniciar sesión; \
-    derechos reservados; accueil; lire la suite; rechercher; mentions légales; droits réservés";
+    derechos reservados; prev; up; prev up; up next; prev up next; last update; mon; tue; wed; thu; fri; sat; sun; \
+    monday; tuesday; wednesday; thursday; friday; saturday; sunday; january; february; march; april; june; july; \
+    august; september; october; november; december; jan; feb; mar; apr; jun; jul; aug; sep; sept; oct; nov; dec; accueil; lire la suite; rechercher; mentions légales; droits réservés";
 
 /// How suggestions are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +57,8 @@ pub struct Options {
     pub genre: usize,
     /// NC: content terms wanted.
     pub content: usize,
+    /// Words of the pages' addresses wanted (ours; not with the paper's frequency).
+    pub url: usize,
     /// Words of a term, 1 to 3.
     pub words: usize,
     /// Leave out terms of one page only (of three or more) and those that stand in one longer term only. Always so
@@ -61,7 +68,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { rank: Rank::LogOdds, genre: 20, content: 20, words: LONGEST, tidy: false }
+        Options { rank: Rank::LogOdds, genre: 20, content: 20, url: 6, words: LONGEST, tidy: false }
     }
 }
 
@@ -78,11 +85,13 @@ pub struct Suggestion {
     pub score: f64,
 }
 
-/// The two lists.
+/// The lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generated {
     pub genre: Vec<Suggestion>,
     pub content: Vec<Suggestion>,
+    /// Words in the addresses of the relevant pages.
+    pub url: Vec<Suggestion>,
 }
 
 /// GenerateTerms. `known` terms (the topic's own, a preset's) are not suggested again. Pages of the kind but of any
@@ -100,7 +109,54 @@ pub fn generate(
     let mut others = background.to_vec();
     others.extend(genre.iter().filter(|g| !relevant.iter().any(|r| std::ptr::eq(**g, *r))));
     let content = suggest(relevant, &others, &taken, options.content, options);
-    Generated { genre: first, content }
+    let tidy = options.tidy || options.rank == Rank::LogOdds;
+    let url = if tidy { url_words(relevant, background, options.url) } else { Vec::new() };
+    Generated { genre: first, content, url }
+}
+
+/// Parts of an address that say how a page is made, not what it is.
+const FILE_WORDS: [&str; 12] =
+    ["html", "htm", "shtml", "php", "asp", "aspx", "jsp", "cgi", "bin", "index", "default", "www"];
+
+/// Words in the paths of these pages' addresses that others have less often: at least three times the odds, on two pages
+/// of three or more. Hosts are left out: they name a place, not a topic.
+fn url_words(pages: &[&Doc], background: &[&Doc], n: usize) -> Vec<Suggestion> {
+    let words = |doc: &Doc| -> BTreeSet<String> {
+        let path = match &doc.page.url {
+            // A file on this disk has no address.
+            Some(url) if url.host() != "localhost" => url.path().to_lowercase(),
+            _ => return BTreeSet::new(),
+        };
+        let text = |t: &Token| path.get(t.start as usize..t.end() as usize).unwrap_or("").to_string();
+        let good = |w: &String| {
+            w.chars().count() > 1 && w.chars().any(char::is_alphabetic) && !FILE_WORDS.contains(&w.as_str())
+        };
+        crate::text::TextOptions::default().tokens(&path).iter().map(text).filter(good).collect()
+    };
+    let count = |docs: &[&Doc]| {
+        let mut on: BTreeMap<String, u32> = BTreeMap::new();
+        for word in docs.iter().flat_map(|d| words(d)) {
+            *on.entry(word).or_default() += 1;
+        }
+        on
+    };
+    let (ours, theirs) = (count(pages), count(background));
+    let least = if pages.len() >= 3 { 2 } else { 1 };
+    let odds = |k: u32, n: usize| (f64::from(k) + 0.5) / (n as f64 - f64::from(k) + 0.5);
+    let mut list: Vec<Suggestion> = ours
+        .into_iter()
+        .filter(|(_, k)| *k >= least)
+        .map(|(term, k)| {
+            let there = theirs.get(&term).copied().unwrap_or(0);
+            let share = f64::from(k) / pages.len() as f64;
+            let score = share * libm::log(odds(k, pages.len()) / odds(there, background.len()));
+            Suggestion { term, count: k, pages: k, score }
+        })
+        .filter(|s| s.score > f64::from(s.pages) / pages.len() as f64 * libm::log(3.0))
+        .collect();
+    list.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.term.cmp(&b.term)));
+    list.truncate(n);
+    list
 }
 
 /// The `n` best terms of these pages.
@@ -116,8 +172,9 @@ fn suggest(
     }
     let found = Found::read(pages, o.words.clamp(1, LONGEST));
     let tidy = o.tidy || o.rank == Rank::LogOdds;
-    // One page's hobby-horse is not the topic.
+    // One page's hobby-horse is not the topic: at best most of the pages have a term, at least two of three.
     let least = if tidy && pages.len() >= 3 { 2 } else { 1 };
+    let most = if tidy { pages.len().div_ceil(2) as u32 } else { 1 };
     let nested = if tidy { found.nested() } else { HashSet::new() };
     let odds = if o.rank == Rank::LogOdds { found.log_odds(background) } else { HashMap::new() };
     let mut list: Vec<(u64, Suggestion)> = Vec::new();
@@ -127,7 +184,8 @@ fn suggest(
         }
         let score = match o.rank {
             Rank::Frequency => f64::from(e.count),
-            Rank::LogOdds => odds.get(hash).copied().unwrap_or(0.0),
+            // What all the pages have is the topic; what one of them repeats may be its own.
+            Rank::LogOdds => odds.get(hash).copied().unwrap_or(0.0) * f64::from(e.pages) / pages.len() as f64,
         };
         if score > 0.0 {
             list.push((*hash, found.suggestion(e, pages, score)));
@@ -137,6 +195,11 @@ fn suggest(
     list.sort_by(|(_, a), (_, b)| {
         b.score.total_cmp(&a.score).then(b.pages.cmp(&a.pages)).then_with(|| a.term.cmp(&b.term))
     });
+    // Few terms suffice (S0 Tab. 5.1): those of fewer pages only make up for missing ones.
+    let common = list.iter().filter(|(_, s)| s.pages >= most).count();
+    if common >= ENOUGH {
+        list.retain(|(_, s)| s.pages >= most);
+    }
     list.truncate(n);
     list.into_iter().map(|(_, s)| s).collect()
 }
@@ -496,6 +559,25 @@ mod tests {
         // Genre pages are background to the content.
         let g = generate(&o, &r, &[], &[], &options(Rank::LogOdds));
         assert_eq!(names(&g.content), ["query optimization", "relational model"]);
+    }
+
+    #[test]
+    fn words_of_addresses() {
+        let relevant = [
+            doc("http://a.org/courses/os/", "x"),
+            doc("http://b.org/courses/os1/index.html", "x"),
+            doc("http://c.org/os/2020", "x"),
+        ];
+        let other: Vec<Doc> = (0..20)
+            .map(|i| doc(&format!("http://o.org/{}/{i}.html", if i % 2 == 0 { "courses" } else { "x" }), "x"))
+            .collect();
+        let r: Vec<&Doc> = relevant.iter().collect();
+        let o: Vec<&Doc> = other.iter().collect();
+        // `courses` is on two of three, but on half of the others too: less than three times the odds.
+        let g = generate(&[], &r, &o, &[], &options(Rank::LogOdds));
+        assert_eq!(names(&g.url), ["os"]);
+        assert_eq!(g.url[0].pages, 2);
+        assert!(generate(&[], &r, &o, &[], &options(Rank::Frequency)).url.is_empty());
     }
 
     #[test]
