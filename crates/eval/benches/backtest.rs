@@ -87,7 +87,7 @@ fn recorded(
         let mut ran = (0, 0.0);
         let mut failed = None;
         cost.add(|| {
-            let mut run = || -> Result<(usize, f64), Problem> {
+            let run = || -> Result<(usize, f64), Problem> {
                 let mut notes = Tally::default();
                 let cached = CachedWeb::open(open()?.web, options.clone(), &settings, &mut notes);
                 if cached.cached() < cached.pages() {
