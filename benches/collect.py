@@ -44,7 +44,13 @@ def machine():
 
 
 def main():
-    path, names = sys.argv[1], sys.argv[2:]
+    names = sys.argv[1:]
+    commit = output("git", "rev-parse", "--short", "HEAD")
+    if output("git", "status", "--porcelain", "--untracked-files=no"):
+        commit += "-changed"
+    folder = RUN.parent / "results"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{time.strftime('%Y-%m-%d')}-{commit}-{'-'.join(names)}.md"
     failed = []
     with open(path, "w", encoding="utf-8") as out:
         def say(text):
@@ -57,7 +63,7 @@ def main():
         for name in names:
             say(f"## {name}\n\n{load()}\n")
             start = time.monotonic()
-            child = subprocess.Popen([str(RUN), name], stdout=subprocess.PIPE, text=True)
+            child = subprocess.Popen([str(RUN), "--only", name], stdout=subprocess.PIPE, text=True)
             for line in child.stdout:
                 say(line.rstrip("\n"))
             if child.wait() != 0:

@@ -60,8 +60,8 @@ impl<'s> Source<'s> {
         self.at = self.text.len();
     }
 
-    /// A tag whose name begins here.
-    pub fn tag(&mut self, attrs: &mut Attrs<'s>) -> Scanned<TagToken<'s>> {
+    /// A tag whose name begins here. `foreign`: names may have capitals (SVG has `linearGradient`).
+    pub fn tag(&mut self, attrs: &mut Attrs<'s>, foreign: bool) -> Scanned<TagToken<'s>> {
         attrs.clear();
         let bytes = self.bytes();
         let start = self.at;
@@ -85,7 +85,7 @@ impl<'s> Source<'s> {
         let id = if at - start <= names::LONGEST { names::tag_of(key) } else { UNKNOWN };
         let name = if id != UNKNOWN {
             Name::known(id)
-        } else if upper {
+        } else if upper && !foreign {
             return Err(Odd("a name of one's own in capitals"));
         } else {
             Name { id, text: self.slice(start, at) }

@@ -61,6 +61,7 @@ fn markup_that_needs_no_tree() {
         "<ul><li>a<ul><li>b</ul><li>c</ul><dl><dt>t<dd>d<dt>t</dl>",
         "<script>var a = '<p>';</script><style>p{}</style><textarea>\n<b>&lt;</textarea><pre>\n x\n y</pre>",
         "<svg viewBox='0 0 1 1'><title>t</title><path d='M0 0'/><g><circle/></g></svg> after <math><mi>x</mi><mo>=</mo></math>",
+        "<svg><linearGradient id=g><stop/></linearGradient><clipPath><path/></CLIPPATH><defs>x</defs></svg>y",
         "<select><option>a<option selected>b<optgroup label=x><option>c</select><button>ok<button>no</button>",
         "a < b && c &lt; d &copy &notit; &#x41; &#128; </ x> <? pi ?> <!x> </>",
         "<p>unfinished <a href='x",

@@ -258,6 +258,9 @@ impl<'s> Builder<'s, '_> {
         for place in (0..self.open.len()).rev() {
             let Some(o) = self.open.get(place) else { break };
             if o.html {
+                if name.id == UNKNOWN && name.text.bytes().any(|b| b.is_ascii_uppercase()) {
+                    return Err(Odd("a name of one's own in capitals"));
+                }
                 return Ok(false);
             }
             if o.name.text.eq_ignore_ascii_case(name.text) {

@@ -168,7 +168,8 @@ impl<'s> Builder<'s, '_> {
             Some(b) if b.is_ascii_alphabetic() => {
                 self.source.at += 1;
                 let mut attrs = std::mem::take(&mut self.attrs);
-                let token = self.source.tag(&mut attrs)?;
+                let foreign = self.open.last().is_some_and(|o| !o.html);
+                let token = self.source.tag(&mut attrs, foreign)?;
                 self.attrs = attrs;
                 match token {
                     Some(token) => {
@@ -182,7 +183,7 @@ impl<'s> Builder<'s, '_> {
                 Some(b) if b.is_ascii_alphabetic() => {
                     self.source.at += 2;
                     let mut attrs = std::mem::take(&mut self.attrs);
-                    let token = self.source.tag(&mut attrs)?;
+                    let token = self.source.tag(&mut attrs, self.open.last().is_some_and(|o| !o.html))?;
                     self.attrs = attrs;
                     match token {
                         Some(token) => {

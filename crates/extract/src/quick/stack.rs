@@ -159,7 +159,7 @@ impl<'s> Builder<'s, '_> {
             let Some(Formatting::Element { tag, at, .. }) = self.formatting.get(i).copied() else { continue };
             let mut again = Attrs::default();
             self.source.at = at + 1;
-            self.source.tag(&mut again)?;
+            self.source.tag(&mut again, false)?;
             self.attrs = again;
             self.push(Name::known(tag), true)?;
             self.set_listed(i, tag, at);

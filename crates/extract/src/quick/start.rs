@@ -258,7 +258,7 @@ impl<'s> Builder<'s, '_> {
         if self.source.peek(0).is_some() {
             self.source.at += 2;
             let mut attrs = std::mem::take(&mut self.attrs);
-            let token = self.source.tag(&mut attrs)?;
+            let token = self.source.tag(&mut attrs, false)?;
             self.attrs = attrs;
             if token.is_none() {
                 return Err(Odd("an unfinished end tag"));

@@ -175,6 +175,8 @@ impl Index {
 
     /// Adds a page, or replaces it. It is found after the next commit.
     pub fn add(&mut self, record: &Record) -> Result<(), Problem> {
+        // Made now, though the change is handed over later: whoever may not write is told at once.
+        self.writer()?;
         let fields = self.fields;
         let replaces = self.ids.contains(record.id);
         let mut doc = TantivyDocument::new();
@@ -203,6 +205,7 @@ impl Index {
     /// Forgets a page, if it is there.
     pub fn remove(&mut self, id: UrlId) -> Result<(), Problem> {
         if self.ids.contains(id) {
+            self.writer()?;
             let term = Term::from_field_u64(self.fields.id, u64::from(id.0));
             self.waiting.push(UserOperation::Delete(term));
             self.ids.remove(id);

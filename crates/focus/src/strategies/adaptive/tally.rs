@@ -68,7 +68,8 @@ impl Kind {
 pub(super) type Lifts = [[f64; HEADS]; KINDS];
 
 /// When more groups than this are known, those with the fewest pages are forgotten.
-const MOST_GROUPS: usize = 1_000_000;
+/// (A crawl of tens of thousands of pages knows about four per page.) The memory of a long crawl stays flat because of this.
+const MOST_GROUPS: usize = 250_000;
 /// Judged links remembered per page.
 const MOST_MARKS: usize = 400;
 /// A neighbour is at most so many links away.
