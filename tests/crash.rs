@@ -19,8 +19,9 @@ use types::Outcome;
 
 const DELAY_MS: u64 = 30;
 /// Both clocks, the crawler's and the server's, count whole milliseconds.
-const STARTING_MS: u64 = 300;
 const GRAIN_MS: u64 = 2;
+/// What a busy server sees so soon after a start may have been sent before it.
+const STARTING_MS: u64 = 300;
 
 /// The demo's topic, to be crawled to the end. What never ends (a host whose robots.txt cannot be had, pages that fail
 /// for ever) is left out, so that the end comes soon; what fails at first stays in.
