@@ -11,7 +11,7 @@ use types::{Fingerprint, Problem};
 
 const MAGIC: &[u8] = b"gleaner model\n";
 const VERSION: u8 = 1;
-const KEY: (u64, u64) = (0x6d6f_6465_6c, 0x676c_6561_6e65_72);
+const KEY: (u64, u64) = (0x006d_6f64_656c, 0x0067_6c65_616e_6572);
 
 /// Who a part is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

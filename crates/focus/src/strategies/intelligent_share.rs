@@ -126,7 +126,7 @@ impl Intelligent {
     pub(super) fn turn(&mut self, page: &Revised) {
         let relevant = page.verdict.relevant;
         let k = &mut self.known;
-        if !k.parents.get(&page.id.0).is_some_and(|p| p.relevant != relevant) {
+        if k.parents.get(&page.id.0).is_none_or(|p| p.relevant == relevant) {
             return;
         }
         k.pages.turn(relevant);
