@@ -165,6 +165,8 @@ fn plan<'a>(
     seeds: &[types::Url],
 ) -> Plan<'a> {
     Plan {
+        on_disk: None,
+        strategy_model: None,
         web,
         topics: vec![(topic.to_string(), config.clone())],
         strategies: vec![strategy.to_string()],
