@@ -34,6 +34,7 @@ mod output;
 mod progress;
 mod report;
 mod search;
+mod serve;
 mod setup;
 mod source;
 mod status;
@@ -80,6 +81,8 @@ enum Command {
     Status(status::Args),
     /// Search the pages of a collection
     Search(search::Args),
+    /// Dashboard and REST API in the browser: watch, search, explain
+    Serve(serve::Args),
     /// Why was this page fetched, and how was it judged?
     Explain(explain::Args),
     /// Write a collection's pages as JSON lines, CSV, Parquet or WARC
@@ -140,6 +143,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Genres(args) => genres::run(args),
         Command::Status(args) => status::run(args),
         Command::Search(args) => search::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),

@@ -4,7 +4,7 @@ use crate::collection::Collection;
 use crate::config::Config;
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
-use focus::strategies::{Reason, StrategySetup};
+use focus::strategies::{Reason, Strategy, StrategySetup};
 use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -81,6 +81,29 @@ pub struct SeenOn {
     pub anchor: String,
     pub priority: Priority,
     pub reasons: Vec<Reason>,
+}
+
+/// Why links have their place: the strategy, with what it has learnt.
+pub struct Explainer {
+    kind: String,
+    strategy: Option<Box<dyn Strategy>>,
+}
+
+impl Explainer {
+    /// Every sighting of a URL with its reasons, first found first.
+    pub fn sources(&self, reader: &Reader, id: UrlId) -> Result<Vec<SeenOn>, Problem> {
+        let seen = frontier::Frontier::sources(&reader.ledger, id)?;
+        let strategy = self.strategy.as_ref();
+        Ok(seen
+            .into_iter()
+            .map(|s| SeenOn {
+                parent: s.parent.and_then(|p| reader.url(p)).unwrap_or_else(|| "the seeds".into()),
+                anchor: s.anchor.to_string(),
+                priority: s.priority,
+                reasons: strategy.map_or(Vec::new(), |st| st.explain(&s.evidence, s.priority)),
+            })
+            .collect())
+    }
 }
 
 /// Longer paths are cut at the far end: nobody reads a thousand steps.
@@ -200,10 +223,8 @@ impl Reader {
         })
     }
 
-    /// `None` when the crawl never saw this URL.
-    pub fn explain(&self, url: &Url) -> Result<Option<Explanation>, Problem> {
-        let Some(id) = self.ledger.find(url) else { return Ok(None) };
-        let Some(entry) = self.ledger.entry(id) else { return Ok(None) };
+    /// The strategy as the crawl left it, to tell why links have their place.
+    pub fn explainer(&self) -> Result<Explainer, Problem> {
         let mut topic = self.config.topic()?;
         // The command line may have chosen another strategy than the topic file.
         if let Some(run) = Run::of(&self.ledger)?.filter(|r| r.strategy != topic.strategy.kind) {
@@ -217,16 +238,20 @@ impl Reader {
                 let _ = s.load(&bytes);
             }
         }
+        Ok(Explainer { kind: topic.strategy.kind, strategy })
+    }
+
+    /// `None` when the crawl never saw this URL.
+    pub fn explain(&self, url: &Url) -> Result<Option<Explanation>, Problem> {
+        self.explain_with(&self.explainer()?, url)
+    }
+
+    /// As `explain`, with a strategy that was made ready before.
+    pub fn explain_with(&self, explainer: &Explainer, url: &Url) -> Result<Option<Explanation>, Problem> {
+        let Some(id) = self.ledger.find(url) else { return Ok(None) };
+        let Some(entry) = self.ledger.entry(id) else { return Ok(None) };
         let record = self.ledger.record(id)?;
-        let mut sources = Vec::new();
-        for s in frontier::Frontier::sources(&self.ledger, id)? {
-            sources.push(SeenOn {
-                parent: s.parent.and_then(|p| self.url(p)).unwrap_or_else(|| "the seeds".into()),
-                anchor: s.anchor.to_string(),
-                priority: s.priority,
-                reasons: strategy.as_ref().map_or(Vec::new(), |st| st.explain(&s.evidence, s.priority)),
-            });
-        }
+        let sources = explainer.sources(self, id)?;
         let name = |id: Option<UrlId>| id.and_then(|id| self.url(id));
         Ok(Some(Explanation {
             url: url.to_string(),
@@ -235,7 +260,7 @@ impl Reader {
                 State::Leased => "being fetched".into(),
                 State::Settled(outcome) => format!("settled: {}", describe(outcome)),
             },
-            strategy: topic.strategy.kind.clone(),
+            strategy: explainer.kind.clone(),
             priority: entry.priority,
             path: self.path(id)?,
             sources,
