@@ -2,6 +2,7 @@
 
 mod cli;
 mod dashboard;
+mod engines;
 
 use std::process::ExitCode;
 

@@ -27,18 +27,27 @@ mod export;
 mod extract;
 mod fetch;
 mod genres;
+mod guide;
 mod judge;
+mod label;
 mod lists;
 mod new;
 mod output;
+mod pages;
+mod picker;
 mod progress;
+mod reach;
+mod rejudge;
 mod report;
 mod search;
+mod seeds;
 mod serve;
 mod setup;
 mod source;
 mod status;
+mod terms;
 mod text;
+mod threshold;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -77,6 +86,12 @@ enum Command {
     New(new::Args),
     /// Show the built-in genres
     Genres(genres::Args),
+    /// Suggest terms from example pages
+    Terms(terms::Args),
+    /// Find seed pages with a search engine
+    Seeds(seeds::Args),
+    /// Where to draw the line between relevant and not
+    Threshold(threshold::Args),
     /// How a collection stands
     Status(status::Args),
     /// Search the pages of a collection
@@ -85,6 +100,10 @@ enum Command {
     Serve(serve::Args),
     /// Why was this page fetched, and how was it judged?
     Explain(explain::Args),
+    /// Say of pages whether they are relevant
+    Label(label::Args),
+    /// Apply a changed topic or new labels to a collection, without fetching
+    Rejudge(rejudge::Args),
     /// Write a collection's pages as JSON lines, CSV, Parquet or WARC
     Export(export::Args),
     /// Write a crawl's report.html, or compare two backtest results
@@ -141,10 +160,15 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Demo(args) => demo::run(args),
         Command::New(args) => new::run(args),
         Command::Genres(args) => genres::run(args),
+        Command::Terms(args) => terms::run(args),
+        Command::Seeds(args) => seeds::run(args),
+        Command::Threshold(args) => threshold::run(args),
         Command::Status(args) => status::run(args),
         Command::Search(args) => search::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Label(args) => label::run(args),
+        Command::Rejudge(args) => rejudge::run(args),
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),
         Command::Backtest(args) => backtest::run(*args),

@@ -37,7 +37,13 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     println!("  frontier   {} URLs pending on {} hosts", count(s.pending), count(s.hosts as u64));
     let outcomes: Vec<String> = s.outcomes.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
     println!("  settled    {}", outcomes.join(", "));
-    println!("  threshold  {:.3}", s.threshold);
+    match s.choices.last() {
+        Some(c) => println!("  threshold  {} (after {} pages)", c.why, count(c.pages)),
+        None => println!("  threshold  {:.3}", s.threshold),
+    }
+    if let Some(q) = &s.labels {
+        println!("  labels     {}", super::label::describe(q));
+    }
     if !s.errors.is_empty() {
         let errors: Vec<String> = s.errors.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
         println!("  errors     {}", errors.join(", "));

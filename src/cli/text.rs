@@ -1,6 +1,8 @@
 //! Small things about showing numbers and text to people.
 
+use std::path::Path;
 use std::time::Duration;
+use types::Problem;
 
 /// `12,345`
 pub fn count(n: u64) -> String {
@@ -43,6 +45,26 @@ pub fn strip_controls(s: &str) -> String {
     s.chars()
         .map(|c| if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) { ' ' } else { c })
         .collect()
+}
+
+/// Replaces a topic file, all of it or nothing, once it is known that it can be read.
+pub fn save(path: &Path, text: &str) -> Result<(), Problem> {
+    crawl::Config::load(text, &path.display().to_string(), toml::Table::new())?;
+    // A link stays a link: what it points to is replaced.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".new");
+    let beside = path.with_file_name(name);
+    let written = std::fs::write(&beside, text).and_then(|()| {
+        if let Ok(old) = std::fs::metadata(path) {
+            std::fs::set_permissions(&beside, old.permissions())?;
+        }
+        std::fs::rename(&beside, path)
+    });
+    written.map_err(|e| {
+        let _ = std::fs::remove_file(&beside);
+        Problem::io("write", path, &e)
+    })
 }
 
 /// Harvest rate over time as a row of block characters: each shows the share of relevant pages in its stretch.

@@ -337,7 +337,7 @@ fn live_answer(web: &Http) -> impl Fn(&Url) -> Result<Fetched, Problem> + '_ {
 
 /// Keeps the topic with the collection. Whatever happens meanwhile (a kill, a full disk), the old one or the new one is
 /// there whole.
-fn write_topic(dir: &Path, text: &str) -> Result<(), Problem> {
+pub(crate) fn write_topic(dir: &Path, text: &str) -> Result<(), Problem> {
     let path = Collection::topic_file(dir);
     if fs::read_to_string(&path).ok().as_deref() == Some(text) {
         return Ok(());

@@ -139,7 +139,17 @@ pub(crate) struct Judged {
     pub barred: bool,
     /// Turned around by [`Rules::noise`].
     pub turned: bool,
+    /// The judge's verdict.
     pub relevant: bool,
+    /// What the user said of it: counts instead.
+    pub label: Option<bool>,
+}
+
+impl Judged {
+    /// Is it one of the wanted pages?
+    pub fn wanted(&self) -> bool {
+        self.label.unwrap_or(self.relevant)
+    }
 }
 
 pub struct Crawl {
@@ -487,7 +497,7 @@ impl Crawl {
 
     /// The pages in fetch order, with their newest verdicts.
     pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool)> + '_ {
-        self.judged.iter().map(|j| (j.id, j.relevant))
+        self.judged.iter().map(|j| (j.id, j.wanted()))
     }
 
     pub fn parts(&self) -> &Parts {

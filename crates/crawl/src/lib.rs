@@ -18,11 +18,14 @@ pub mod config;
 mod crawl;
 mod duplicates;
 pub mod events;
+pub mod labels;
 pub mod live;
 pub mod reader;
+pub mod rejudge;
 pub mod replay;
 mod resources;
 pub mod scope;
+pub mod stored;
 pub mod units;
 mod visit;
 

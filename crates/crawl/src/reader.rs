@@ -4,6 +4,7 @@ use crate::collection::Collection;
 use crate::config::Config;
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
+use crate::labels::{Choice, Labels, Quality};
 use focus::strategies::{Reason, Strategy, StrategySetup};
 use frontier::State;
 use serde::Serialize;
@@ -17,9 +18,10 @@ pub struct Reader {
     dir: PathBuf,
     ledger: Ledger<FileLog>,
     config: Config,
-    /// Verdicts in fetch order, the newest of each page.
+    /// Verdicts in fetch order, the newest of each page, the user's labels above the judge's.
     verdicts: Vec<(UrlId, bool)>,
     relevant: HashMap<UrlId, bool>,
+    labels: Labels,
 }
 
 /// How a collection stands.
@@ -35,11 +37,15 @@ pub struct Summary {
     pub errors: BTreeMap<String, u64>,
     pub refused: BTreeMap<String, u64>,
     pub threshold: f64,
+    /// The thresholds the judge chose by itself, with its reasons, the newest last.
+    pub choices: Vec<Choice>,
     pub curve: Vec<(u64, u64)>,
     pub ledger_bytes: u64,
     pub archive_bytes: u64,
     pub index_bytes: u64,
     pub running: bool,
+    /// How the judge does on the pages the user labelled.
+    pub labels: Option<Quality>,
 }
 
 impl Summary {
@@ -61,6 +67,8 @@ pub struct Explanation {
     pub sources: Vec<SeenOn>,
     /// The page whose verdict changed its place in the queue.
     pub rescored_by: Option<String>,
+    /// What the user said of it.
+    pub label: Option<bool>,
     pub record: Option<Record>,
     pub duplicate_of: Option<String>,
     pub near_duplicate_of: Option<String>,
@@ -117,8 +125,14 @@ impl Reader {
         }
         let ledger = Ledger::open_read(dir)?;
         let config = Config::read(&Collection::topic_file(dir), toml::Table::new())?.config;
-        let mut reader =
-            Reader { dir: dir.to_path_buf(), ledger, config, verdicts: Vec::new(), relevant: HashMap::new() };
+        let mut reader = Reader {
+            dir: dir.to_path_buf(),
+            ledger,
+            config,
+            verdicts: Vec::new(),
+            relevant: HashMap::new(),
+            labels: Labels::default(),
+        };
         reader.read_verdicts()?;
         Ok(reader)
     }
@@ -135,10 +149,12 @@ impl Reader {
     fn read_verdicts(&mut self) -> Result<(), Problem> {
         self.relevant.clear();
         self.verdicts.clear();
+        self.labels = Labels::read(&self.ledger)?;
         let revised: HashMap<UrlId, Verdict> = self.ledger.revised()?.into_iter().collect();
         for line in self.ledger.state("pages")? {
             if let Some((id, relevant)) = crate::visit::page_line_verdict(&line) {
-                let relevant = revised.get(&id).map_or(relevant, |v| v.relevant);
+                let judged = revised.get(&id).map_or(relevant, |v| v.relevant);
+                let relevant = self.labels.get(id).unwrap_or(judged);
                 self.verdicts.push((id, relevant));
                 self.relevant.insert(id, relevant);
             }
@@ -168,21 +184,42 @@ impl Reader {
     pub fn ledger(&self) -> &Ledger<FileLog> {
         &self.ledger
     }
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+    /// How the judge does on the labelled pages; `None` without labels.
+    pub fn quality(&self) -> Result<Option<Quality>, Problem> {
+        if self.labels.is_empty() {
+            return Ok(None);
+        }
+        let mut pairs = Vec::new();
+        for (id, label) in self.labels.iter() {
+            if let Some(record) = self.ledger.record(id)? {
+                pairs.push((label, record.verdict.relevant));
+            }
+        }
+        Ok(Some(Quality::of(pairs)))
+    }
     pub fn index(&self) -> Result<Index, Problem> {
         Index::open(&Collection::index_dir(&self.dir))
     }
     pub fn is_relevant(&self, id: UrlId) -> bool {
         self.relevant.get(&id).copied().unwrap_or(false)
     }
+    /// A page, with the user's word in place of the judge's where there is one.
     pub fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
-        self.ledger.record(id)
+        let mut record = self.ledger.record(id)?;
+        if let (Some(r), Some(label)) = (&mut record, self.labels.get(id)) {
+            r.verdict.relevant = label;
+        }
+        Ok(record)
     }
     /// Every page in fetch order; only the relevant ones unless `all`.
     pub fn records(&self, all: bool) -> impl Iterator<Item = Result<Record, Problem>> + '_ {
         self.verdicts
             .iter()
             .filter(move |(_, relevant)| all || *relevant)
-            .filter_map(|(id, _)| self.ledger.record(*id).transpose())
+            .filter_map(|(id, _)| self.record(*id).transpose())
     }
     pub fn url(&self, id: UrlId) -> Option<String> {
         self.ledger.url(id).ok().map(|u| u.to_string())
@@ -215,11 +252,13 @@ impl Reader {
             errors: counts.errors,
             refused: counts.refused,
             threshold,
+            choices: Choice::read(&self.ledger)?,
             curve: curve.points().to_vec(),
             ledger_bytes: stats.log_bytes,
             archive_bytes: folder_bytes(&Collection::warc_dir(&self.dir)),
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),
             running: store::ledger::is_locked(&self.dir),
+            labels: self.quality()?,
         })
     }
 
@@ -265,6 +304,7 @@ impl Reader {
             path: self.path(id)?,
             sources,
             rescored_by: name(entry.cause),
+            label: self.labels.get(id),
             duplicate_of: name(record.as_ref().and_then(|r| r.duplicate_of)),
             near_duplicate_of: name(record.as_ref().and_then(|r| r.near_duplicate_of)),
             record,

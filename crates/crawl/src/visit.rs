@@ -3,6 +3,7 @@
 use crate::analyse::{Analysis, is_soft_404};
 use crate::crawl::{Arrival, Counts, Crawl, Judged, Run};
 use crate::events::Event;
+use crate::labels::{CHOICES, Choice, Labels};
 use fetch::robots::Robots;
 use fetch::{Class, classify};
 use focus::strategies::{Miss, Rescore, Visit};
@@ -229,8 +230,14 @@ impl Crawl {
         self.counts.pages += 1;
         self.counts.duplicates += u64::from(duplicate_of.is_some());
         self.counts.near_duplicates += u64::from(near_duplicate_of.is_some() && duplicate_of.is_none());
-        let judged =
-            Judged { id: lease.id, score: assessment.score, barred, turned, relevant: verdict.relevant };
+        let judged = Judged {
+            id: lease.id,
+            score: assessment.score,
+            barred,
+            turned,
+            relevant: verdict.relevant,
+            label: None,
+        };
         self.judged.push(judged);
         self.counts.relevant += u64::from(verdict.relevant);
         if revise {
@@ -409,10 +416,11 @@ impl Crawl {
             let verdict = final_verdict(verdict, j.barred, j.turned);
             if verdict.relevant != j.relevant {
                 j.relevant = verdict.relevant;
-                if verdict.relevant {
-                    self.counts.relevant += 1;
-                } else {
-                    self.counts.relevant -= 1;
+                // What the user said stands, whatever the judge learns.
+                match (j.label, verdict.relevant) {
+                    (Some(_), _) => {}
+                    (None, true) => self.counts.relevant += 1,
+                    (None, false) => self.counts.relevant -= 1,
                 }
                 changed.push((j.id, verdict));
             }
@@ -442,16 +450,15 @@ impl Crawl {
 
     /// State that is saved with the page that caused it.
     fn page_state(&mut self, turn: &mut Turn, judged: Judged, digest: [u8; 20], simhash: u64, revised: bool) {
-        let mut line = Vec::with_capacity(41);
-        line.extend(judged.id.0.to_le_bytes());
-        line.extend(judged.score.to_le_bytes());
-        line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
-        line.extend(digest);
-        line.extend(simhash.to_le_bytes());
-        turn.state.push(("pages".into(), true, line));
+        turn.state.push(("pages".into(), true, page_line(&judged, digest, simhash)));
         self.strategy_state(turn);
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let now_and_then = self.counts.pages.is_multiple_of(SAVE_EVERY);
+        if (revised || self.counts.pages == 1)
+            && let Some(line) = Choice::line(self.counts.pages, self.counts.threshold, judge.explain())
+        {
+            turn.state.push((CHOICES.into(), true, line));
+        }
         // Saved when it changed its mind, and now and then: `restore` shows it the pages since, so it is exact.
         if (revised || now_and_then)
             && let Some(bytes) = judge.save()
@@ -524,6 +531,11 @@ impl Crawl {
                 self.judged[i].relevant = verdict.relevant;
             }
         }
+        for (id, label) in Labels::read(ledger.as_ref())?.iter() {
+            if let Some(&i) = at.get(&id) {
+                self.judged[i].label = Some(label);
+            }
+        }
         let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
         let mut known = 0;
         if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
@@ -532,10 +544,10 @@ impl Crawl {
         }
         for j in &self.judged {
             self.counts.pages += 1;
-            self.counts.relevant += u64::from(j.relevant);
+            self.counts.relevant += u64::from(j.wanted());
             self.counts.curve.push(self.counts.pages, self.counts.relevant);
             if self.counts.pages > known {
-                judge.observe(&Assessment { score: j.score, ..Assessment::default() }, None);
+                judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label);
             }
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
@@ -544,7 +556,7 @@ impl Crawl {
 }
 
 /// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.
-fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {
+pub(crate) fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {
     v.relevant &= !barred;
     if turned {
         v.relevant = !v.relevant;
@@ -564,7 +576,17 @@ pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool)> {
     parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant))
 }
 
-fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
+pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {
+    let mut line = Vec::with_capacity(41);
+    line.extend(judged.id.0.to_le_bytes());
+    line.extend(judged.score.to_le_bytes());
+    line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
+    line.extend(digest);
+    line.extend(simhash.to_le_bytes());
+    line
+}
+
+pub(crate) fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
     let (id, rest) = line.split_first_chunk::<4>()?;
     let (score, rest) = rest.split_first_chunk::<8>()?;
     let (flags, rest) = rest.split_first()?;
@@ -576,6 +598,7 @@ fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
         barred: flags & 1 != 0,
         turned: flags & 4 != 0,
         relevant: flags & 2 != 0,
+        label: None,
     };
     Some((judged, *digest, u64::from_le_bytes(*simhash)))
 }

@@ -35,6 +35,8 @@ pub struct Settings {
     pub http2: bool,
     /// `Accept-Language`, best first. Empty = the header is not sent.
     pub languages: Vec<String>,
+    /// Further headers of every request (a search engine's key). Their values are in no copy of the request.
+    pub headers: Vec<(String, String)>,
     /// Certificates (DER) trusted besides the public ones, for intranets and tests.
     pub extra_roots: Vec<Vec<u8>>,
     /// Idle connections kept, in all.
@@ -69,6 +71,7 @@ impl Default for Settings {
             cookies: false,
             http2: true,
             languages: Vec::new(),
+            headers: Vec::new(),
             extra_roots: Vec::new(),
             max_idle: 256,
         }

@@ -1,7 +1,7 @@
 //! The store as everyone but the frontier sees it: records, verdicts, state.
 
 use frontier::{HostInfo, Info};
-use types::{Problem, Record, Url, UrlId, Verdict};
+use types::{Assessment, Problem, Record, Url, UrlId, Verdict};
 
 /// What a collection keeps. Reading works while a crawl writes.
 pub trait Store {
@@ -19,6 +19,8 @@ pub trait Store {
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem>;
     /// Changes verdicts; part of the next commit.
     fn revise(&mut self, verdicts: &[(UrlId, Verdict)]) -> Result<(), Problem>;
+    /// Changes verdicts together with what they rest on: the topic is another now. Part of the next commit.
+    fn reassess(&mut self, pages: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem>;
     /// A named piece of state: the newest whole one, then every change appended to it.
     fn state(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem>;
     /// Part of the next commit.

@@ -37,6 +37,11 @@ impl Problem {
         self.hint = Some(hint.into());
         self
     }
+    /// The same with its place (`topic.toml:3:1`) in front.
+    pub fn at(mut self, place: impl fmt::Display) -> Problem {
+        self.what = format!("{place}: {}", self.what);
+        self
+    }
     pub fn exit_code(&self) -> u8 {
         self.exit
     }

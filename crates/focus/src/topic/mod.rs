@@ -1,7 +1,10 @@
 //! What the user asked for, resolved: terms with their presets, examples, which judge and which strategy.
 
+pub mod edit;
+pub mod generate;
 mod nearest;
 pub mod presets;
+pub mod queries;
 pub mod sections;
 pub mod threshold;
 
