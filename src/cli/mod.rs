@@ -49,6 +49,9 @@ mod terms;
 mod text;
 mod threshold;
 
+pub use report::write_crawl_report;
+pub use setup::slug;
+
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use types::Problem;

@@ -21,7 +21,7 @@ pub struct Guard {
     addr: SocketAddr,
     names: Vec<String>,
     asked: Mutex<Bucket>,
-    /// Wrong tokens: a guesser gets few tries.
+    /// Wrong tokens: whoever guesses is answered slowly.
     failed: Mutex<Bucket>,
 }
 
@@ -72,7 +72,6 @@ impl Guard {
     pub fn admit(&self, headers: &HeaderMap, token: Option<&str>, changes: bool) -> Result<(), Refusal> {
         self.host(headers)?;
         if !self.knows(headers, token) {
-            take(&self.failed)?;
             return Err(Refusal::new(
                 401,
                 Problem::new("a token is needed").hint(
@@ -83,6 +82,11 @@ impl Guard {
         }
         take(&self.asked)?;
         if changes { self.origin(headers) } else { Ok(()) }
+    }
+
+    /// Counts a wrong token; `true` when there were too many lately.
+    pub fn is_guessing(&self) -> bool {
+        !self.failed.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())
     }
 
     fn host(&self, headers: &HeaderMap) -> Result<(), Refusal> {

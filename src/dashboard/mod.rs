@@ -11,6 +11,7 @@ mod api;
 mod assets;
 mod guard;
 mod highlight;
+mod jobs;
 mod live;
 mod metrics;
 mod openapi;
@@ -23,10 +24,12 @@ mod server;
 mod shelf;
 
 pub use guard::Guard;
+pub use jobs::{Job, Jobs};
 pub use server::{Server, listen};
 
 use shelf::Shelf;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// Everything a handler may look at.
@@ -34,11 +37,26 @@ pub struct App {
     pub shelf: Shelf,
     pub guard: Guard,
     pub counters: metrics::Counters,
+    /// Laid over the topics of crawls that are started here.
+    pub flags: toml::Table,
+    /// Held by the one dry run that may be under way.
+    trial: Mutex<()>,
     started: Instant,
 }
 
 impl App {
-    pub fn new(dir: PathBuf, guard: Guard) -> App {
-        App { shelf: Shelf::new(dir), guard, counters: metrics::Counters::default(), started: Instant::now() }
+    pub fn new(dir: PathBuf, guard: Guard, flags: toml::Table) -> App {
+        App {
+            shelf: Shelf::new(dir),
+            guard,
+            counters: metrics::Counters::default(),
+            flags,
+            trial: Mutex::new(()),
+            started: Instant::now(),
+        }
+    }
+
+    pub fn jobs(&self) -> &Jobs {
+        self.shelf.jobs()
     }
 }

@@ -243,6 +243,27 @@ const fn other(
     }
 }
 
+const fn change(
+    method: &'static str,
+    path: &'static str,
+    summary: &'static str,
+    params: &'static [Param],
+    body: &'static str,
+    schema: &'static str,
+    handler: fn(&App, &Call) -> Result<Reply, Refusal>,
+) -> Route {
+    Route {
+        method,
+        path,
+        summary,
+        params,
+        body: Some(body),
+        answer: Answer::Json(schema),
+        conflicts: true,
+        handler,
+    }
+}
+
 pub const ROUTES: &[Route] = &[
     get("/api/v1/collections", "The collections that are there", &[], "Collections", api::overview::list),
     get(
@@ -372,6 +393,69 @@ pub const ROUTES: &[Route] = &[
         conflicts: false,
         handler: api::topic::check,
     },
+    change(
+        "POST",
+        "/api/v1/topics/try",
+        "Dry run: fetches a few pages and judges them by a topic, keeping nothing",
+        &[],
+        "Trial",
+        "Tried",
+        api::trial::dry_run,
+    ),
+    change(
+        "POST",
+        "/api/v1/collections",
+        "Starts a new crawl",
+        &[],
+        "NewCrawl",
+        "Started",
+        api::control::create,
+    ),
+    change(
+        "POST",
+        "/api/v1/collections/{collection}/control",
+        "Starts, pauses, resumes or stops a crawl",
+        &[COLLECTION],
+        "Action",
+        "Effect",
+        api::control::act,
+    ),
+    change(
+        "PATCH",
+        "/api/v1/collections/{collection}/settings",
+        "Changes limits, pace, terms and options of the strategy, while it runs or before it goes on",
+        &[COLLECTION],
+        "Settings",
+        "Effect",
+        api::control::settings,
+    ),
+    change(
+        "POST",
+        "/api/v1/collections/{collection}/seeds",
+        "Adds URLs to start from",
+        &[COLLECTION],
+        "Seeds",
+        "Effect",
+        api::control::seeds,
+    ),
+    change(
+        "PUT",
+        "/api/v1/collections/{collection}/hosts/{host}",
+        "Blocks a host, lets it go first, or neither",
+        &[COLLECTION, param("host", Kind::Text(255), "Name of a host of this crawl")],
+        "Rule",
+        "Effect",
+        api::control::host,
+    ),
+    change(
+        "PUT",
+        "/api/v1/collections/{collection}/pages/{id}/label",
+        "Says that a page is relevant, that it is not, or takes that back (null); the judge and the strategy learn from it",
+        &[COLLECTION, ID],
+        "Label",
+        "Effect",
+        api::control::label,
+    ),
     get("/api/v1/openapi.json", "This document", &[], "Any", api::document),
     get(
         "/search",

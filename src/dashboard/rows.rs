@@ -131,6 +131,8 @@ impl Rows {
         (self.relevant, self.labelled) = (0, 0);
         for row in &mut self.rows {
             row.relevant = reader.is_relevant(row.id);
+            row.label = reader.labels().get(row.id);
+            row.score = reader.score(row.id).map_or(row.score, |s| s as f32);
             self.relevant += u64::from(row.relevant);
             self.labelled += u64::from(row.label.is_some());
             if let Some(t) = self.hosts.get_mut(row.host as usize) {

@@ -56,7 +56,12 @@ pub fn all() -> Value {
     ]));
     let progress = [
         ("name", text()),
-        ("state", json!({ "type": "string", "enum": ["running", "stopped"] })),
+        (
+            "state",
+            json!({ "type": "string", "enum": ["starting", "running", "paused", "stopping", "stopped"] }),
+        ),
+        ("controlled", flag()),
+        ("problem", maybe(text())),
         ("pages", count()),
         ("relevant", count()),
         ("harvest", share()),
@@ -94,6 +99,9 @@ pub fn all() -> Value {
     let terms = || object(&[("own", list(text())), ("all", list(text())), ("presets", list(text()))]);
     let problem = || object(&[("what", text()), ("because", maybe(text())), ("hint", maybe(text()))]);
     let pieces = || list(reference("Piece"));
+    let rule = || json!({ "type": "string", "enum": ["none", "block", "boost"] });
+    let short = || json!({ "type": "string", "minLength": 1, "maxLength": 200 });
+    let most = |n: u64| json!({ "type": "integer", "minimum": 1, "maximum": n });
     json!({
         "Any": { "type": "object" },
         "Error": object(&[("error", problem())]),
@@ -153,7 +161,7 @@ pub fn all() -> Value {
                 ("share", maybe(share())), ("mean_score", maybe(number())), ("pending", count()),
                 ("best_pending", maybe(number())), ("robots", text()), ("robots_status", count()),
                 ("robots_expires", count()), ("delay_ms", count()), ("next_allowed", count()),
-                ("failures", count()), ("address", maybe(text())),
+                ("failures", count()), ("rule", rule()), ("address", maybe(text())),
             ]))),
             ("next", maybe(text())),
             ("total", count()),
@@ -192,6 +200,44 @@ pub fn all() -> Value {
         "TopicText": object(&[("topic", json!({ "type": "string", "maxLength": 500_000 }))]),
         "TopicChecked": object(&[
             ("ok", flag()), ("problem", maybe(problem())), ("meaning", maybe(reference("Meaning"))),
+        ]),
+        "Effect": object(&[("text", text()), ("changed", count()), ("relevant", maybe(flag()))]),
+        "Action": object(&[("action", json!({ "type": "string", "enum": ["start", "pause", "resume", "stop"] }))]),
+        "Label": object(&[("label", maybe(flag()))]),
+        "Rule": object(&[("rule", rule())]),
+        "Seeds": object(&[("urls", json!({ "type": "array", "items": text(), "maxItems": 10_000 }))]),
+        "NewCrawl": object(&[
+            ("name?", maybe(text())), ("topic", json!({ "type": "string", "maxLength": 500_000 })),
+            ("seeds?", json!({ "type": "array", "items": text(), "maxItems": 10_000 })),
+        ]),
+        "Started": object(&[("name", text())]),
+        "Settings": object(&[
+            ("limits?", maybe(object(&[
+                ("pages?", maybe(most(1 << 40))), ("relevant?", maybe(most(1 << 40))),
+                ("time_ms?", maybe(json!({ "type": "integer", "minimum": 0, "maximum": 1u64 << 40 }))),
+            ]))),
+            ("fetch?", maybe(object(&[
+                ("concurrency?", maybe(most(4096))),
+                ("delay_ms?", maybe(json!({ "type": "integer", "minimum": 0, "maximum": 86_400_000 }))),
+            ]))),
+            ("add_terms?", json!({ "type": "array", "maxItems": 1000, "items": object(&[
+                ("set", json!({ "type": "string", "enum": ["genre", "content", "url", "exclude"] })), ("term", short()),
+            ]) })),
+            ("mute_terms?", json!({ "type": "array", "maxItems": 1000, "items": short() })),
+            ("strategy?", maybe(json!({ "type": "string", "maxLength": 20_000 }))),
+        ]),
+        "Trial": object(&[
+            ("topic", json!({ "type": "string", "maxLength": 500_000 })),
+            ("urls", json!({ "type": "array", "items": text(), "maxItems": 30 })),
+        ]),
+        "Tried": object(&[
+            ("pages", list(object(&[
+                ("url", text()), ("title", text()), ("score", maybe(number())), ("relevant", maybe(flag())),
+                ("parts", list(object(&[("name", text()), ("value", maybe(number()))]))),
+                ("hits", list(object(&[("set", text()), ("term", text()), ("count", count())]))),
+                ("problem", maybe(text())),
+            ]))),
+            ("threshold", maybe(number())), ("why", maybe(text())),
         ]),
         "Choices": object(&[("choices", list(object(&[("name", text()), ("summary", text())])))]),
         "Backtests": object(&[("backtests", list(text()))]),

@@ -31,6 +31,8 @@ const THREADS: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// A stream with nothing to say says so, or proxies and browsers take it for dead.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How long whoever guesses at the token waits for each answer.
+const GUESS: Duration = Duration::from_millis(100);
 /// How long answers may take to finish when the server is stopped.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -81,6 +83,10 @@ impl Server {
             })
             .map_err(problem)?;
         Ok(Server { addr, app, stop, thread: Some(thread) })
+    }
+
+    pub fn app(&self) -> Arc<App> {
+        self.app.clone()
     }
 
     /// The address to open, token included.
@@ -176,7 +182,12 @@ async fn respond(request: Request<Incoming>, app: &Arc<App>) -> Result<Reply, Re
         form_urlencoded::parse(head.uri.query().unwrap_or("").as_bytes()).into_owned().collect();
     let token = query.iter().find(|(k, _)| k == "token").map(|(_, v)| v.as_str());
     let changes = !matches!(head.method.as_str(), "GET" | "HEAD");
-    app.guard.admit(&head.headers, token, changes)?;
+    if let Err(refusal) = app.guard.admit(&head.headers, token, changes) {
+        if refusal.status == 401 && app.guard.is_guessing() {
+            tokio::time::sleep(GUESS).await;
+        }
+        return Err(refusal);
+    }
     let first_use = token.is_some();
     let body = read(&head.headers, body).await?;
     let asked = Asked {

@@ -1,5 +1,6 @@
 //! The collections under a folder, each opened for reading when it is first asked for and read on while it grows.
 
+use super::jobs::{Job, Jobs};
 use super::live::Hub;
 use super::queue::Queue;
 use super::reply::Refusal;
@@ -8,6 +9,7 @@ use crawl::collection::Collection;
 use crawl::reader::{Explainer, Reader};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 use store::index::Index;
@@ -17,11 +19,14 @@ use types::Problem;
 const FRESH: Duration = Duration::from_millis(400);
 /// What the strategy has learnt is read again after this long.
 const EXPLAINER_FRESH: Duration = Duration::from_secs(10);
+/// The search index is looked at again after this long.
+const INDEX_FRESH: Duration = Duration::from_secs(3);
 /// Subfolders looked at.
 const MOST: usize = 2_000;
 
 pub struct Shelf {
     root: PathBuf,
+    jobs: Arc<Jobs>,
     open: Mutex<BTreeMap<String, Arc<Volume>>>,
 }
 
@@ -30,6 +35,9 @@ pub struct Volume {
     pub name: String,
     pub dir: PathBuf,
     pub hub: Hub,
+    jobs: Arc<Jobs>,
+    /// Something changed that the next look must see.
+    changed: AtomicBool,
     view: RwLock<Option<View>>,
 }
 
@@ -39,6 +47,8 @@ pub struct View {
     pub rows: Rows,
     pub queue: Queue,
     pub index: Option<Index>,
+    index_read: Instant,
+    index_is_old: bool,
     /// Made when it is first asked for; learnt state may be large.
     explainer: Mutex<Option<(Instant, Explainer)>>,
     read: Instant,
@@ -50,7 +60,11 @@ type FileId = (u64, u64);
 
 impl Shelf {
     pub fn new(root: PathBuf) -> Shelf {
-        Shelf { root, open: Mutex::default() }
+        Shelf { root, jobs: Arc::default(), open: Mutex::default() }
+    }
+
+    pub fn jobs(&self) -> &Jobs {
+        &self.jobs
     }
 
     pub fn root(&self) -> &Path {
@@ -100,8 +114,14 @@ impl Shelf {
             open.remove(name);
             return Err(Refusal::not_found(format!("there is no collection `{name}`")));
         };
-        let volume =
-            Arc::new(Volume { name: name.clone(), dir, hub: Hub::default(), view: RwLock::new(None) });
+        let volume = Arc::new(Volume {
+            name: name.clone(),
+            dir,
+            hub: Hub::default(),
+            jobs: self.jobs.clone(),
+            changed: AtomicBool::new(false),
+            view: RwLock::new(None),
+        });
         open.insert(name, volume.clone());
         Ok(volume)
     }
@@ -123,18 +143,35 @@ impl std::ops::Deref for Seen<'_> {
 }
 
 impl Volume {
+    /// The crawl of this collection in this process, running or ended.
+    pub fn job(&self) -> Option<Arc<Job>> {
+        self.jobs.get(&self.name)
+    }
+
+    /// The next view is read from disk, however fresh the last one is.
+    pub fn look_again(&self) {
+        self.changed.store(true, Ordering::SeqCst);
+    }
+
+    /// Does any process have it open for writing?
+    pub fn is_locked(&self) -> bool {
+        store::ledger::is_locked(&self.dir)
+    }
+
     /// Reads on, when the last look is some time ago, and lends what is known.
     pub fn view(&self) -> Result<Seen<'_>, Refusal> {
         for _ in 0..3 {
             {
                 let seen = self.view.read().unwrap_or_else(PoisonError::into_inner);
-                if seen.as_ref().is_some_and(|v| v.read.elapsed() < FRESH) {
+                let changed = self.changed.load(Ordering::SeqCst);
+                if seen.as_ref().is_some_and(|v| v.read.elapsed() < FRESH && !changed) {
                     return Ok(Seen(seen));
                 }
             }
             let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
             // Someone else may have read on while we waited.
-            if view.as_ref().is_none_or(|v| v.read.elapsed() >= FRESH) {
+            let changed = self.changed.swap(false, Ordering::SeqCst);
+            if view.as_ref().is_none_or(|v| v.read.elapsed() >= FRESH || changed) {
                 let file = file_id(&self.dir);
                 let same = view.as_ref().is_some_and(|v| v.file == file);
                 let read_on = if same { view.as_mut().map(View::refresh) } else { None };
@@ -162,6 +199,8 @@ impl View {
             rows: Rows::default(),
             queue: Queue::default(),
             index: reader.index().ok(),
+            index_read: Instant::now(),
+            index_is_old: false,
             explainer: Mutex::new(None),
             reader,
             read: Instant::now(),
@@ -188,12 +227,16 @@ impl View {
     fn refresh(&mut self) -> Result<(), Problem> {
         if self.reader.refresh()? {
             self.rows.update(&self.reader)?;
+            self.index_is_old = true;
         }
-        match &mut self.index {
-            Some(index) => {
-                let _ = index.refresh();
+        // A crawl adds to the index rarely, and looking at a large one takes a moment.
+        if self.index_is_old && self.index_read.elapsed() >= INDEX_FRESH {
+            match &mut self.index {
+                Some(index) => index.refresh()?,
+                None => self.index = self.reader.index().ok(),
             }
-            None => self.index = self.reader.index().ok(),
+            self.index_read = Instant::now();
+            self.index_is_old = false;
         }
         self.queue.update(&self.reader, &self.rows);
         self.read = Instant::now();

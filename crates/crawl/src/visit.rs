@@ -218,7 +218,10 @@ impl Crawl {
         mut turn: Turn,
         now: Millis,
     ) -> Result<(), Problem> {
-        let Analysis { doc, assessment, digest } = analysis;
+        let Analysis { doc, mut assessment, digest } = analysis;
+        if self.measured_before.remove(&lease.number) {
+            assessment = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).assess(&doc);
+        }
         if matches!(doc.page.kind, PageKind::Sitemap | PageKind::Feed) {
             return self.listing(lease, doc, turn, now);
         }
@@ -269,6 +272,7 @@ impl Crawl {
             && !(self.parts.rules.obey_nofollow && doc.page.robots.nofollow);
         if follow {
             turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
+            self.rule_links(&mut turn.add);
             if let Some(target) = &doc.page.refresh
                 && *target != lease.url
                 && lease.hops < self.parts.rules.redirects
@@ -378,6 +382,7 @@ impl Crawl {
             worthless: true,
         };
         turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
+        self.rule_links(&mut turn.add);
         let found = turn.add.len();
         let applied = self.apply(turn)?;
         self.count_applied(&applied);
@@ -390,6 +395,19 @@ impl Crawl {
             at: now,
         });
         Ok(())
+    }
+
+    /// What the user wants of hosts, applied to links just found.
+    fn rule_links(&mut self, links: &mut Vec<Candidate>) {
+        if self.adjustments.hosts.is_empty() {
+            return;
+        }
+        let before = links.len();
+        links.retain(|c| !self.is_blocked(&c.url));
+        self.counts.refuse("blocked by you", (before - links.len()) as u64);
+        for c in links {
+            c.priority = self.with_rule_of(&c.url, c.priority);
+        }
     }
 
     fn count_applied(&mut self, applied: &frontier::Applied) {
@@ -408,7 +426,7 @@ impl Crawl {
     }
 
     /// Gives every verdict again; returns those that changed.
-    fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
+    pub(crate) fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Vec::new();
         for j in &mut self.judged {
@@ -428,10 +446,10 @@ impl Crawl {
         changed
     }
 
-    fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
+    pub(crate) fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
         let model = self.parts.strategy.model();
         let set = |id, priority| Rescored { id, priority, model, cause: Some(cause) };
-        Ok(match rescore {
+        let mut out = match rescore {
             Rescore::Nothing | Rescore::Stale => Vec::new(),
             Rescore::Siblings(priority) => {
                 self.parts.ledger.siblings(cause).into_iter().map(|id| set(id, priority)).collect()
@@ -443,9 +461,15 @@ impl Crawl {
                 for id in all {
                     out.extend(self.rescored(id, None)?);
                 }
-                out
+                return Ok(out);
             }
-        })
+        };
+        if !self.adjustments.hosts.is_empty() {
+            for r in &mut out {
+                r.priority = self.with_rule(r.id, r.priority)?;
+            }
+        }
+        Ok(out)
     }
 
     /// State that is saved with the page that caused it.
@@ -571,9 +595,9 @@ fn chance(url: &types::Url, rng: u64) -> f64 {
     (url.fingerprint((rng, 0x6e6f_6973)).0 >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Id and verdict at the time of a line of the `pages` state.
-pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool)> {
-    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant))
+/// Id, verdict at the time and score of a line of the `pages` state.
+pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool, f64)> {
+    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant, judged.score))
 }
 
 pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {

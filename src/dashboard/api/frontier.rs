@@ -131,6 +131,7 @@ pub fn hosts(app: &App, call: &Call) -> Result<Reply, Refusal> {
                 "delay_ms": h.clock.delay(&limits),
                 "next_allowed": h.clock.next_allowed,
                 "failures": h.clock.failures,
+                "rule": view.reader.adjustments().rule_of(&h.name),
                 "address": h.clock.ip.map(|ip| ip.to_string()),
             })
         })

@@ -1,12 +1,14 @@
 //! What each address answers. One file per area; each handler is a function from a request to a reply.
 
 pub mod compare;
+pub mod control;
 pub mod frontier;
 pub mod overview;
 pub mod page;
 pub mod pages;
 pub mod search;
 pub mod topic;
+pub mod trial;
 
 use super::App;
 use super::reply::{Refusal, Reply};

@@ -1,6 +1,7 @@
 //! How collections stand, once and live.
 
 use super::super::App;
+use super::super::jobs::Phase;
 use super::super::live::Hub;
 use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
@@ -25,7 +26,7 @@ pub fn list(app: &App, _: &Call) -> Result<Reply, Refusal> {
                 "pages": view.rows.len(),
                 "relevant": view.rows.relevant,
                 "pending": view.queue.pending,
-                "running": store::ledger::is_locked(&volume.dir),
+                "running": !matches!(state(&volume).0, "stopped" | "paused"),
                 "problem": null,
             }),
             Err(refusal) => json!({
@@ -90,13 +91,19 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
     let rows = view.rows.all();
     let (pages, relevant) = (rows.len() as u64, view.rows.relevant);
     let now = crawl::live::now();
-    let running = store::ledger::is_locked(&volume.dir);
+    let (state, controlled, told, problem) = state(volume);
+    let running = !matches!(state, "stopped" | "paused");
     let since = now.0.saturating_sub(PACE.as_millis() as u64);
     let recent = rows.iter().rev().take_while(|r| r.fetched >= since).count();
     let first = rows.first().map_or(now.0, |r| r.fetched);
     let last = rows.last().map_or(first, |r| r.fetched);
     let window = (now.0.saturating_sub(first) as f64 / 1000.0).clamp(1.0, PACE.as_secs_f64());
-    let rate = if running { recent as f64 / window } else { 0.0 };
+    let rate = match &told {
+        Some(p) if running => p.rate,
+        _ if running => recent as f64 / window,
+        _ => 0.0,
+    };
+    let elapsed = told.as_ref().filter(|_| running).map_or(last.saturating_sub(first), |p| p.elapsed_ms);
     let lately = rows.len().min(100);
     let lately_relevant = rows.iter().rev().take(lately).filter(|r| r.relevant).count();
     let harvest = if pages == 0 { 0.0 } else { relevant as f64 / pages as f64 };
@@ -118,7 +125,9 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
     let h = view.queue.states;
     json!({
         "name": volume.name,
-        "state": if running { "running" } else { "stopped" },
+        "state": state,
+        "controlled": controlled,
+        "problem": problem,
         "pages": pages,
         "relevant": relevant,
         "harvest": harvest,
@@ -130,15 +139,35 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
         "hosts": { "active": h.active, "waiting": h.waiting, "blocked": h.blocked, "idle": h.idle },
         "threshold": threshold(view),
         "labelled": view.rows.labelled,
-        "elapsed_ms": last.saturating_sub(first),
+        "elapsed_ms": elapsed,
         "eta_ms": eta,
-        "idle": null,
+        "idle": told.filter(|p| !p.idle.is_empty() && state != "stopped").map(|p| p.idle),
         "budget": {
             "pages": limits.pages, "relevant": limits.relevant,
             "time_ms": limits.time.map(|t| t.0.as_millis() as u64),
         },
         "newest": newest,
     })
+}
+
+/// One word for how it stands, whether this process steers it, what it tells of itself, and why it failed.
+fn state(volume: &Volume) -> (&'static str, bool, Option<crawl::Progress>, Option<String>) {
+    let locked = volume.is_locked();
+    let Some(job) = volume.job() else {
+        return (if locked { "running" } else { "stopped" }, false, None, None);
+    };
+    let now = job.now();
+    match now.phase {
+        // Open for corrections, fetching nothing.
+        _ if job.is_editing() => ("stopped", true, None, None),
+        Phase::Starting => ("starting", true, now.progress, None),
+        Phase::Running => ("running", true, now.progress, None),
+        Phase::Paused => ("paused", true, now.progress, None),
+        Phase::Stopping => ("stopping", true, now.progress, None),
+        Phase::Ended | Phase::Failed(_) if locked => ("running", false, None, None),
+        Phase::Ended => ("stopped", true, None, None),
+        Phase::Failed(p) => ("stopped", true, None, Some(p.to_string())),
+    }
 }
 
 fn threshold(view: &View) -> Option<f64> {

@@ -18,7 +18,7 @@ pub fn of_collection(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let text = std::fs::read_to_string(&path).map_err(|e| Problem::io("read", &path, &e))?;
     let view = volume.view()?;
     let config = view.reader.config();
-    let topic = config.topic()?;
+    let topic = view.reader.topic()?;
     Ok(Reply::json(&json!({ "text": text, "meaning": meaning(config, &topic) })))
 }
 
@@ -67,6 +67,17 @@ pub fn genres(_: &App, _: &Call) -> Result<Reply, Refusal> {
     choices(presets::all().iter().map(|p| (p.name, p.summary)))
 }
 
+/// Characters of a topic that is sent.
+pub const LONGEST: usize = 500_000;
+
+/// A topic file of a size that makes sense.
+pub fn of_size(text: &str) -> Result<(), Refusal> {
+    if text.chars().count() > LONGEST {
+        return Err(Refusal::bad(format!("a topic has at most {LONGEST} characters")));
+    }
+    Ok(())
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TopicText {
@@ -96,8 +107,44 @@ pub fn problem(p: &Problem) -> Value {
 
 pub fn check(_: &App, call: &Call) -> Result<Reply, Refusal> {
     let TopicText { topic } = call.body()?;
+    of_size(&topic)?;
     Ok(Reply::json(&match read(&topic) {
         Ok((config, topic)) => json!({ "ok": true, "problem": null, "meaning": meaning(&config, &topic) }),
         Err(p) => json!({ "ok": false, "problem": problem(&p), "meaning": null }),
     }))
+}
+
+/// A topic that came over the network may not open files of this machine, nor lift the guard against inner addresses.
+pub fn from_outside(config: &Config) -> Result<(), Problem> {
+    let refuse = |what: &str| {
+        Err(Problem::usage(format!("{what} cannot be set from the dashboard"))
+            .hint("start such a crawl with `gleaner crawl`, or give the option to `gleaner serve`"))
+    };
+    let url = |s: &String| s.starts_with("http://") || s.starts_with("https://");
+    let e = &config.examples;
+    if ![&e.relevant, &e.irrelevant, &e.genre].into_iter().flatten().all(url) {
+        return refuse("[examples] that are files");
+    }
+    if !config.seeds.files.is_empty() {
+        return refuse("[seeds] files");
+    }
+    if config.text.wordnet.is_some()
+        || config.text.idf.as_deref().is_some_and(|i| !matches!(i, "one" | "online"))
+    {
+        return refuse("[text] with files");
+    }
+    let f = &config.fetch;
+    if f.allow_private || !f.resolve.is_empty() || f.proxy.is_some() || !f.robots {
+        return refuse("[fetch] allow_private, resolve, proxy or robots");
+    }
+    // Options of judges and strategies may name files as well; which ones, only they know.
+    let path_like =
+        |v: &toml::Value| v.as_str().is_some_and(|s| s.contains(['/', '\\']) || s.starts_with('.'));
+    let folder = |t: &toml::Table| {
+        t.iter().any(|(k, v)| matches!(k.as_str(), "taxonomy" | "file" | "model") || path_like(v))
+    };
+    if folder(&config.judge.options) || folder(&config.strategy.options) {
+        return refuse("options that name files");
+    }
+    Ok(())
 }

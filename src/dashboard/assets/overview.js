@@ -25,6 +25,7 @@ export default async function overview({ collection, link, onLeave }) {
   const k = { relevant: kpi('relevant pages', true), pages: kpi('pages fetched'), harvest: kpi('harvest rate'), recall: kpi('recall (estimate)'), rate: kpi('pages per second'), pending: kpi('URLs pending') };
   const state = h('span', { id: 'state' });
   const idle = h('p', { class: 'soft small', id: 'idle' });
+  const wrong = h('pre', { class: 'alert bad wrap', hidden: true });
   const line = h('p', { class: 'alert', hidden: true }, 'The live connection broke; trying again…');
   const found = lines({ label: 'Relevant pages found against pages fetched', x: 'pages fetched' });
   const harvest = lines({ label: 'Harvest rate: share of relevant pages among those just fetched', x: 'pages fetched', top: 1, format: (x) => Math.round(100 * x) + ' %' });
@@ -46,6 +47,8 @@ export default async function overview({ collection, link, onLeave }) {
     if (p.pages && (!last || p.pages > last[0])) curve.push([p.pages, p.relevant]);
     show(state, badge(p.state));
     idle.textContent = p.idle ?? '';
+    wrong.textContent = p.problem ?? '';
+    wrong.hidden = !p.problem;
     k.relevant.set(count(p.relevant), p.labelled ? `${count(p.labelled)} labelled` : '');
     k.pages.set(count(p.pages), p.elapsed_ms ? 'in ' + span(p.elapsed_ms) : '');
     k.harvest.set(percent(p.harvest), 'last 100: ' + percent(p.recent_harvest, 0));
@@ -97,7 +100,7 @@ export default async function overview({ collection, link, onLeave }) {
 
   const card = (size, title, ...content) => h('section', { class: `card ${size}` }, h('h2', {}, title), ...content);
   return h('div', {},
-    line,
+    line, wrong,
     first.damage && h('p', { class: 'alert bad' }, first.damage),
     h('div', { class: 'head' },
       h('div', {}, h('p', { class: 'crumb wrap' }, `${collection} · strategy ${first.strategy} · judge ${first.judge}`), h('div', { class: 'row' }, h('h1', { class: 'wrap' }, first.title), state)),
