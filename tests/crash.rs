@@ -288,7 +288,8 @@ fn crawl_wordy(server: &gleaner::demo::Server, topic: &Path, out: &Path) -> Comm
 
 /// The crawl failed for want of room; with room again it goes on, and nothing is lost or fetched twice.
 fn goes_on(server: &gleaner::demo::Server, topic: &Path, out: &Path, failed: &common::Ran, scratch: &Path) {
-    assert!(failed.err.starts_with("error: cannot "), "{failed}");
+    // On a slow machine a line of progress may come first.
+    assert!(failed.err.contains("error: cannot "), "{failed}");
     let stopped = Snapshot::take(out);
     assert!(stopped.pages.len() > 10 && stopped.pages.len() < WORDY, "{} pages", stopped.pages.len());
     stopped.check_archive(out, scratch);

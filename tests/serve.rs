@@ -347,7 +347,9 @@ fn a_topic_from_outside_opens_no_file_and_reaches_no_inner_address() {
     ] {
         let topic = format!("{base}{more}");
         let body = json!({ "topic": topic, "seeds": ["http://a.test/"], "urls": [] });
-        for (path, fields) in [("/api/v1/collections", ["topic", "seeds"]), ("/api/v1/topics/try", ["topic", "urls"])] {
+        for (path, fields) in
+            [("/api/v1/collections", ["topic", "seeds"]), ("/api/v1/topics/try", ["topic", "urls"])]
+        {
             let body: Value = fields.iter().map(|f| (f.to_string(), body[*f].clone())).collect();
             let answer = d.send("POST", path, &body);
             assert_eq!(answer.status, 400, "{more}: {}", answer.text());
@@ -356,7 +358,12 @@ fn a_topic_from_outside_opens_no_file_and_reaches_no_inner_address() {
     // The guard holds for a dry run: a loopback server of ours is not asked.
     let server = serve("//- http://a.test/\n<title>inner</title><p>sql</p>\n");
     let port = server.resolve().rsplit(':').next().unwrap().to_string();
-    let urls = [format!("http://127.0.0.1:{port}/"), "http://[::1]/".into(), "http://localhost/".into(), secret.display().to_string()];
+    let urls = [
+        format!("http://127.0.0.1:{port}/"),
+        "http://[::1]/".into(),
+        "http://localhost/".into(),
+        secret.display().to_string(),
+    ];
     let tried = d.send("POST", "/api/v1/topics/try", &json!({ "topic": base, "urls": urls }));
     assert_eq!(tried.status, 200, "{}", tried.text());
     for page in tried.json()["pages"].as_array().unwrap() {
@@ -364,10 +371,18 @@ fn a_topic_from_outside_opens_no_file_and_reaches_no_inner_address() {
     }
     assert!(server.log().entries().is_empty(), "the guard let a request through");
     // A crawl of such an address fails politely; its folder is a name, not a path.
-    let made = d.send("POST", "/api/v1/collections", &json!({ "name": "../../evil/../x", "topic": base, "seeds": ["http://a.test/"] }));
+    let made = d.send(
+        "POST",
+        "/api/v1/collections",
+        &json!({ "name": "../../evil/../x", "topic": base, "seeds": ["http://a.test/"] }),
+    );
     assert_eq!(made.json()["name"], "evil-x", "{}", made.text());
     assert!(dir.path().join("evil-x").is_dir());
-    let again = d.send("POST", "/api/v1/collections", &json!({ "name": "evil x", "topic": base, "seeds": ["http://a.test/"] }));
+    let again = d.send(
+        "POST",
+        "/api/v1/collections",
+        &json!({ "name": "evil x", "topic": base, "seeds": ["http://a.test/"] }),
+    );
     assert_eq!(again.status, 409);
 }
 
@@ -377,7 +392,11 @@ fn a_crawl_is_steered_over_the_api_and_keeps_what_was_changed() {
     let web = common::DemoServer::start(&dir.path().join("log"), None);
     let d = Dashboard::start(dir.path(), &["--resolve", &web.resolve(), "--allow-private"]);
     let topic = format!("{}\n[fetch]\ndelay = '1s'\n", gleaner::demo::TOPIC);
-    let made = d.send("POST", "/api/v1/collections", &json!({ "name": "steered", "topic": topic, "seeds": gleaner::demo::SEEDS }));
+    let made = d.send(
+        "POST",
+        "/api/v1/collections",
+        &json!({ "name": "steered", "topic": topic, "seeds": gleaner::demo::SEEDS }),
+    );
     assert_eq!(made.status, 200, "{}", made.text());
     let c = "/api/v1/collections/steered";
     let wait = |what: &str, fine: &dyn Fn(&Value) -> bool| {
@@ -403,13 +422,18 @@ fn a_crawl_is_steered_over_the_api_and_keeps_what_was_changed() {
     assert_eq!(d.send("POST", &format!("{c}/control"), &json!({ "action": "explode" })).status, 400);
 
     let hosts = d.json(&format!("{c}/hosts?sort=pending"));
-    let (blocked, boosted) = (hosts["hosts"][0]["host"].as_str().unwrap(), hosts["hosts"][1]["host"].as_str().unwrap());
+    let (blocked, boosted) =
+        (hosts["hosts"][0]["host"].as_str().unwrap(), hosts["hosts"][1]["host"].as_str().unwrap());
     send("PUT", &format!("/hosts/{blocked}"), json!({ "rule": "block" }));
     send("PUT", &format!("/hosts/{boosted}"), json!({ "rule": "boost" }));
     assert_eq!(d.send("PUT", &format!("{c}/hosts/no.such.host"), &json!({ "rule": "block" })).status, 404);
     let best = d.json(&format!("{c}/frontier?limit=1"));
     assert!(best["urls"][0]["url"].as_str().unwrap().contains(boosted), "{boosted} goes first: {best}");
-    let seeds = send("POST", "/seeds", json!({ "urls": ["http://www.kingsmere.example/brand-new", gleaner::demo::SEEDS[0]] }));
+    let seeds = send(
+        "POST",
+        "/seeds",
+        json!({ "urls": ["http://www.kingsmere.example/brand-new", gleaner::demo::SEEDS[0]] }),
+    );
     assert_eq!(seeds["changed"], 1, "{seeds}");
     let change = json!({ "limits": { "pages": 5000 }, "fetch": { "delay_ms": 900 }, "add_terms": [{ "set": "exclude", "term": "kernel" }], "mute_terms": ["syllabus"] });
     send("PATCH", "/settings", change);
@@ -417,7 +441,8 @@ fn a_crawl_is_steered_over_the_api_and_keeps_what_was_changed() {
     let id = d.json(&format!("{c}/pages?limit=1"))["pages"][0]["id"].to_string();
     assert_eq!(send("PUT", &format!("/pages/{id}/label"), json!({ "label": true }))["relevant"], true);
     assert_eq!(d.send("PUT", &format!("{c}/pages/{id}/label"), &json!({})).status, 400);
-    let asked = |host: &str| std::fs::read_to_string(&web.log).unwrap().lines().filter(|l| l.contains(host)).count();
+    let asked =
+        |host: &str| std::fs::read_to_string(&web.log).unwrap().lines().filter(|l| l.contains(host)).count();
     let before = asked(blocked);
     send("POST", "/control", json!({ "action": "resume" }));
     let pages = d.json(c)["pages"].as_u64();

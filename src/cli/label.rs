@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   gleaner label db https://www.example.edu/db101/ --yes
   gleaner label db https://www.example.edu/news/ https://www.example.edu/jobs/ --no
-  gleaner label db --from labels.tsv          lines of url<TAB>label (yes and no, or see --relevant-label)
+  gleaner label db --from labels.tsv          lines of url<TAB>label, as in url<TAB>yes
   gleaner label db                            list the labels and how the judge does on them
   gleaner label db --sample 20                pages to look at next, drawn at random from the relevant ones
 
@@ -60,6 +60,7 @@ pub struct Args {
     /// Seed of the draw
     #[arg(long, value_name = "N", default_value_t = 0)]
     rng: u64,
+    /// One JSON object per page
     #[arg(long)]
     json: bool,
 }

@@ -42,6 +42,7 @@ pub struct Args {
     /// Seed of all chance
     #[arg(long, value_name = "N", default_value_t = 0)]
     rng: u64,
+    /// Everything that changed, as JSON
     #[arg(long)]
     json: bool,
 }

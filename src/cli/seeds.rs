@@ -69,6 +69,7 @@ pub struct Args {
     queries: bool,
     #[command(flatten)]
     fetch: FetchFlags,
+    /// One JSON object per seed
     #[arg(long)]
     json: bool,
 }

@@ -59,6 +59,7 @@ pub struct Args {
     from: From,
     #[command(flatten)]
     fetch: FetchFlags,
+    /// The suggestions, as JSON
     #[arg(long)]
     json: bool,
 }

@@ -47,6 +47,7 @@ pub struct Args {
     /// Seed of the random subsets
     #[arg(long, value_name = "N", default_value_t = 0)]
     rng: u64,
+    /// Everything, as JSON
     #[arg(long)]
     json: bool,
 }
@@ -423,6 +424,8 @@ mod tests {
         assert_eq!(rows.len(), 11);
         assert!(rows.iter().all(|r| r.cells.len() == 5 && r.cells.iter().all(|c| c.1.is_some())));
         let one = table(&[0.4], 1);
-        assert!(one.iter().all(|r| r.cells.iter().all(|c| c.1.is_some_and(|(t, _)| t == 0.4))));
+        assert!(
+            one.iter().all(|r| r.cells.iter().all(|c| c.1.is_some_and(|(t, _)| (t - 0.4).abs() < 1e-12)))
+        );
     }
 }

@@ -125,12 +125,18 @@ pub fn host_state(host: &HostInfo, pending: u32, now: Millis) -> &'static str {
     }
 }
 
+/// The outermost hundredth at each end (a seed with a priority of 100) goes into the outermost bars.
 fn bars(keys: &[f32]) -> Vec<Bar> {
-    let finite = || keys.iter().copied().filter(|k| k.is_finite()).map(f64::from);
-    let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), k| (l.min(k), h.max(k)));
-    if low > high {
+    let finite = || keys.iter().copied().filter(|k| k.is_finite());
+    let mut sorted: Vec<f32> = finite().collect();
+    if sorted.is_empty() {
         return Vec::new();
     }
+    let mut at = |i: usize| f64::from(*sorted.select_nth_unstable_by(i, f32::total_cmp).1);
+    let edge = keys.len() / 100;
+    let last = finite().count() - 1;
+    let (low, high) = (at(edge.min(last)), at(last.saturating_sub(edge)));
+    let finite = || finite().map(|k| f64::from(k).clamp(low, high));
     let width = ((high - low) / BARS as f64).max(f64::MIN_POSITIVE);
     let mut counts = [0u64; BARS];
     for k in finite() {

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod browser;
+pub mod campus;
 pub mod collection;
 pub mod dashboard;
 

@@ -278,7 +278,8 @@ impl Config {
     pub fn load(text: &str, name: &str, flags: toml::Table) -> Result<Loaded, Problem> {
         // First alone, so that errors have a place; then merged.
         let places = Places::of(text, name);
-        let _: Config = toml::from_str(text).map_err(|e| explain(&e, text, &places))?;
+        let alone: Config = toml::from_str(text).map_err(|e| explain(&e, text, &places))?;
+        presets::find_all(&alone.genre.preset.0).map_err(|p| places.put(p))?;
         let file: toml::Table = toml::from_str(text).map_err(|e| explain(&e, text, &places))?;
         let mut merged = file.clone();
         lay_over(&mut merged, &flags);
@@ -287,8 +288,7 @@ impl Config {
         })?;
         config.places = places;
         config.check()?;
-        // A misspelt genre is the file's mistake or the command line's, whatever the command is about.
-        presets::find_all(&config.genre.preset.0).map_err(|p| config.places.put(p))?;
+        presets::find_all(&config.genre.preset.0)?;
         let text = if text.trim().is_empty() { flags.to_string() } else { text.to_string() };
         Ok(Loaded { config, text, file, flags })
     }

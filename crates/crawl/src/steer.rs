@@ -89,6 +89,7 @@ impl Crawl {
         let changed = self.seed(urls, now)?;
         let text = match (changed, urls.len()) {
             (0, _) => "no new seed: all of them are known already, or out of the topic's scope".to_string(),
+            (1, 1) => "1 seed added".into(),
             (n, all) if n == all => format!("{n} seeds added"),
             (n, all) => format!("{n} of {all} seeds added; the others are known or out of scope"),
         };

@@ -245,8 +245,7 @@ struct NewCrawl {
 pub fn create(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let NewCrawl { name, topic, seeds } = call.body()?;
     topic::of_size(&topic)?;
-    let (config, _) = topic::read(&topic)?;
-    topic::from_outside(&config)?;
+    topic::read(&topic)?;
     let loaded = Config::load(&topic, "topic.toml", app.flags.clone())?;
     let mut urls = seed_urls(&loaded.config.seeds.urls, &loaded.config)?;
     urls.extend(seed_urls(&seeds, &loaded.config)?);

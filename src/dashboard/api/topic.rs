@@ -87,6 +87,7 @@ struct TopicText {
 /// Reads a topic as a crawl would. Files and example pages that it names are not opened: the text may come from anywhere.
 pub fn read(text: &str) -> Result<(Config, Topic), Problem> {
     let config = Config::load(text, "topic.toml", toml::Table::new())?.config;
+    from_outside(&config)?;
     let topic = config.topic()?;
     focus::judges::find(&topic.judge.kind)?;
     focus::strategies::find(&topic.strategy.kind)?;
@@ -115,7 +116,7 @@ pub fn check(_: &App, call: &Call) -> Result<Reply, Refusal> {
 }
 
 /// A topic that came over the network may not open files of this machine, nor lift the guard against inner addresses.
-pub fn from_outside(config: &Config) -> Result<(), Problem> {
+fn from_outside(config: &Config) -> Result<(), Problem> {
     let refuse = |what: &str| {
         Err(Problem::usage(format!("{what} cannot be set from the dashboard"))
             .hint("start such a crawl with `gleaner crawl`, or give the option to `gleaner serve`"))

@@ -4,7 +4,7 @@ use super::super::App;
 use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
 use super::finite;
-use super::topic::{from_outside, of_size, read};
+use super::topic::{of_size, read};
 use crawl::collection::Collection;
 use crawl::config::Config;
 use serde::Deserialize;
@@ -33,7 +33,7 @@ pub fn dry_run(app: &App, call: &Call) -> Result<Reply, Refusal> {
     if urls.len() > TRIED {
         return Err(Refusal::bad(format!("at most {TRIED} pages at once")));
     }
-    from_outside(&read(&topic)?.0)?;
+    read(&topic)?;
     let config = Config::load(&topic, "topic.toml", app.flags.clone())?.config;
     // One at a time: these are fetches of other people's servers.
     let Ok(_turn) = app.trial.try_lock() else {

@@ -4,6 +4,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 
 function fill(el, props, children) {
   for (const [key, value] of Object.entries(props || {})) {
+    if (key.startsWith('aria-') && typeof value === 'boolean') { el.setAttribute(key, String(value)); continue; }
     if (value === null || value === undefined || value === false) continue;
     if (key === 'on') for (const [event, fn] of Object.entries(value)) el.addEventListener(event, fn);
     else if (key === 'style') Object.assign(el.style, value);

@@ -1,7 +1,7 @@
 //! Judge `bayes`: multinomial naive Bayes over two classes of examples or over a topic taxonomy (S1 §2.1, §2.3, §3.1).
 
 use super::evidence::{self, TOP};
-use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded, Usual};
+use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
 use crate::learn::bayes::Bayes;
 use crate::learn::taxonomy;
 use crate::options;
@@ -176,10 +176,6 @@ impl Measure for BayesMeasure {
             _ => Vec::new(),
         };
         Assessment { score: score.clamp(0.0, 1.0), parts, hits, excluded: None }
-    }
-
-    fn usual(&self) -> Usual {
-        Usual { prior: 0.5, low: 0.3, high: 0.9 }
     }
 }
 

@@ -13,7 +13,7 @@ mod svm;
 mod testing;
 mod threshold;
 
-pub use measure::{Measure, Usual};
+pub use measure::Measure;
 pub use threshold::Thresholded;
 
 use crate::text::{Doc, DocFreq, TextOptions};

@@ -1,7 +1,7 @@
 //! Judge `svm`: a support vector machine on tf·idf vectors (S0 §4.1.2).
 
 use super::evidence::{self, TOP};
-use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded, Usual};
+use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
 use crate::learn::smo::Kernel;
 use crate::learn::svm::{Search, Svm};
 use crate::options;
@@ -127,10 +127,6 @@ impl Measure for SvmMeasure {
         let adds = self.svm.contributions(&x);
         let hits = evidence::hits("svm", doc, adds.iter(), TOP);
         Assessment { score: p.clamp(0.0, 1.0), parts, hits, excluded: None }
-    }
-
-    fn usual(&self) -> Usual {
-        Usual { prior: 0.5, low: 0.2, high: 0.9 }
     }
 
     fn explain(&self) -> Option<String> {

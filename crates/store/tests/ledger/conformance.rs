@@ -581,7 +581,7 @@ fn records_verdicts_and_state<P: Place>(mut p: P) {
     assert_eq!((again.assessment, again.verdict), (other, worse));
     assert_eq!(l.records(0).count(), all.len());
     assert!(l.reassess(&[(UrlId(77), worse, types::Assessment::default())]).is_err());
-    assert_eq!(l.revised().unwrap(), [(a.id, better)]);
+    assert_eq!(l.revised().unwrap(), [(a.id, worse)]);
     assert_eq!(l.state("judge").unwrap(), [vec![1], vec![2, 3], vec![4]]);
     assert_eq!(l.state("other").unwrap(), [Vec::<u8>::new()]);
     assert_eq!(l.state("none").unwrap(), Vec::<Vec<u8>>::new());
