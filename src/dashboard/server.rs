@@ -194,7 +194,7 @@ async fn respond(request: Request<Incoming>, app: &Arc<App>) -> Result<Reply, Re
         method: head.method.as_str().to_string(),
         path: head.uri.path().to_string(),
         query: query.into_iter().filter(|(k, _)| k != "token").collect(),
-        json: head.headers.get("content-type").is_some_and(|t| is_json(t)),
+        json: head.headers.get("content-type").is_some_and(is_json),
         etag: head.headers.get("if-none-match").and_then(|v| v.to_str().ok()).map(String::from),
         body,
     };
