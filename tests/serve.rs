@@ -319,11 +319,14 @@ fn thousands_of_generated_requests_are_answered_as_documented() {
     let d =
         Dashboard::start(dir.path(), &["--rate", "5000", "--resolve", "*:127.0.0.1:9", "--allow-private"]);
     let id = d.json("/api/v1/collections/db/pages")["pages"][0]["id"].to_string();
-    let examples = if common::long() { "200" } else { "60" };
+    let examples = if common::long() { "200" } else { "45" };
     let args = [format!("http://{}", d.addr), d.token.clone(), "db".into(), id, examples.into()];
-    let ran = common::script(&python, "check_api.py", args);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let asked = ran.out.lines().find_map(|l| l.strip_prefix("asked ")).and_then(|n| n.parse::<u32>().ok());
+    // As long as it takes: thousands of requests on a busy machine take their time.
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/py/check_api.py");
+    let ran = std::process::Command::new(python).arg(script).args(args).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    let asked = said.lines().find_map(|l| l.strip_prefix("asked ")).and_then(|n| n.parse::<u32>().ok());
     assert!(asked >= Some(2_000), "{asked:?} questions are too few");
     assert_eq!(d.json("/healthz")["status"], "ok");
 }

@@ -2,7 +2,7 @@
 //! OpenAPI document, which is made from this list.
 
 use super::reply::{Refusal, Reply};
-use super::{App, api, assets};
+use super::{App, api, assets, schemas};
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
@@ -139,7 +139,12 @@ pub fn dispatch(app: &App, asked: &Asked) -> Result<Reply, Refusal> {
         if route.body.is_some() && !asked.json {
             return Err(Refusal::new(415, Problem::usage("the body must be application/json")));
         }
-        return (route.handler)(app, &Call { params, asked });
+        let call = Call { params, asked };
+        if let Some(schema) = route.body {
+            let body: serde_json::Value = call.body()?;
+            schemas::fits(&body, &schemas::all()[schema], "the body").map_err(Refusal::bad)?;
+        }
+        return (route.handler)(app, &call);
     }
     if allowed.is_empty() {
         return Err(Refusal::not_found("there is nothing at this address"));

@@ -255,3 +255,74 @@ pub fn all() -> Value {
         ]),
     })
 }
+
+/// Is a body what its schema says? As much of JSON Schema as the schemas above use.
+pub fn fits(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
+    if value.is_null() && schema["nullable"] == true {
+        return Ok(());
+    }
+    let within = |n: u64, least: &str, most: &str| {
+        schema[least].as_u64().is_none_or(|m| n >= m) && schema[most].as_u64().is_none_or(|m| n <= m)
+    };
+    let fine = match schema["type"].as_str().unwrap_or("") {
+        "object" => {
+            let Some(object) = value.as_object() else { return Err(format!("{at} must be an object")) };
+            for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                if !object.contains_key(name) {
+                    return Err(format!("{at} lacks `{name}`"));
+                }
+            }
+            for (name, value) in object {
+                let Some(schema) = schema["properties"].get(name) else {
+                    let shown: String = name.chars().take(60).collect();
+                    return Err(format!("{at} has an unknown field `{shown}`"));
+                };
+                fits(value, schema, &format!("{at}.{name}"))?;
+            }
+            true
+        }
+        "array" => {
+            let Some(list) = value.as_array() else { return Err(format!("{at} must be a list")) };
+            for v in list {
+                fits(v, &schema["items"], &format!("an entry of {at}"))?;
+            }
+            within(list.len() as u64, "minItems", "maxItems")
+        }
+        "string" => value.as_str().is_some_and(|s| {
+            within(s.chars().count() as u64, "minLength", "maxLength")
+                && schema["enum"].as_array().is_none_or(|e| e.contains(value))
+        }),
+        "integer" => value.as_u64().is_some_and(|n| within(n, "minimum", "maximum")),
+        "boolean" => value.is_boolean(),
+        _ => true,
+    };
+    if fine { Ok(()) } else { Err(format!("{at} is not what it must be; /api/v1/openapi.json says more")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_compared_with_their_schemas() {
+        let all = all();
+        let fine = |schema: &str, body: Value| fits(&body, &all[schema], "the body").is_ok();
+        assert!(fine("Label", json!({ "label": null })) && fine("Label", json!({ "label": true })));
+        assert!(
+            !fine("Label", json!({}))
+                && !fine("Label", json!([null]))
+                && !fine("Label", json!({ "label": 1 }))
+        );
+        assert!(
+            fine("Settings", json!({}))
+                && !fine("Settings", json!([]))
+                && !fine("Settings", json!({ "limits": [1] }))
+        );
+        assert!(
+            !fine("Settings", json!({ "limits": { "pages": 0 } })) && !fine("Settings", json!({ "x": 1 }))
+        );
+        assert!(fine("Settings", json!({ "limits": { "pages": 1, "time_ms": null }, "mute_terms": ["a"] })));
+        assert!(!fine("Settings", json!({ "mute_terms": [""] })) && !fine("Rule", json!({ "rule": "x" })));
+        assert!(!fine("TopicText", json!({ "topic": "x".repeat(500_001) })));
+    }
+}

@@ -127,7 +127,6 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
 pub fn settings(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let settings: Settings = call.body()?;
-    in_bounds(&settings)?;
     if let Some(text) = &settings.strategy {
         toml::from_str::<toml::Table>(text).map_err(|e| {
             Refusal::new(400, Problem::usage("the strategy's options are not TOML").because(e.message()))
@@ -135,29 +134,6 @@ pub fn settings(app: &App, call: &Call) -> Result<Reply, Refusal> {
     }
     let done = editable(app, &volume)?.ask(Command::Settings(Box::new(settings)));
     Ok(effect(&volume, &done.map_err(refused)?))
-}
-
-/// As the document says.
-fn in_bounds(s: &Settings) -> Result<(), Refusal> {
-    const LARGEST: u64 = 1 << 40;
-    let (limits, pace) = (s.limits.clone().unwrap_or_default(), s.fetch.clone().unwrap_or_default());
-    let count = |n: Option<u64>| n.is_none_or(|n| (1..=LARGEST).contains(&n));
-    let term = |t: &str| (1..=200).contains(&t.chars().count());
-    let fine = count(limits.pages)
-        && count(limits.relevant)
-        && limits.time_ms.is_none_or(|n| n <= LARGEST)
-        && pace.concurrency.is_none_or(|n| (1..=4096).contains(&n))
-        && pace.delay_ms.is_none_or(|n| n <= 86_400_000)
-        && s.add_terms.len() <= 1000
-        && s.mute_terms.len() <= 1000
-        && s.add_terms.iter().all(|t| term(&t.term))
-        && s.mute_terms.iter().all(|t| term(t))
-        && s.strategy.as_ref().is_none_or(|t| t.chars().count() <= 20_000);
-    if fine {
-        Ok(())
-    } else {
-        Err(Refusal::bad("a setting is out of its bounds; /api/v1/openapi.json has them"))
-    }
 }
 
 /// What the user asked for makes no sense: 400; it cannot be done now: 409.
@@ -244,7 +220,6 @@ struct NewCrawl {
 
 pub fn create(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let NewCrawl { name, topic, seeds } = call.body()?;
-    topic::of_size(&topic)?;
     topic::read(&topic)?;
     let loaded = Config::load(&topic, "topic.toml", app.flags.clone())?;
     let mut urls = seed_urls(&loaded.config.seeds.urls, &loaded.config)?;

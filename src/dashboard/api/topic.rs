@@ -67,17 +67,6 @@ pub fn genres(_: &App, _: &Call) -> Result<Reply, Refusal> {
     choices(presets::all().iter().map(|p| (p.name, p.summary)))
 }
 
-/// Characters of a topic that is sent.
-pub const LONGEST: usize = 500_000;
-
-/// A topic file of a size that makes sense.
-pub fn of_size(text: &str) -> Result<(), Refusal> {
-    if text.chars().count() > LONGEST {
-        return Err(Refusal::bad(format!("a topic has at most {LONGEST} characters")));
-    }
-    Ok(())
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TopicText {
@@ -108,7 +97,6 @@ pub fn problem(p: &Problem) -> Value {
 
 pub fn check(_: &App, call: &Call) -> Result<Reply, Refusal> {
     let TopicText { topic } = call.body()?;
-    of_size(&topic)?;
     Ok(Reply::json(&match read(&topic) {
         Ok((config, topic)) => json!({ "ok": true, "problem": null, "meaning": meaning(&config, &topic) }),
         Err(p) => json!({ "ok": false, "problem": problem(&p), "meaning": null }),
