@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use store::index::Index;
 use types::Problem;
 
@@ -19,8 +19,6 @@ use types::Problem;
 const FRESH: Duration = Duration::from_millis(400);
 /// What the strategy has learnt is read again after this long.
 const EXPLAINER_FRESH: Duration = Duration::from_secs(10);
-/// The search index is looked at again after this long.
-const INDEX_FRESH: Duration = Duration::from_secs(3);
 /// Subfolders looked at.
 const MOST: usize = 2_000;
 
@@ -47,8 +45,7 @@ pub struct View {
     pub rows: Rows,
     pub queue: Queue,
     pub index: Option<Index>,
-    index_read: Instant,
-    index_is_old: bool,
+    index_stamp: Option<SystemTime>,
     /// Made when it is first asked for; learnt state may be large.
     explainer: Mutex<Option<(Instant, Explainer)>>,
     read: Instant,
@@ -199,8 +196,7 @@ impl View {
             rows: Rows::default(),
             queue: Queue::default(),
             index: reader.index().ok(),
-            index_read: Instant::now(),
-            index_is_old: false,
+            index_stamp: index_stamp(dir),
             explainer: Mutex::new(None),
             reader,
             read: Instant::now(),
@@ -227,21 +223,25 @@ impl View {
     fn refresh(&mut self) -> Result<(), Problem> {
         if self.reader.refresh()? {
             self.rows.update(&self.reader)?;
-            self.index_is_old = true;
         }
-        // A crawl adds to the index rarely, and looking at a large one takes a moment.
-        if self.index_is_old && self.index_read.elapsed() >= INDEX_FRESH {
+        // A crawl commits to the index rarely; its list of files changes when it does.
+        let stamp = index_stamp(self.reader.dir());
+        if stamp != self.index_stamp {
             match &mut self.index {
                 Some(index) => index.refresh()?,
                 None => self.index = self.reader.index().ok(),
             }
-            self.index_read = Instant::now();
-            self.index_is_old = false;
+            self.index_stamp = stamp;
         }
         self.queue.update(&self.reader, &self.rows);
         self.read = Instant::now();
         Ok(())
     }
+}
+
+/// When the search index was last committed to.
+fn index_stamp(dir: &Path) -> Option<SystemTime> {
+    std::fs::metadata(Collection::index_dir(dir).join("meta.json")).and_then(|m| m.modified()).ok()
 }
 
 #[cfg(unix)]
