@@ -319,7 +319,7 @@ fn thousands_of_generated_requests_are_answered_as_documented() {
     let d =
         Dashboard::start(dir.path(), &["--rate", "5000", "--resolve", "*:127.0.0.1:9", "--allow-private"]);
     let id = d.json("/api/v1/collections/db/pages")["pages"][0]["id"].to_string();
-    let examples = if common::long() { "200" } else { "45" };
+    let examples = if common::long() { "200" } else { "70" };
     let args = [format!("http://{}", d.addr), d.token.clone(), "db".into(), id, examples.into()];
     // As long as it takes: thousands of requests on a busy machine take their time.
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/py/check_api.py");
