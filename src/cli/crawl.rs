@@ -1,13 +1,16 @@
 //! `gleaner crawl`: the main job.
 
 use super::progress::{Display, Mode};
+use super::serve::ListenFlags;
 use super::setup::{self, FetchFlags, TopicArgs, number, set};
 use super::text::{count, duration, outlook};
+use crate::dashboard::{Job, Server};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
 use crawl::config::Loaded;
-use crawl::live::{self, Command};
+use crawl::control::{Command, Order};
+use crawl::live;
 use crawl::units::Span;
 use crawl::{Event, Progress, Stop};
 use std::io::IsTerminal;
@@ -24,6 +27,7 @@ Examples:
   gleaner crawl topic.toml --seed https://www.example.edu/ --pages 500 --contact you@example.org
   gleaner crawl topic.toml --seeds seeds.txt --relevant 100 --time 2h
   gleaner crawl --subject \"sql, relational model\" --genre syllabus --seed https://www.example.edu/
+  gleaner crawl topic.toml --serve        # watch and steer it in the browser
   gleaner crawl topic.toml                # the same folder again: goes on where it stopped";
 
 #[derive(ClapArgs, Debug, Default, Clone)]
@@ -78,6 +82,11 @@ pub struct Args {
     /// Print events as JSON lines on standard output
     #[arg(long)]
     pub json: bool,
+    /// Open the dashboard: watch and steer this crawl in the browser, as long as it runs
+    #[arg(long)]
+    pub serve: bool,
+    #[command(flatten)]
+    pub listen: ListenFlags,
     /// Show nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -170,28 +179,47 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     let mut open = Collection::open(out, loaded, &seeds, args.rng)?;
     let display = Arc::new(Mutex::new(Display::new(mode, config)));
     let shown = display.clone();
+    let (job, orders) = Job::new(false);
+    let told = job.clone();
     open.crawl.on_event(move |event: &Event| {
+        told.event(event);
         if let Ok(mut d) = shown.lock() {
             d.event(event);
         }
     });
-    let (sender, commands) = mpsc::channel();
-    stop_on_ctrl_c(sender)?;
+    stop_on_ctrl_c(job.orders())?;
+    // As long as the crawl runs; `gleaner serve` shows it afterwards.
+    let _server = match args.serve {
+        true => Some(dashboard(out, args, job)?),
+        false => None,
+    };
     open.start(&seeds, live::now())?;
-    let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &commands)?;
+    let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
     super::report::write_crawl_report(out)?;
     Ok(result)
 }
 
+/// The dashboard of this one crawl.
+fn dashboard(out: &Path, args: &Args, job: Arc<Job>) -> Result<Server, Problem> {
+    let mut flags = Table::new();
+    args.fetch.lay(&mut flags);
+    let server = super::serve::start(out.to_path_buf(), &args.listen, flags)?;
+    for (name, _) in server.app().shelf.list() {
+        server.app().jobs().add(&name, job.clone());
+    }
+    eprintln!("dashboard: {}", server.url());
+    Ok(server)
+}
+
 /// Once: finish cleanly. Twice: leave at once (nothing committed is lost).
-fn stop_on_ctrl_c(sender: mpsc::Sender<Command>) -> Result<(), Problem> {
+fn stop_on_ctrl_c(sender: mpsc::Sender<Order>) -> Result<(), Problem> {
     let presses = std::sync::atomic::AtomicU32::new(0);
     ctrlc::set_handler(move || {
         if presses.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 {
             std::process::exit(3);
         }
         eprintln!("\nstopping; press Ctrl-C again to leave at once");
-        let _ = sender.send(Command::Stop);
+        let _ = sender.send(Command::Stop.into());
     })
     .map_err(|e| Problem::new("cannot listen for Ctrl-C").because(e))
 }

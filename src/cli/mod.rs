@@ -42,6 +42,7 @@ mod rejudge;
 mod report;
 mod search;
 mod seeds;
+mod serve;
 mod setup;
 mod source;
 mod status;
@@ -49,6 +50,9 @@ mod terms;
 mod text;
 mod threshold;
 mod train;
+
+pub use report::write_crawl_report;
+pub use setup::slug;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -97,6 +101,8 @@ enum Command {
     Status(status::Args),
     /// Search the pages of a collection
     Search(search::Args),
+    /// Dashboard and REST API in the browser: watch, search, explain
+    Serve(serve::Args),
     /// Why was this page fetched, and how was it judged?
     Explain(explain::Args),
     /// Say of pages whether they are relevant
@@ -168,6 +174,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Threshold(args) => threshold::run(args),
         Command::Status(args) => status::run(args),
         Command::Search(args) => search::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Label(args) => label::run(args),
         Command::Rejudge(args) => rejudge::run(args),

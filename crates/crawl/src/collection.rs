@@ -10,9 +10,11 @@
 
 use crate::analyse::Analyst;
 use crate::config::{Config, Loaded};
+use crate::control::Adjustments;
 use crate::crawl::{Crawl, Ledger, Parts, Rules};
 use crate::events::Event;
 use crate::scope::Scope;
+use crate::steer::Steering;
 use fetch::{Http, ResolveRule, Settings};
 use focus::judges::{self, Example, ExampleKind, Judge, JudgeSetup};
 use focus::strategies::{self, Strategy, StrategySetup};
@@ -147,9 +149,9 @@ impl Collection {
         if !at_home && !replayed && !settings.is_local_only() {
             settings.check_public()?;
         }
-        let web = Http::new(settings.clone())?;
+        let web = Arc::new(Http::new(settings.clone())?);
         let canon = Self::canon(config);
-        let made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
+        let mut made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
         fs::create_dir_all(dir).map_err(|e| Problem::io("create the collection folder", dir, &e))?;
         let resumed = Self::exists(dir);
         // A folder with a ledger is a collection, and a collection has a topic: killed in between, it must not lack one.
@@ -162,6 +164,14 @@ impl Collection {
             crate::live::now(),
         )?);
         write_topic(dir, &loaded.text)?;
+        // What was changed while an earlier run was under way goes on.
+        let adjustments = Adjustments::read(ledger.as_ref())?;
+        let adjusted = adjustments.over(loaded)?;
+        let config = &adjusted;
+        ledger.set_limits(Self::limits(config));
+        if adjustments.change_the_topic() {
+            made = Made::new(&adjustments.topic(config)?, &canon, &live_answer(&web), seeds.len(), rng)?;
+        }
         let archive = match config.archive.warc {
             true => Some(open_archive(dir, config, &settings, ledger.as_mut())?),
             false => None,
@@ -183,7 +193,18 @@ impl Collection {
             archive,
             index,
         };
-        Ok(Open { crawl: Crawl::new(parts)?, web: Arc::new(web), analyst: made.analyst, resumed })
+        let answering = web.clone();
+        let steering = Steering {
+            dir: dir.to_path_buf(),
+            loaded: loaded.clone(),
+            analyst: made.analyst.clone(),
+            make_judge: made.make_judge,
+            seeds: seeds.len(),
+            rng,
+            answer: Box::new(move |url| live_answer(&answering)(url)),
+        };
+        let crawl = Crawl::new(parts)?.steered_by(steering)?;
+        Ok(Open { crawl, web, analyst: made.analyst, resumed })
     }
 }
 
@@ -208,7 +229,11 @@ impl Open {
 pub struct Made {
     pub analyst: Analyst,
     pub strategy: Box<dyn Strategy>,
+    /// Makes the judge again, as it was before it saw any page.
+    pub make_judge: MakeJudge,
 }
+
+pub type MakeJudge = Box<dyn Fn() -> Result<Box<dyn Judge>, Problem> + Send>;
 
 impl Made {
     /// `answer` brings example pages: from the live web, or from a recorded one.
@@ -227,16 +252,6 @@ impl Made {
         let wordnet = crate::resources::wordnet(topic)?;
         let taught = |path: &Option<String>| path.as_deref().map(crate::resources::model).transpose();
         let (judge_model, strategy_model) = (taught(&topic.judge.model)?, taught(&topic.strategy.model)?);
-        let judge = judges::build(&JudgeSetup {
-            topic,
-            options: &topic.judge.options,
-            idf: idf.as_ref(),
-            examples: &examples,
-            seeds,
-            rng,
-            taxonomy: &taxonomy,
-            model: judge_model.as_ref(),
-        })?;
         let strategy = strategies::build(&StrategySetup {
             topic,
             options: &topic.strategy.options,
@@ -246,8 +261,21 @@ impl Made {
             wordnet: wordnet.as_ref(),
             model: strategy_model.as_ref(),
         })?;
-        let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(judge));
-        Ok(Made { analyst: Analyst { extract, text, judge }, strategy })
+        let topic = topic.clone();
+        let make_judge: MakeJudge = Box::new(move || {
+            judges::build(&JudgeSetup {
+                topic: &topic,
+                options: &topic.judge.options,
+                idf: idf.as_ref(),
+                examples: &examples,
+                seeds,
+                rng,
+                taxonomy: &taxonomy,
+                model: judge_model.as_ref(),
+            })
+        });
+        let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(make_judge()?));
+        Ok(Made { analyst: Analyst { extract, text, judge }, strategy, make_judge })
     }
 }
 

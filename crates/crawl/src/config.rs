@@ -350,6 +350,11 @@ impl Config {
 }
 
 impl Loaded {
+    /// Was this set on the command line?
+    pub fn is_flag(&self, section: &str, key: &str) -> bool {
+        self.flags.get(section).and_then(|s| s.as_table()).is_some_and(|t| t.contains_key(key))
+    }
+
     /// Every setting with its value and where it came from, one per line, as TOML.
     pub fn describe(&self) -> String {
         let mut out = String::new();

@@ -2,15 +2,17 @@
 
 use crate::analyse::Analysis;
 use crate::collection::position_bytes;
+use crate::control::{Adjustments, merged};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
 use crate::outlook::Outlook;
 use crate::scope::Scope;
+use crate::steer::{Rejudging, Steering};
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
 use frontier::{Frontier, Next};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use store::Store;
@@ -176,6 +178,12 @@ pub struct Crawl {
     pub(crate) appended: (usize, usize),
     /// How far the archive was written at the last commit.
     archived: Option<Position>,
+    /// What was changed while running, in this run or an earlier one.
+    pub(crate) adjustments: Adjustments,
+    pub(crate) steering: Option<Steering>,
+    pub(crate) rejudging: Option<Rejudging>,
+    /// Leases whose pages may have been measured by a judge that is gone.
+    pub(crate) measured_before: HashSet<u64>,
 }
 
 /// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its own.
@@ -244,7 +252,12 @@ impl Crawl {
             unsaved: 0,
             appended: (0, 0),
             archived: None,
+            adjustments: Adjustments::default(),
+            steering: None,
+            rejudging: None,
+            measured_before: HashSet::new(),
         };
+        crawl.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
         crawl.restore()?;
         Ok(crawl)
     }
@@ -309,12 +322,16 @@ impl Crawl {
         let started = *self.started.get_or_insert(now);
         let none_in_flight = self.in_flight.is_empty();
         let busy_or = |stop| if none_in_flight { Step::Done(stop) } else { Step::Busy };
-        if let Some(stop) = self.reached(now, started) {
+        if let Some(stop) = self.stop {
             return Ok(busy_or(stop));
         }
+        // Before the limits: a crawl that has reached one can still be corrected, or given another limit.
         if self.paused {
-            let idle = "paused".to_string();
-            return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle });
+            self.idle = "paused".into();
+            return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle: self.idle.clone() });
+        }
+        if let Some(stop) = self.reached(now, started) {
+            return Ok(busy_or(stop));
         }
         let pages_in_flight = self.in_flight.values().filter(|(_, t)| *t == Task::Page).count() as u64;
         if self.in_flight.len() >= self.parts.rules.concurrency
@@ -351,9 +368,6 @@ impl Crawl {
 
     fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
         let rules = &self.parts.rules;
-        if self.stop.is_some() {
-            return self.stop;
-        }
         if rules.pages.is_some_and(|most| self.counts.pages >= most) {
             return Some(Stop::Pages);
         }
@@ -386,7 +400,9 @@ impl Crawl {
     pub(crate) fn rescored(&mut self, id: UrlId, cause: Option<UrlId>) -> Result<Option<Rescored>, Problem> {
         let sources = self.parts.ledger.sources(id)?;
         let model = self.parts.strategy.model();
-        Ok(self.parts.strategy.rescore(&sources).map(|priority| Rescored { id, priority, model, cause }))
+        let Some(priority) = self.parts.strategy.rescore(&sources) else { return Ok(None) };
+        let priority = self.with_rule(id, priority)?;
+        Ok(Some(Rescored { id, priority, model, cause }))
     }
 
     /// May this URL not be fetched after all? (Scope may have changed since it was found; robots rules are only known
@@ -395,7 +411,7 @@ impl Crawl {
         if lease.task == Task::Robots {
             return Ok(None);
         }
-        if self.parts.scope.check(&lease.url).is_err() {
+        if self.parts.scope.check(&lease.url).is_err() || self.is_blocked(&lease.url) {
             return Ok(Some(Outcome::OutOfScope));
         }
         let Some(robots) = self.robots_of(&lease.url)? else { return Ok(None) };
@@ -482,7 +498,7 @@ impl Crawl {
 
     pub(crate) fn apply(&mut self, turn: Turn) -> Result<frontier::Applied, Problem> {
         let strategy = &self.parts.strategy;
-        let merge = |old: Priority, new: Priority| strategy.merge(old, new);
+        let merge = |old: Priority, new: Priority| merged(old, new, |a, b| strategy.merge(a, b));
         self.parts.ledger.apply(turn, &merge)
     }
 
@@ -492,6 +508,10 @@ impl Crawl {
 
     pub fn pause(&mut self, paused: bool) {
         self.paused = paused;
+    }
+
+    pub(crate) fn in_flight_numbers(&self) -> HashSet<u64> {
+        self.in_flight.keys().copied().collect()
     }
 
     pub fn in_flight(&self) -> usize {

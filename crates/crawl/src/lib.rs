@@ -15,6 +15,7 @@
 pub mod analyse;
 pub mod collection;
 pub mod config;
+pub mod control;
 mod crawl;
 mod duplicates;
 pub mod events;
@@ -26,6 +27,7 @@ pub mod rejudge;
 pub mod replay;
 pub mod resources;
 pub mod scope;
+mod steer;
 pub mod stored;
 pub mod train;
 pub mod units;

@@ -2,6 +2,7 @@
 //! that decides on the calling thread, in arrival order.
 
 use crate::analyse::{Analysis, Analyst};
+use crate::control::Order;
 use crate::crawl::{Arrival, Crawl, Step, Stop};
 use crate::events::{Event, Progress};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,15 +10,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{Fetched, Lease, Millis, Problem, Request, Task, Web};
-
-/// What can be asked of a running crawl.
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// Finish what is in flight, save, and return.
-    Stop,
-    Pause,
-    Resume,
-}
 
 pub fn now() -> Millis {
     Millis(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64))
@@ -29,12 +21,12 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// Longest sleep without looking at commands and limits.
 const NAP: Duration = Duration::from_millis(250);
 
-/// Runs until a limit, the end of the frontier, or [`Command::Stop`].
+/// Runs until a limit, the end of the frontier, or [`crate::control::Command::Stop`].
 pub fn run(
     crawl: &mut Crawl,
     web: Arc<dyn Web>,
     analyst: Analyst,
-    commands: &Receiver<Command>,
+    orders: &Receiver<Order>,
 ) -> Result<(Stop, Progress), Problem> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -49,14 +41,19 @@ pub fn run(
     let mut last_progress = Instant::now();
 
     let stop = loop {
-        while let Ok(command) = commands.try_recv() {
-            match command {
-                Command::Stop => crawl.stop(Stop::User),
-                Command::Pause => crawl.pause(true),
-                Command::Resume => crawl.pause(false),
+        while let Ok(Order { command, reply }) = orders.try_recv() {
+            let done = crawl.obey(command, now());
+            match reply {
+                // Whoever asked is told; if the disk is full the loop will meet it soon enough itself.
+                Some(reply) => {
+                    let _ = reply.send(done);
+                }
+                None => {
+                    done?;
+                }
             }
         }
-        let mut wait = NAP;
+        let mut wait = if crawl.rejudge_some()? { Duration::from_millis(1) } else { NAP };
         let done = loop {
             match crawl.next(now())? {
                 Step::Fetch(lease) => {

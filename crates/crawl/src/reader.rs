@@ -1,12 +1,13 @@
 //! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl writes.
 
 use crate::collection::Collection;
-use crate::config::Config;
+use crate::config::{Config, Loaded};
+use crate::control::Adjustments;
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality};
 use crate::outlook::Outlook;
-use focus::strategies::{Reason, StrategySetup};
+use focus::strategies::{Reason, Strategy, StrategySetup};
 use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -18,11 +19,33 @@ use types::{Priority, Problem, Record, Url, UrlId, Verdict};
 pub struct Reader {
     dir: PathBuf,
     ledger: Ledger<FileLog>,
+    loaded: Loaded,
+    /// What was changed while a crawl ran.
+    adjustments: Adjustments,
+    /// The topic file with the changes laid over it.
     config: Config,
+    /// What was said of each page when it came, in fetch order, as far as it was read.
+    lines: Vec<Line>,
+    read: Read,
     /// Verdicts in fetch order, the newest of each page, the user's labels above the judge's.
     verdicts: Vec<(UrlId, bool)>,
-    relevant: HashMap<UrlId, bool>,
+    /// Verdict and score.
+    newest: HashMap<UrlId, (bool, f64)>,
     labels: Labels,
+}
+
+struct Line {
+    id: UrlId,
+    relevant: bool,
+    score: f64,
+}
+
+/// How far the ledger was read, so that a refresh reads only what is new.
+#[derive(Default, PartialEq)]
+struct Read {
+    first: Option<u64>,
+    pieces: usize,
+    revisions: Option<u64>,
 }
 
 /// How a collection stands.
@@ -94,6 +117,29 @@ pub struct SeenOn {
     pub reasons: Vec<Reason>,
 }
 
+/// Why links have their place: the strategy, with what it has learnt.
+pub struct Explainer {
+    kind: String,
+    strategy: Option<Box<dyn Strategy>>,
+}
+
+impl Explainer {
+    /// Every sighting of a URL with its reasons, first found first.
+    pub fn sources(&self, reader: &Reader, id: UrlId) -> Result<Vec<SeenOn>, Problem> {
+        let seen = frontier::Frontier::sources(&reader.ledger, id)?;
+        let strategy = self.strategy.as_ref();
+        Ok(seen
+            .into_iter()
+            .map(|s| SeenOn {
+                parent: s.parent.and_then(|p| reader.url(p)).unwrap_or_else(|| "the seeds".into()),
+                anchor: s.anchor.to_string(),
+                priority: s.priority,
+                reasons: strategy.map_or(Vec::new(), |st| st.explain(&s.evidence, s.priority)),
+            })
+            .collect())
+    }
+}
+
 /// Longer paths are cut at the far end: nobody reads a thousand steps.
 const LONGEST_PATH: usize = 200;
 
@@ -104,16 +150,21 @@ impl Reader {
                 .hint("name the folder that `gleaner crawl` wrote (--out)"));
         }
         let ledger = Ledger::open_read(dir)?;
-        let config = Config::read(&Collection::topic_file(dir), toml::Table::new())?.config;
+        let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new())?;
         let mut reader = Reader {
             dir: dir.to_path_buf(),
             ledger,
-            config,
+            adjustments: Adjustments::default(),
+            config: loaded.config.clone(),
+            loaded,
+            lines: Vec::new(),
+            read: Read::default(),
             verdicts: Vec::new(),
-            relevant: HashMap::new(),
+            newest: HashMap::new(),
             labels: Labels::default(),
         };
         reader.read_verdicts()?;
+        reader.read_adjustments()?;
         Ok(reader)
     }
 
@@ -122,22 +173,55 @@ impl Reader {
         let new = self.ledger.refresh()?;
         if new {
             self.read_verdicts()?;
+            self.read_adjustments()?;
         }
         Ok(new)
     }
 
+    fn read_adjustments(&mut self) -> Result<(), Problem> {
+        let adjustments = Adjustments::read(&self.ledger)?;
+        if adjustments != self.adjustments {
+            self.config = adjustments.over(&self.loaded)?;
+            self.adjustments = adjustments;
+        }
+        Ok(())
+    }
+
     fn read_verdicts(&mut self) -> Result<(), Problem> {
-        self.relevant.clear();
-        self.verdicts.clear();
-        self.labels = Labels::read(&self.ledger)?;
-        let revised: HashMap<UrlId, Verdict> = self.ledger.revised()?.into_iter().collect();
-        for line in self.ledger.state("pages")? {
-            if let Some((id, relevant)) = crate::visit::page_line_verdict(&line) {
-                let judged = revised.get(&id).map_or(relevant, |v| v.relevant);
-                let relevant = self.labels.get(id).unwrap_or(judged);
-                self.verdicts.push((id, relevant));
-                self.relevant.insert(id, relevant);
+        let places = self.ledger.state_places("pages");
+        // Judged again as a whole: what was said before is void.
+        if places.first().copied() != self.read.first || places.len() < self.read.pieces {
+            self.lines.clear();
+            self.read = Read { first: places.first().copied(), ..Read::default() };
+        }
+        let known = self.lines.len();
+        for place in places.iter().skip(self.read.pieces) {
+            let line = self.ledger.state_at(*place)?;
+            if let Some((id, relevant, score)) = crate::visit::page_line_verdict(&line) {
+                self.lines.push(Line { id, relevant, score });
             }
+        }
+        self.read.pieces = places.len();
+        let labels = Labels::read(&self.ledger)?;
+        let revisions = Some(self.ledger.revisions());
+        if self.read.revisions == revisions && labels == self.labels && known > 0 {
+            for line in self.lines.iter().skip(known) {
+                let relevant = labels.get(line.id).unwrap_or(line.relevant);
+                self.verdicts.push((line.id, relevant));
+                self.newest.insert(line.id, (relevant, line.score));
+            }
+            return Ok(());
+        }
+        self.labels = labels;
+        self.read.revisions = revisions;
+        let revised: HashMap<UrlId, Verdict> = self.ledger.revised()?.into_iter().collect();
+        self.newest.clear();
+        self.verdicts.clear();
+        for line in &self.lines {
+            let judged = revised.get(&line.id).map_or(line.relevant, |v| v.relevant);
+            let relevant = self.labels.get(line.id).unwrap_or(judged);
+            self.verdicts.push((line.id, relevant));
+            self.newest.insert(line.id, (relevant, line.score));
         }
         Ok(())
     }
@@ -158,8 +242,16 @@ impl Reader {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
+    /// The settings, with what was changed while a crawl ran.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+    pub fn adjustments(&self) -> &Adjustments {
+        &self.adjustments
+    }
+    /// The topic, with what was changed while a crawl ran.
+    pub fn topic(&self) -> Result<focus::topic::Topic, Problem> {
+        self.adjustments.topic(&self.config)
     }
     pub fn ledger(&self) -> &Ledger<FileLog> {
         &self.ledger
@@ -190,7 +282,11 @@ impl Reader {
         Index::open(&Collection::index_dir(&self.dir))
     }
     pub fn is_relevant(&self, id: UrlId) -> bool {
-        self.relevant.get(&id).copied().unwrap_or(false)
+        self.newest.get(&id).is_some_and(|n| n.0)
+    }
+    /// A page's newest score.
+    pub fn score(&self, id: UrlId) -> Option<f64> {
+        self.newest.get(&id).map(|n| n.1)
     }
     /// A page, with the user's word in place of the judge's where there is one.
     pub fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
@@ -249,11 +345,9 @@ impl Reader {
         })
     }
 
-    /// `None` when the crawl never saw this URL.
-    pub fn explain(&self, url: &Url) -> Result<Option<Explanation>, Problem> {
-        let Some(id) = self.ledger.find(url) else { return Ok(None) };
-        let Some(entry) = self.ledger.entry(id) else { return Ok(None) };
-        let mut topic = self.config.topic()?;
+    /// The strategy as the crawl left it, to tell why links have their place.
+    pub fn explainer(&self) -> Result<Explainer, Problem> {
+        let mut topic = self.topic()?;
         // The command line may have chosen another strategy than the topic file.
         if let Some(run) = Run::of(&self.ledger)?.filter(|r| r.strategy != topic.strategy.kind) {
             topic.strategy.kind = run.strategy;
@@ -266,16 +360,20 @@ impl Reader {
                 let _ = s.load(&bytes);
             }
         }
+        Ok(Explainer { kind: topic.strategy.kind, strategy })
+    }
+
+    /// `None` when the crawl never saw this URL.
+    pub fn explain(&self, url: &Url) -> Result<Option<Explanation>, Problem> {
+        self.explain_with(&self.explainer()?, url)
+    }
+
+    /// As `explain`, with a strategy that was made ready before.
+    pub fn explain_with(&self, explainer: &Explainer, url: &Url) -> Result<Option<Explanation>, Problem> {
+        let Some(id) = self.ledger.find(url) else { return Ok(None) };
+        let Some(entry) = self.ledger.entry(id) else { return Ok(None) };
         let record = self.ledger.record(id)?;
-        let mut sources = Vec::new();
-        for s in frontier::Frontier::sources(&self.ledger, id)? {
-            sources.push(SeenOn {
-                parent: s.parent.and_then(|p| self.url(p)).unwrap_or_else(|| "the seeds".into()),
-                anchor: s.anchor.to_string(),
-                priority: s.priority,
-                reasons: strategy.as_ref().map_or(Vec::new(), |st| st.explain(&s.evidence, s.priority)),
-            });
-        }
+        let sources = explainer.sources(self, id)?;
         let name = |id: Option<UrlId>| id.and_then(|id| self.url(id));
         Ok(Some(Explanation {
             url: url.to_string(),
@@ -284,7 +382,7 @@ impl Reader {
                 State::Leased => "being fetched".into(),
                 State::Settled(outcome) => format!("settled: {}", describe(outcome)),
             },
-            strategy: topic.strategy.kind.clone(),
+            strategy: explainer.kind.clone(),
             priority: entry.priority,
             path: self.path(id)?,
             sources,

@@ -224,7 +224,10 @@ impl Crawl {
         mut turn: Turn,
         now: Millis,
     ) -> Result<(), Problem> {
-        let Analysis { doc, assessment, digest } = analysis;
+        let Analysis { doc, mut assessment, digest } = analysis;
+        if self.measured_before.remove(&lease.number) {
+            assessment = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).assess(&doc);
+        }
         if matches!(doc.page.kind, PageKind::Sitemap | PageKind::Feed) {
             return self.listing(lease, doc, turn, now);
         }
@@ -283,6 +286,7 @@ impl Crawl {
             && !(self.parts.rules.obey_nofollow && doc.page.robots.nofollow);
         if follow {
             turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
+            self.rule_links(&mut turn.add);
             if let Some(target) = &doc.page.refresh
                 && *target != lease.url
                 && lease.hops < self.parts.rules.redirects
@@ -391,6 +395,7 @@ impl Crawl {
             worthless: true,
         };
         turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
+        self.rule_links(&mut turn.add);
         let found = turn.add.len();
         let applied = self.apply(turn)?;
         self.count_applied(&applied);
@@ -403,6 +408,19 @@ impl Crawl {
             at: now,
         });
         Ok(())
+    }
+
+    /// What the user wants of hosts, applied to links just found.
+    fn rule_links(&mut self, links: &mut Vec<Candidate>) {
+        if self.adjustments.hosts.is_empty() {
+            return;
+        }
+        let before = links.len();
+        links.retain(|c| !self.is_blocked(&c.url));
+        self.counts.refuse("blocked by you", (before - links.len()) as u64);
+        for c in links {
+            c.priority = self.with_rule_of(&c.url, c.priority);
+        }
     }
 
     fn count_applied(&mut self, applied: &frontier::Applied) {
@@ -421,7 +439,7 @@ impl Crawl {
     }
 
     /// Gives every verdict again; returns those that changed.
-    fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
+    pub(crate) fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Vec::new();
         for (i, j) in self.judged.iter_mut().enumerate() {
@@ -445,7 +463,11 @@ impl Crawl {
     }
 
     /// Strategies that learnt from a verdict are told that it was another.
-    fn tell_revised(&mut self, changed: &[(UrlId, Verdict)], by_user: bool) -> Result<(), Problem> {
+    pub(crate) fn tell_revised(
+        &mut self,
+        changed: &[(UrlId, Verdict)],
+        by_user: bool,
+    ) -> Result<(), Problem> {
         let mut known = Vec::with_capacity(changed.len());
         for (id, verdict) in changed {
             known.push((*id, *verdict, self.parts.ledger.url(*id)?, self.parts.ledger.sources(*id)?));
@@ -460,14 +482,14 @@ impl Crawl {
         Ok(())
     }
 
-    fn by_score(&self) -> bool {
+    pub(crate) fn by_score(&self) -> bool {
         self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).by_score()
     }
 
-    fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
+    pub(crate) fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
         let model = self.parts.strategy.model();
         let set = |id, priority| Rescored { id, priority, model, cause: Some(cause) };
-        Ok(match rescore {
+        let mut out = match rescore {
             Rescore::Nothing | Rescore::Stale => Vec::new(),
             Rescore::Siblings(priority) => {
                 self.parts.ledger.siblings(cause).into_iter().map(|id| set(id, priority)).collect()
@@ -479,9 +501,15 @@ impl Crawl {
                 for id in all {
                     out.extend(self.rescored(id, None)?);
                 }
-                out
+                return Ok(out);
             }
-        })
+        };
+        if !self.adjustments.hosts.is_empty() {
+            for r in &mut out {
+                r.priority = self.with_rule(r.id, r.priority)?;
+            }
+        }
+        Ok(out)
     }
 
     /// State that is saved with the page that caused it.
@@ -623,7 +651,7 @@ impl Crawl {
 
     /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
     /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
-    fn tell_labels(&mut self) -> Result<(), Problem> {
+    pub(crate) fn tell_labels(&mut self) -> Result<(), Problem> {
         let before = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
         let line = |id: UrlId, label: bool| {
             let [a, b, c, d] = id.0.to_le_bytes();
@@ -684,9 +712,9 @@ fn chance(url: &types::Url, rng: u64) -> f64 {
     (url.fingerprint((rng, 0x6e6f_6973)).0 >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Id and verdict at the time of a line of the `pages` state.
-pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool)> {
-    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant))
+/// Id, verdict at the time and score of a line of the `pages` state.
+pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool, f64)> {
+    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant, judged.score))
 }
 
 pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {

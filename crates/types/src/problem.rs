@@ -48,6 +48,14 @@ impl Problem {
     pub fn what(&self) -> &str {
         &self.what
     }
+    /// Why it happened.
+    pub fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+    /// What to do next.
+    pub fn next_step(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
     /// A file or folder could not be read or written.
     pub fn io(doing: &str, path: &std::path::Path, e: &std::io::Error) -> Problem {
         let p = Problem::new(format!("cannot {doing} {}", path.display())).because(e);

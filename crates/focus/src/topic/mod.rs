@@ -38,6 +38,8 @@ pub struct TermList {
     pub own: Vec<String>,
     pub presets: Vec<&'static Preset>,
     which: Which,
+    /// Terms of presets that do not count, lower-case.
+    muted: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,17 +54,31 @@ impl TermList {
         self.own.is_empty() && self.presets.is_empty()
     }
 
+    fn is_muted(&self, term: &str) -> bool {
+        !self.muted.is_empty() && self.muted.contains(&term.to_lowercase())
+    }
+
+    fn mute(&mut self, term: &str) {
+        let term = term.to_lowercase();
+        self.own.retain(|t| t.to_lowercase() != term);
+        self.muted.push(term);
+    }
+
     /// Adds the terms to a set under construction: own terms first, then each preset's lists.
     pub fn add_to<'a>(&self, mut builder: TermsBuilder<'a>) -> TermsBuilder<'a> {
         builder = builder.terms(&self.own);
         for preset in &self.presets {
             builder = match self.which {
                 // URLs are written in whatever language: all of them count.
-                Which::Urls => builder.terms(&preset.url),
+                Which::Urls => {
+                    let heard: Vec<&str> = preset.url.iter().copied().filter(|t| !self.is_muted(t)).collect();
+                    builder.terms(&heard)
+                }
                 Which::Words => preset
                     .terms
                     .iter()
                     .flat_map(|(l, terms)| terms.iter().map(move |t| (*l, *t)))
+                    .filter(|(_, t)| !self.is_muted(t))
                     .fold(builder, |b, (l, t)| b.term(t, Some(l))),
             };
         }
@@ -145,9 +161,9 @@ impl Topic {
         })?;
 
         let presets = presets::find_all(&s.genre.preset.0)?;
-        let genre = TermList { own: clean(s.genre.terms), presets: presets.clone(), which: Which::Words };
+        let genre = TermList { own: clean(s.genre.terms), presets: presets.clone(), ..TermList::default() };
         let mut content = TermList { own: clean(s.content.terms), ..TermList::default() };
-        let mut url = TermList { own: clean(s.url.terms), presets: Vec::new(), which: Which::Urls };
+        let mut url = TermList { own: clean(s.url.terms), which: Which::Urls, ..TermList::default() };
         let own_url = !url.own.is_empty();
         if let Some(q) = &query {
             let terms = crate::judges::query::terms_of(q)?;
@@ -211,6 +227,15 @@ impl Topic {
             table.remove(key);
         }
         Topic::from_sections(table.try_into().map_err(bad)?)
+    }
+
+    /// A term counts no longer, whether the user's own or a preset's.
+    pub fn mute(&mut self, term: &str) {
+        for list in [&mut self.genre, &mut self.content, &mut self.url] {
+            list.mute(term);
+        }
+        let term = term.to_lowercase();
+        self.exclude.retain(|t| t.to_lowercase() != term);
     }
 
     /// Genre, content and URL terms compiled as the sets `genre`, `content` and `url`.

@@ -200,6 +200,10 @@ impl<L: Log> Frontier for Ledger<L> {
         Ok(())
     }
 
+    fn set_limits(&mut self, limits: frontier::Limits) {
+        self.order.set_limits(limits);
+    }
+
     fn commit(&mut self) -> Result<(), Problem> {
         self.writable()?;
         self.write_batch()?;

@@ -199,6 +199,7 @@ impl<L: Log> Store for Ledger<L> {
             let offset = self.put(Kind::Revise, |o| codec::put_revise(o, *id, prev, verdict));
             self.order.set_offset(*id, offset);
             self.revised.insert(id.0);
+            self.revisions += 1;
         }
         Ok(())
     }
@@ -218,6 +219,7 @@ impl<L: Log> Store for Ledger<L> {
             });
             self.order.set_offset(*id, offset);
             self.revised.insert(id.0);
+            self.revisions += 1;
         }
         Ok(())
     }
