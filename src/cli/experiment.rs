@@ -90,8 +90,8 @@ impl Default for SiteEntry {
     }
 }
 
-/// Generated webs that differ in what the sources' findings depend on.
-const GENERATED: [&str; 4] = ["campus", "hubs", "tunnel", "mixed"];
+/// Generated webs that differ in what the sources' findings depend on. None with endless pages: crawls run to their end.
+const GENERATED: [&str; 4] = ["campus", "hubs", "tunnel", "drift"];
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let Some(name) = &args.name else {
