@@ -41,7 +41,7 @@ const ASSETS: &[Asset] = &[
 
 /// For visitors without the token.
 pub const UNKNOWN_VISITOR: &str = "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Gleaner: a token is needed</title>\
-<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"></head><body><main><h1>A token is needed</h1>\
+<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\"></head><body><main><h1>A token is needed</h1>\
 <p>Open the address that <code>gleaner serve</code> printed when it started; it ends in <code>?token=…</code></p></main></body></html>";
 
 /// Changes with every build that changes an asset.
