@@ -23,6 +23,8 @@ use types::Problem;
 
 /// Largest request body: a topic file with a list of seeds.
 const LARGEST_BODY: usize = 1 << 20;
+/// Larger bodies are not even read to their end.
+const DROPPED: u64 = 8 << 20;
 /// Open connections, streams included.
 const CONNECTIONS: usize = 1024;
 /// Handlers read from disk, so each has a thread; more wait.
@@ -225,7 +227,11 @@ async fn read(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
             .with("connection", "close")
     };
     let declared = headers.get("content-length").and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
-    if declared.is_some_and(|n: u64| n > LARGEST_BODY as u64) {
+    if let Some(n) = declared.filter(|n: &u64| *n > LARGEST_BODY as u64) {
+        // A client that is still sending would not read the answer: what is only somewhat too large is read and dropped.
+        if n <= DROPPED {
+            let _ = tokio::time::timeout(PATIENCE, drop_all(body)).await;
+        }
         return Err(too_large());
     }
     match tokio::time::timeout(PATIENCE, Limited::new(body, LARGEST_BODY).collect()).await {
@@ -236,6 +242,10 @@ async fn read(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
             Err(Refusal::new(408, Problem::new("the request took too long")).with("connection", "close"))
         }
     }
+}
+
+async fn drop_all(mut body: Incoming) {
+    while let Some(Ok(_)) = body.frame().await {}
 }
 
 /// Nothing is loaded from elsewhere, nothing runs that is not ours, nobody frames us; text cannot become markup at all.
