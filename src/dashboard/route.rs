@@ -217,16 +217,7 @@ const fn get(
     schema: &'static str,
     handler: fn(&App, &Call) -> Result<Reply, Refusal>,
 ) -> Route {
-    Route {
-        method: "GET",
-        path,
-        summary,
-        params,
-        body: None,
-        answer: Answer::Json(schema),
-        conflicts: false,
-        handler,
-    }
+    asked(path, summary, params, Answer::Json(schema), handler)
 }
 
 const fn other(
@@ -236,16 +227,18 @@ const fn other(
     content_type: &'static str,
     handler: fn(&App, &Call) -> Result<Reply, Refusal>,
 ) -> Route {
-    Route {
-        method: "GET",
-        path,
-        summary,
-        params,
-        body: None,
-        answer: Answer::Other(content_type),
-        conflicts: false,
-        handler,
-    }
+    asked(path, summary, params, Answer::Other(content_type), handler)
+}
+
+/// A question: nothing is sent, nothing changes.
+const fn asked(
+    path: &'static str,
+    summary: &'static str,
+    params: &'static [Param],
+    answer: Answer,
+    handler: fn(&App, &Call) -> Result<Reply, Refusal>,
+) -> Route {
+    Route { method: "GET", path, summary, params, body: None, answer, conflicts: false, handler }
 }
 
 const fn change(

@@ -21,6 +21,8 @@ const MOST_PAGES: usize = 5_000;
 const MOST_ANCHOR: usize = 24;
 /// Seeds come first.
 pub(super) const SEED: u8 = u8::MAX;
+/// Layout version of what is saved.
+const STATE: u8 = 1;
 
 /// One page of the record.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,6 +147,10 @@ pub(super) struct Warmup {
     saved: Option<usize>,
     /// Words of the relevant examples.
     pub examples: Vec<Counts>,
+    /// The examples alone are the record: nothing to save, nothing to wait for.
+    told: bool,
+    /// Something was recorded or corrected since the last save.
+    changed: bool,
 }
 
 impl Warmup {
@@ -157,6 +163,8 @@ impl Warmup {
             index: HashMap::new(),
             saved: Some(0),
             examples: Vec::new(),
+            told: false,
+            changed: false,
         };
         let shown = setup.examples.iter().filter(|e| e.kind != ExampleKind::Genre);
         for (i, e) in shown.enumerate() {
@@ -174,20 +182,27 @@ impl Warmup {
                 words: words_of(&e.doc),
             });
         }
-        if !w.told() {
+        // Some are relevant, and some others lead to them.
+        let targets: Vec<bool> = w.record.iter().map(|p| p.relevant).collect();
+        w.told = distances(&w.record, &targets).iter().any(|d| d.is_some_and(|d| d > 0));
+        if !w.told {
             w.record.clear();
         }
         w
     }
 
-    /// The examples alone are a record: some are relevant, and some others lead to them.
     pub fn told(&self) -> bool {
-        let targets: Vec<bool> = self.record.iter().map(|p| p.relevant).collect();
-        distances(&self.record, &targets).iter().any(|d| d.is_some_and(|d| d > 0))
+        self.told
+    }
+
+    /// Relevant examples that are not in the record: they are targets too.
+    pub fn beside(&self) -> &[Counts] {
+        if self.told { &[] } else { &self.examples }
     }
 
     /// Records a page; true when that was the last one.
     pub fn learn(&mut self, visit: &Visit) -> bool {
+        self.changed = true;
         self.baseline.learn(visit.doc);
         let index = self.record.len() as u32;
         self.index.insert(visit.id.0, index);
@@ -217,8 +232,14 @@ impl Warmup {
         visit.doc.page.links.iter().map(one).collect()
     }
 
-    /// Everything, or what is new; of the baseline only as long as it is `used`.
-    pub fn save(&mut self, full: bool, used: bool, w: &mut Writer) {
+    /// Everything, or what is new; the baseline only as long as it is used: until a model was `trained`.
+    pub fn save(&mut self, full: bool, trained: bool) -> Option<Vec<u8>> {
+        if self.told || (!full && !self.changed) {
+            return None;
+        }
+        self.changed = false;
+        let mut w = Writer::default();
+        w.u8(STATE).u8(u8::from(trained));
         let (full_record, from) = match self.saved {
             Some(saved) if !full => (false, saved),
             _ => (true, 0),
@@ -226,15 +247,23 @@ impl Warmup {
         self.saved = Some(self.record.len());
         w.u8(u8::from(full_record));
         let fresh = self.record.get(from..).unwrap_or(&[]);
-        write_pages(fresh.iter().cloned(), fresh.len(), w);
-        let baseline = if used { self.baseline.save(full) } else { None };
+        write_pages(fresh.iter().cloned(), fresh.len(), &mut w);
+        let baseline = if trained { None } else { self.baseline.save(full) };
         w.bytes(&baseline.unwrap_or_default());
+        Some(w.0)
     }
 
-    pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {
+    /// Takes back what was saved; true when a model had been trained: the same record gives the same one again.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<bool, Problem> {
+        let mut r = Reader(bytes);
+        if r.u8()? != STATE {
+            return Err(damaged());
+        }
+        let trained = r.u8()? == 1;
         let full = r.u8()? == 1;
-        let fresh = read_pages(r)?;
+        let fresh = read_pages(&mut r)?;
         let baseline = r.bytes()?;
+        r.end()?;
         if !baseline.is_empty() {
             self.baseline.load(baseline)?;
         }
@@ -249,11 +278,13 @@ impl Warmup {
             self.record.push(page);
         }
         self.saved = Some(self.record.len());
-        Ok(())
+        self.told = false;
+        Ok(trained)
     }
 
     /// A page of the record was not what it seemed.
     pub fn revise(&mut self, pages: &[Revised]) {
+        self.changed = true;
         for page in pages.iter().filter(|p| p.by_user) {
             let at = self.index.get(&page.id.0).and_then(|i| self.record.get_mut(*i as usize));
             if let Some(p) = at.filter(|p| p.relevant != page.verdict.relevant) {
@@ -265,17 +296,21 @@ impl Warmup {
 
     /// A finished crawl of so many pages is the record.
     pub fn expect(&mut self, pages: usize) {
+        self.told = false;
         self.record.clear();
         self.index.clear();
         self.pages = pages.clamp(1, MOST_PAGES) as u64;
     }
 
-    /// The record for another crawl, in which its pages have other numbers.
-    pub fn export(&self) -> Vec<u8> {
+    /// The record for another crawl, in which its pages have other numbers; `None` when it is empty.
+    pub fn export(&self) -> Option<Vec<u8>> {
+        if self.record.is_empty() {
+            return None;
+        }
         let mut w = Writer::default();
         let nameless = |p: &Recorded| Recorded { id: u32::MAX, ..p.clone() };
         write_pages(self.record.iter().map(nameless), self.record.len(), &mut w);
-        w.0
+        Some(w.0)
     }
     pub fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let mut r = Reader(bytes);
@@ -286,7 +321,7 @@ impl Warmup {
         }
         self.record = record;
         self.index.clear();
-        self.saved = None;
+        (self.told, self.changed, self.saved) = (false, true, None);
         Ok(())
     }
 }
