@@ -30,6 +30,7 @@ A suite file lists topics on webs:
   topic = \"webkb-course.toml\"      # below --topics; a generated web brings its own
   relevant = \"course\"              # labels of relevant pages
   ignore = \"course_subpage\"
+  labels = \"labels.tsv\"           # below --topics; else the web's own
   seeds = \"four_departments\"       # the set of the web's seeds.tsv";
 
 #[derive(ClapArgs, Debug)]
@@ -43,9 +44,9 @@ pub struct Args {
     /// Folder of the suite's webs
     #[arg(long, value_name = "DIR", default_value = ".")]
     webs: PathBuf,
-    /// Folder of the suite's topic files
+    /// Folder of the suite's topic and label files; several are looked through in this order
     #[arg(long, value_name = "DIR", default_value = ".")]
-    topics: PathBuf,
+    topics: Vec<PathBuf>,
     /// Random numbers, one run each: N or N..M (both included). Each draws 75 % of the seeds
     #[arg(long, value_name = "N[..M]", default_value = "0")]
     rng: String,
@@ -74,6 +75,8 @@ struct SiteEntry {
     topic: Option<String>,
     relevant: String,
     ignore: String,
+    /// Below the folders of topics; else the web's own.
+    labels: Option<String>,
     seeds: Option<String>,
 }
 
@@ -85,6 +88,7 @@ impl Default for SiteEntry {
             topic: None,
             relevant: "1,relevant,yes".into(),
             ignore: String::new(),
+            labels: None,
             seeds: None,
         }
     }
@@ -142,7 +146,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 }
 
 fn list() {
-    for e in experiments::ALL {
+    for e in experiments::ALL.iter().chain(experiments::OWN) {
         println!("{:<16} {} {}", style(e.name).bold(), e.claim, style(format!("({})", e.source)).dim());
     }
     println!("\nrun one: gleaner experiment NAME; all of them: gleaner experiment all");
@@ -189,6 +193,9 @@ fn write(
         "experiments": results.iter().map(one).collect::<Vec<_>>(),
     });
     put("experiments.json", &format!("{json:#}\n"))?;
+    for figure in results.iter().filter_map(|r| r.1.as_ref().ok()).flat_map(|f| &f.figures) {
+        put(&format!("{}.svg", figure.name), &figure.svg)?;
+    }
     eprintln!("wrote {}", dir.join("experiments.md").display());
     Ok(())
 }
@@ -234,7 +241,7 @@ fn site(
     let folder = cache::default_folder();
     let Opened { web, sim } = open_web(&place, folder.as_deref())?;
     let config = match (&entry.topic, &sim) {
-        (Some(topic), _) => Config::read(&args.topics.join(topic), toml::Table::new())?.config,
+        (Some(topic), _) => Config::read(&below(&args.topics, topic), toml::Table::new())?.config,
         (None, Some(sim)) => {
             Config::load(&sim.topic_toml(), "the generated web's topic", toml::Table::new())?.config
         }
@@ -244,7 +251,11 @@ fn site(
     };
     let labels = match &sim {
         Some(sim) => Labels::parse(&sim.labels_tsv(false), web.as_ref()),
-        None => Labels::open(&Path::new(&place).join("labels.tsv"), web.as_ref())?,
+        None => {
+            let own = Path::new(&place).join("labels.tsv");
+            let file = entry.labels.as_ref().map_or(own, |labels| below(&args.topics, labels));
+            Labels::open(&file, web.as_ref())?
+        }
     };
     let rules = Rules::new(&entry.relevant, &entry.ignore);
     if sim.is_none() {
@@ -274,6 +285,12 @@ fn site(
     let own = entry.topic.as_deref().map_or(entry.web.as_str(), |t| t.trim_end_matches(".toml"));
     let name = entry.name.clone().unwrap_or_else(|| own.to_string());
     Ok(Site { name, web, config, labels, rules, seeds })
+}
+
+/// The file in the first folder that has it; if none has, the first folder's, for the message.
+fn below(folders: &[PathBuf], file: &str) -> PathBuf {
+    let mut all = folders.iter().map(|f| f.join(file));
+    all.clone().find(|f| f.exists()).or_else(|| all.next()).unwrap_or_else(|| file.into())
 }
 
 /// A folder for as long as the experiments run.

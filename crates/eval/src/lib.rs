@@ -23,6 +23,7 @@ pub mod results;
 pub mod stats;
 mod tally;
 pub mod tournament;
+mod watch;
 pub mod webs;
 
 pub use tally::{Entry as TallyEntry, Tally};

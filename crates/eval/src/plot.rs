@@ -351,6 +351,87 @@ impl BarChart {
     }
 }
 
+/// One row of a [`DifferenceChart`].
+#[derive(Clone, Debug)]
+pub struct Difference {
+    pub label: String,
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// Bars to the left and the right of zero, with intervals: what is better and what is worse than something else.
+#[derive(Clone, Debug)]
+pub struct DifferenceChart {
+    pub id: String,
+    pub title: String,
+    pub desc: String,
+    pub rows: Vec<Difference>,
+}
+
+impl DifferenceChart {
+    pub fn svg(&self) -> String {
+        let row = 20.0;
+        let (width, head) = (860.0, 40.0);
+        let height = head + row * self.rows.len() as f64 + 8.0;
+        let (left, right) = (210.0, width - 70.0);
+        let reach = top(self.rows.iter().flat_map(|r| [r.value, r.low, r.high]).map(f64::abs));
+        let middle = f64::midpoint(left, right);
+        let x = |v: f64| {
+            middle + (right - left) / 2.0 * if v < 0.0 { -share(-v, reach) } else { share(v, reach) }
+        };
+        let mut out = open(&self.id, &self.title, &self.desc, width, height);
+        let _ = write!(out, "<text class=\"strong\" x=\"8\" y=\"15\">{}</text>", escape(&self.title));
+        for tick in ticks(reach, 3).iter().flat_map(|t| [-t, *t]) {
+            let _ = write!(
+                out,
+                "<path class=\"{}\" d=\"M{1:.1} {head:.1}V{2:.1}\"/><text x=\"{1:.1}\" y=\"{3:.1}\" text-anchor=\"middle\">{4}</text>",
+                if tick == 0.0 { "axis" } else { "grid" },
+                x(tick),
+                height - 4.0,
+                head - 6.0,
+                number(tick, Format::Plain)
+            );
+        }
+        for (i, r) in self.rows.iter().enumerate() {
+            let y = head + 2.0 + row * i as f64;
+            let (from, to) = (x(r.value.min(0.0)), x(r.value.max(0.0)));
+            let mid = y + 8.0;
+            // Only what is surely not zero has a colour.
+            let colour = if r.high < 0.0 {
+                "f1"
+            } else if r.low > 0.0 {
+                "f2"
+            } else {
+                "f7"
+            };
+            let _ = write!(
+                out,
+                "<text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"end\">{2}</text><rect class=\"{colour}\" x=\"{from:.1}\" y=\"{3:.1}\" width=\"{4:.1}\" height=\"12\"/><path class=\"whisker\" d=\"M{5:.1} {mid:.1}H{6:.1}\"/><text class=\"strong\" x=\"{7:.1}\" y=\"{1:.1}\">{8:+.3}</text>",
+                left - 8.0,
+                y + 12.0,
+                escape(&shorten(&r.label, 34)),
+                y + 2.0,
+                (to - from).max(0.5),
+                x(r.low),
+                x(r.high),
+                right + 8.0,
+                r.value
+            );
+        }
+        out.push_str("</svg>");
+        out
+    }
+}
+
+/// A chart as a file of its own, with its styles.
+pub fn standalone(svg: &str) -> String {
+    let start = svg.find('>').map_or(0, |i| i + 1);
+    let (open, rest) = svg.split_at(start);
+    let open = open.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1);
+    format!("{open}<style>{STYLE}</style>{rest}\n")
+}
+
 /// A line without axes, to stand in a table or a sentence.
 pub fn sparkline(values: &[f64], desc: &str) -> String {
     let max = top(values.iter().copied());
@@ -438,6 +519,30 @@ pub fn escape(s: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn differences_stand_on_both_sides_of_zero() {
+        let row = |label: &str, value: f64, low: f64, high: f64| Difference {
+            label: label.into(),
+            value,
+            low,
+            high,
+        };
+        let rows = vec![
+            row("worse <", -0.1, -0.2, -0.05),
+            row("better", 0.05, 0.01, 0.1),
+            row("who knows", 0.0, -0.1, 0.1),
+        ];
+        let svg = DifferenceChart { id: "d".into(), title: "T".into(), desc: "D".into(), rows }.svg();
+        // From 210 to 790, zero at 500, 290 for the widest (0.2): 0.1 is half of that.
+        assert!(svg.contains("<rect class=\"f1\" x=\"355.0\"") && svg.contains("width=\"145.0\""), "{svg}");
+        assert!(svg.contains("<rect class=\"f2\" x=\"500.0\"") && svg.contains("class=\"f7\""));
+        assert!(svg.contains("worse &lt;") && svg.contains(">-0.100<") && svg.contains(">+0.050<"));
+        let file = standalone(&svg);
+        assert!(file.starts_with("<svg xmlns=") && file.contains("<style>") && file.ends_with("</svg>\n"));
+        let none = DifferenceChart { id: "d".into(), title: "T".into(), desc: "D".into(), rows: Vec::new() };
+        assert!(none.svg().ends_with("</svg>"));
+    }
 
     #[test]
     fn round_ticks() {

@@ -289,10 +289,15 @@ pub struct RunTiming {
     pub links: usize,
     pub seconds: f64,
     pub us_per_page: f64,
+    /// Scoring a link when it is found, reading its evidence off the page included.
     pub us_per_link: f64,
-    /// Microseconds per page of each stage (`fetch`, `judge`, `score`, …), by name.
     #[serde(default)]
-    pub stages: BTreeMap<String, f64>,
+    pub us_per_link_p99: f64,
+    /// Scoring a pending link again from its evidence.
+    #[serde(default)]
+    pub us_per_rescore: f64,
+    #[serde(default)]
+    pub us_per_rescore_p99: f64,
 }
 
 impl Timing {

@@ -5,6 +5,7 @@ use crate::labels::{Class, Labels, Rules as LabelRules, Seeds};
 use crate::metrics::{self, Step, SweepPoint, Truth};
 use crate::oracle::oracle;
 use crate::results::{self, RunTiming};
+use crate::watch::Watch;
 use crate::webs::Recorded;
 use crawl::collection::Made;
 use crawl::config::{Config, ScopeSection};
@@ -329,19 +330,20 @@ impl Plan<'_> {
             .as_ref()
             .and_then(|order| truth.auc_in_budget(order.iter().map(|&n| field.is_relevant(n))));
         let seconds = started.elapsed().as_secs_f64();
-        let links = clock.links.load(Ordering::Relaxed);
-        let scoring = clock.nanos.load(Ordering::Relaxed) as f64 / 1e3;
+        let (found, again) = (Clock::read(&clock.found), Clock::read(&clock.again));
         let number = rng.unwrap_or(0);
         let timing = RunTiming {
             topic: name.clone(),
             strategy: strategy.clone(),
             rng: number,
             pages: measures.pages,
-            links: usize::try_from(links).unwrap_or(usize::MAX),
+            links: usize::try_from(found.links()).unwrap_or(usize::MAX),
             seconds,
             us_per_page: 1e6 * seconds / measures.pages.max(1) as f64,
-            us_per_link: scoring / links.max(1) as f64,
-            stages: Default::default(),
+            us_per_link: found.mean_us(),
+            us_per_link_p99: found.quantile_us(0.99),
+            us_per_rescore: again.mean_us(),
+            us_per_rescore_p99: again.quantile_us(0.99),
         };
         drop((crawl, disk));
         let scores: Vec<f64> = steps.iter().map(|s| s.score).collect();
@@ -441,11 +443,20 @@ impl Drop for Scratch {
     }
 }
 
-/// Time spent in a strategy's link scoring.
+/// Time spent in a strategy's link scoring, and in scoring pending links again.
 #[derive(Default)]
 struct Clock {
-    nanos: AtomicU64,
-    links: AtomicU64,
+    found: Mutex<Watch>,
+    again: Mutex<Watch>,
+}
+
+impl Clock {
+    fn read(watch: &Mutex<Watch>) -> Watch {
+        watch.lock().map_or_else(|e| e.into_inner().clone(), |w| w.clone())
+    }
+    fn count(watch: &Mutex<Watch>, time: Duration, links: usize) {
+        watch.lock().unwrap_or_else(std::sync::PoisonError::into_inner).count(time, links);
+    }
 }
 
 /// A strategy with a stop-watch on its link scoring.
@@ -470,12 +481,14 @@ impl Strategy for Timed {
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
         let started = Instant::now();
         let out = self.inner.score(visit);
-        self.clock.nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        self.clock.links.fetch_add(visit.doc.page.links.len() as u64, Ordering::Relaxed);
+        Clock::count(&self.clock.found, started.elapsed(), visit.doc.page.links.len());
         out
     }
     fn rescore(&mut self, sources: &[Source]) -> Option<Priority> {
-        self.inner.rescore(sources)
+        let started = Instant::now();
+        let out = self.inner.rescore(sources);
+        Clock::count(&self.clock.again, started.elapsed(), 1);
+        out
     }
     fn merge(&self, old: Priority, new: Priority) -> Priority {
         self.inner.merge(old, new)

@@ -4,6 +4,7 @@
 //! A finding is broken into parts that are either so or not; all of them: it holds, some: partly, none: it does not. What
 //! counts as "better" is the mean over topics *and* more topics won than lost.
 
+mod ablation;
 mod agents;
 mod apprentice;
 mod judging;
@@ -47,9 +48,13 @@ pub const ALL: &[Experiment] = &[
     untestable::SHARED_DOMAINS,
 ];
 
+/// Measurements of our own, which nobody claimed: run by name only.
+pub const OWN: &[Experiment] = &[ablation::ABLATION];
+
 pub fn find(name: &str) -> Result<&'static Experiment, Problem> {
-    ALL.iter().find(|e| e.name == name).ok_or_else(|| {
-        let known: Vec<&str> = ALL.iter().map(|e| e.name).collect();
+    let mut every = ALL.iter().chain(OWN);
+    every.clone().find(|e| e.name == name).ok_or_else(|| {
+        let known: Vec<&str> = every.by_ref().map(|e| e.name).collect();
         Problem::usage(format!("there is no experiment `{name}`"))
             .hint(focus::topic::did_you_mean(name, &known))
     })
@@ -130,6 +135,15 @@ pub struct Finding {
     pub tables: Vec<Table>,
     /// Why it is so, and what to keep in mind.
     pub why: String,
+    #[serde(skip)]
+    pub figures: Vec<Figure>,
+}
+
+/// A drawing, written beside the tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    pub name: String,
+    pub svg: String,
 }
 
 impl Finding {
@@ -140,11 +154,17 @@ impl Finding {
             n if n == claims.len() => Outcome::Holds,
             _ => Outcome::Partly,
         };
-        Finding { outcome, claims, tables, why: why.into() }
+        Finding { outcome, claims, tables, why: why.into(), figures: Vec::new() }
     }
 
     fn untestable(why: &str) -> Finding {
-        Finding { outcome: Outcome::NotTestable, claims: Vec::new(), tables: Vec::new(), why: why.into() }
+        Finding {
+            outcome: Outcome::NotTestable,
+            claims: Vec::new(),
+            tables: Vec::new(),
+            why: why.into(),
+            figures: Vec::new(),
+        }
     }
 }
 
