@@ -188,6 +188,21 @@ fn insert_before(nodes: &mut [Node], sibling: u32, id: u32) {
     }
 }
 
+/// The child as a node that stands nowhere; `None` if it is text that was added to the text `before` it.
+fn loose(nodes: &mut Vec<Node>, before: u32, child: NodeOrText<u32>) -> Option<u32> {
+    match child {
+        NodeOrText::AppendNode(id) => {
+            detach(nodes, id);
+            Some(id)
+        }
+        NodeOrText::AppendText(text) => {
+            let text = merge_text(nodes, before, text)?;
+            nodes.push(Node::new(Data::Text(text)));
+            Some((nodes.len() - 1) as u32)
+        }
+    }
+}
+
 /// Adjacent text is one node; returns the text when there is no node to add it to.
 #[inline]
 fn merge_text(nodes: &mut [Node], before: u32, text: StrTendril) -> Option<StrTendril> {
@@ -254,37 +269,19 @@ impl TreeSink for Sink {
     fn append(&self, parent: &u32, child: NodeOrText<u32>) {
         self.steps.set(self.steps.get() + 1);
         let nodes = &mut *self.nodes.borrow_mut();
-        let id = match child {
-            NodeOrText::AppendNode(id) => {
-                detach(nodes, id);
-                id
-            }
-            NodeOrText::AppendText(text) => {
-                let last = nodes.get(*parent as usize).map_or(NONE, |p| p.last);
-                let Some(text) = merge_text(nodes, last, text) else { return };
-                nodes.push(Node::new(Data::Text(text)));
-                (nodes.len() - 1) as u32
-            }
-        };
-        append(nodes, *parent, id);
+        let last = nodes.get(*parent as usize).map_or(NONE, |p| p.last);
+        if let Some(id) = loose(nodes, last, child) {
+            append(nodes, *parent, id);
+        }
     }
 
     fn append_before_sibling(&self, sibling: &u32, child: NodeOrText<u32>) {
         self.steps.set(self.steps.get() + 1);
         let nodes = &mut *self.nodes.borrow_mut();
-        let id = match child {
-            NodeOrText::AppendNode(id) => {
-                detach(nodes, id);
-                id
-            }
-            NodeOrText::AppendText(text) => {
-                let before = nodes.get(*sibling as usize).map_or(NONE, |s| s.prev);
-                let Some(text) = merge_text(nodes, before, text) else { return };
-                nodes.push(Node::new(Data::Text(text)));
-                (nodes.len() - 1) as u32
-            }
-        };
-        insert_before(nodes, *sibling, id);
+        let before = nodes.get(*sibling as usize).map_or(NONE, |s| s.prev);
+        if let Some(id) = loose(nodes, before, child) {
+            insert_before(nodes, *sibling, id);
+        }
     }
 
     fn append_based_on_parent_node(&self, element: &u32, prev_element: &u32, child: NodeOrText<u32>) {
