@@ -6,7 +6,7 @@ mod common;
 
 use common::browser::Browser;
 use common::dashboard::Dashboard;
-use common::{crawl, file, finish, folder, serve};
+use common::{crawl, file, finish, folder, run, serve};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -189,8 +189,16 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     assert!(b.eval("document.querySelectorAll('.result mark').length").as_u64() > Some(0));
     b.picture(&shots.join("search.png"));
 
+    // The crawl beside a backtest that was left in the folder.
+    let tried = dir.path().join("tried");
+    let strategies = ["breadth-first", "best-first", "adaptive"];
+    let list = strategies.join(",");
+    run(["backtest", "--web", "sim:campus?pages=200", "--strategies", &list, "--out", tried.to_str().unwrap()]).ok();
     b.eval("location.hash = '#/compare'");
-    b.wait("document.querySelectorAll('.chart .c0').length > 0");
+    b.wait("document.querySelectorAll('.chart').length === 2 && document.querySelectorAll('.chart .c2').length > 0");
+    let text = b.text();
+    assert!(strategies.iter().all(|s| text.contains(s)) && text.contains("sim:campus"), "{text}");
+    assert_eq!(b.eval("document.querySelectorAll('.card:last-child tbody tr').length"), 3);
     b.picture(&shots.join("compare.png"));
 
     // Dark, and on a phone: nothing is wider than the screen.
