@@ -193,7 +193,16 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     let tried = dir.path().join("tried");
     let strategies = ["breadth-first", "best-first", "adaptive"];
     let list = strategies.join(",");
-    run(["backtest", "--web", "sim:campus?pages=200", "--strategies", &list, "--out", tried.to_str().unwrap()]).ok();
+    run([
+        "backtest",
+        "--web",
+        "sim:campus?pages=200",
+        "--strategies",
+        &list,
+        "--out",
+        tried.to_str().unwrap(),
+    ])
+    .ok();
     b.eval("location.hash = '#/compare'");
     b.wait("document.querySelectorAll('.chart').length === 2 && document.querySelectorAll('.chart .c2').length > 0");
     let text = b.text();

@@ -97,7 +97,7 @@ impl Collection {
             query_variants: Some(l.query_variants),
             floor: l.floor,
             patience: (!l.patience.0.is_zero())
-                .then_some(Patience { wait_ms: ms(l.patience.0), margin: l.patience_margin }),
+                .then_some(Patience { wait_ms: ms(l.patience.0), share: l.patience_share }),
             use_robots: f.robots,
             max_pending: l.max_pending,
             lease_ms: 2 * ms(f.timeout.0) + 60_000,

@@ -147,10 +147,10 @@ pub struct Limits {
     pub expand_min: f64,
     /// Never fetch a URL whose priority is below this.
     pub floor: Option<f64>,
-    /// Rather wait up to so long for a better host than fetch something much worse now.
+    /// Rather wait up to so long for a better host than fetch something much worse now. Saves pages, costs time (ADR 12).
     pub patience: Span,
-    /// How much better (in priority) it must be to be worth the wait.
-    pub patience_margin: f64,
+    /// Worse than this share of what is waited for is much worse.
+    pub patience_share: f64,
     /// Redirects followed from one URL.
     pub redirects: u8,
     /// Variants of the query string per page address, against endless calendars and filters.
@@ -173,7 +173,7 @@ impl Default for Limits {
             expand_min: 0.0,
             floor: None,
             patience: Span(Duration::ZERO),
-            patience_margin: 0.1,
+            patience_share: 0.5,
             redirects: 8,
             query_variants: 500,
             max_pending: None,
@@ -340,6 +340,11 @@ impl Config {
         }
         if !(0.0..=1.0).contains(&self.limits.expand_min) {
             return Err(at("[limits] expand_min must be between 0 and 1"));
+        }
+        if !(0.0..=1.0).contains(&self.limits.patience_share) {
+            return Err(at("[limits] patience_share must be between 0 and 1").hint(
+                "0.5 waits when what could be fetched now is worth less than half of what is waited for",
+            ));
         }
         if self.fetch.attempts == 0 {
             return Err(at("[fetch] attempts = 0 would fetch nothing").hint("use 1 or more"));
@@ -552,6 +557,7 @@ mod tests {
     fn contradictions_are_refused() {
         assert!(error("[fetch]\nconcurrency = 0\n").contains("would fetch nothing"));
         assert!(error("[limits]\npages = 0\n").contains("nothing to do"));
+        assert!(error("[limits]\npatience_share = 2.0\n").contains("between 0 and 1"));
         assert!(error("[scope]\npatterns = [\"(\"]\n").contains("pattern"));
     }
 

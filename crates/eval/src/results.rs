@@ -298,6 +298,12 @@ pub struct RunTiming {
     pub us_per_rescore: f64,
     #[serde(default)]
     pub us_per_rescore_p99: f64,
+    /// How long the crawl would have taken with its pauses and answer times: all of it, and until half of the relevant
+    /// pages were found.
+    #[serde(default)]
+    pub virtual_seconds: f64,
+    #[serde(default)]
+    pub virtual_seconds_50: Option<f64>,
 }
 
 impl Timing {

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use store::Ledger;
@@ -278,16 +278,13 @@ impl Plan<'_> {
         let disk = folder.as_ref().map(|f| Scratch::new(f)).transpose()?;
         let (mut crawl, analyst) =
             self.crawl(&job.config, &known.seeds, rng, clock.clone(), folder.as_deref())?;
-        let pages: Arc<Mutex<Vec<(UrlId, String, f64)>>> = Arc::default();
+        let pages: Arc<Mutex<Vec<(UrlId, String, f64, u64)>>> = Arc::default();
         let seen = pages.clone();
-        let last = Arc::new(AtomicU64::new(0));
-        let time = last.clone();
         crawl.on_event(move |event| {
             if let Event::Page { id, url, score, at, .. } = event
                 && let Ok(mut pages) = seen.lock()
             {
-                time.store(at.0, Ordering::Relaxed);
-                pages.push((*id, url.clone(), *score));
+                pages.push((*id, url.clone(), *score, at.0));
             }
         });
         crawl.seed(&known.seeds, types::Millis(0))?;
@@ -296,7 +293,9 @@ impl Plan<'_> {
         let fetched = std::mem::take(&mut *pages.lock().unwrap_or_else(|e| e.into_inner()));
         let mut steps = Vec::with_capacity(fetched.len());
         let mut order = Vec::with_capacity(fetched.len());
-        for (id, url, score) in fetched {
+        let mut times = Vec::with_capacity(fetched.len());
+        for (id, url, score, at) in fetched {
+            times.push(at);
             let judged = verdicts.get(&id).copied().unwrap_or(false);
             let parsed = Canon::exact().parse(&url).ok();
             let node = parsed.as_ref().and_then(|u| field.graph.node(u));
@@ -332,6 +331,8 @@ impl Plan<'_> {
         let seconds = started.elapsed().as_secs_f64();
         let (found, again) = (Clock::read(&clock.found), Clock::read(&clock.again));
         let number = rng.unwrap_or(0);
+        let virtual_ms = times.last().copied().unwrap_or(0);
+        let half = measures.search_length_50.and_then(|n| times.get(n.checked_sub(1)?));
         let timing = RunTiming {
             topic: name.clone(),
             strategy: strategy.clone(),
@@ -344,6 +345,8 @@ impl Plan<'_> {
             us_per_link_p99: found.quantile_us(0.99),
             us_per_rescore: again.mean_us(),
             us_per_rescore_p99: again.quantile_us(0.99),
+            virtual_seconds: virtual_ms as f64 / 1e3,
+            virtual_seconds_50: half.map(|ms| *ms as f64 / 1e3),
         };
         drop((crawl, disk));
         let scores: Vec<f64> = steps.iter().map(|s| s.score).collect();
@@ -351,7 +354,7 @@ impl Plan<'_> {
         let loss = critic.cumulative_loss.iter().map(|(n, l)| (*n, l / (*n).max(1) as f64)).collect();
         Ok(Run {
             loss,
-            virtual_ms: last.load(Ordering::Relaxed),
+            virtual_ms,
             result: results::Run::new(name, strategy, number, &truth, &measures, oracle_auc),
             harvest_rate: measures.harvest_rate,
             sweep: metrics::sweep(&steps),

@@ -93,6 +93,15 @@ impl Order {
                 })?;
                 ready += usize::from(node.is_some());
             }
+            for lane in self.resting.all() {
+                let at = lane.pos.get(i).copied().unwrap_or(NOWHERE);
+                let node = lane.heap.get(at as usize).map(|n| (n.id, n.key));
+                let top = h.queue(lane.lane).and_then(|q| q.top()).map(|n| (n.id, n.key));
+                let expected = if h.rests { top } else { None };
+                ensure(node == expected, || {
+                    format!("{name} rests in lane {}: {node:?}, not {expected:?}", lane.lane)
+                })?;
+            }
             if let HostState::Waiting(at) = h.place {
                 ensure(self.waiting.contains(&(at, host)), || format!("{name} waits but is not listed"))?;
             }
@@ -100,7 +109,7 @@ impl Order {
         }
         let listed: usize = self.ready.all().iter().map(|l| l.heap.len()).sum();
         ensure(ready == listed, || format!("{ready} ready hosts and lanes, {listed} listed"))?;
-        for lane in self.ready.all() {
+        for lane in self.ready.all().iter().chain(self.resting.all()) {
             lane.heap.check(&lane.pos).map_err(|e| format!("ready hosts of lane {}: {e}", lane.lane))?;
         }
         let waiting = self.hosts.iter().filter(|h| matches!(h.place, HostState::Waiting(_))).count();

@@ -48,6 +48,18 @@ impl Heap {
         at * ARITY + 1..at * ARITY + 1 + ARITY
     }
 
+    /// The nodes, best first. For looking at a few: the n-th costs as much as n others.
+    pub fn best(&self) -> impl Iterator<Item = Node> + '_ {
+        let mut open: Vec<usize> = if self.nodes.is_empty() { Vec::new() } else { vec![0] };
+        std::iter::from_fn(move || {
+            let better = |a: usize, b: usize| self.nodes[a].beats(&self.nodes[b]);
+            let i = (0..open.len()).reduce(|a, b| if better(open[b], open[a]) { b } else { a })?;
+            let at = open.swap_remove(i);
+            open.extend(Heap::children(at).take_while(|c| *c < self.nodes.len()));
+            Some(self.nodes[at])
+        })
+    }
+
     pub fn push(&mut self, node: Node, pos: &mut [u32]) {
         self.nodes.push(node);
         self.up(self.nodes.len() - 1, pos);
@@ -198,6 +210,8 @@ mod tests {
             prop_assert_eq!(rebuilt.check(&pos2), Ok(()));
             let mut expected: Vec<(u32, f64)> = model.into_iter().collect();
             expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            let seen: Vec<(u32, f64)> = heap.best().map(|n| (n.id, n.key)).collect();
+            prop_assert_eq!(&seen, &expected);
             let popped: Vec<(u32, f64)> =
                 std::iter::from_fn(|| heap.remove(0, &mut pos)).map(|n| (n.id, n.key)).collect();
             prop_assert_eq!(&popped, &expected);

@@ -107,6 +107,8 @@ pub enum HostState {
     Waiting(u64),
     /// As many requests in flight as allowed, or waiting for its robots.txt.
     Held,
+    /// As many pages as allowed were fetched of it.
+    Full,
     /// Its address has as many requests in flight as allowed.
     Parked,
 }
@@ -114,6 +116,8 @@ pub enum HostState {
 #[derive(Debug, Default)]
 pub(crate) struct Host {
     pub name: Box<str>,
+    /// It is among those whose turn may be worth waiting for.
+    pub rests: bool,
     pub clock: Clock,
     pub robots: RobotsState,
     // What follows is rebuilt at each start.

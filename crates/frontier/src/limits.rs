@@ -56,13 +56,13 @@ pub struct Limits {
     pub max_pending: Option<u64>,
 }
 
-/// If the best URL of a host that becomes free within `wait_ms` has a key more than `margin` above the best that could
-/// be fetched now (or is in a higher lane), nothing is leased until then. A host with a request in flight counts as
-/// free one delay from now.
+/// If the best that could be fetched now is worth less than `share` of the best URL of a host that becomes free within
+/// `wait_ms` (or is in a lower lane), nothing is leased until then. A host with a request in flight counts as free one delay
+/// from now. Keys of 0 and less are never waited for: strategies that only number their URLs (breadth-first) use them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Patience {
     pub wait_ms: u64,
-    pub margin: f64,
+    pub share: f64,
 }
 
 impl Default for Limits {

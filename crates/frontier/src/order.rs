@@ -65,6 +65,8 @@ pub struct Order {
     names: HashTable<u32>,
     hasher: RandomState,
     pub(crate) ready: Lanes,
+    /// Hosts that are free again soon, by their best URL: what patience looks at. Empty without it.
+    pub(crate) resting: Lanes,
     pub(crate) waiting: BTreeSet<(u64, u32)>,
     pub(crate) backing_off: u64,
     /// URLs that wait for another try: by time, and the time by URL.
@@ -107,6 +109,7 @@ impl Order {
             names: HashTable::new(),
             hasher: RandomState::new(),
             ready: Lanes::default(),
+            resting: Lanes::default(),
             waiting: BTreeSet::new(),
             backing_off: 0,
             delayed: BTreeSet::new(),
@@ -554,6 +557,10 @@ impl Order {
             }
             HostState::Out => self.place(host),
             _ if h.queued == 0 => self.place(host),
+            _ if h.rests => {
+                let top = h.queue(lane).and_then(|q| q.top());
+                self.resting.set(lane, host, top);
+            }
             _ => {}
         }
     }

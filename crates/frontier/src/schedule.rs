@@ -35,7 +35,10 @@ pub(crate) struct IpState {
     pub parked: Vec<u32>,
 }
 
-/// Per lane, the ready hosts by their best URL in it.
+/// Hosts whose turn may be worth waiting for that are looked at before each lease.
+const LOOKED_AT: usize = 32;
+
+/// Per lane, hosts by their best URL in it.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     /// Highest first.
@@ -240,7 +243,9 @@ impl Order {
         }
         let to = if h.queued == 0 {
             HostState::Out
-        } else if h.robots_lease || full || h.in_flight >= limits.per_host_in_flight {
+        } else if full {
+            HostState::Full
+        } else if h.robots_lease || h.in_flight >= limits.per_host_in_flight {
             HostState::Held
         } else if until > self.now {
             HostState::Waiting(until)
@@ -255,6 +260,11 @@ impl Order {
         let from = std::mem::replace(&mut h.place, to);
         if from == to {
             return;
+        }
+        if std::mem::take(&mut h.rests) {
+            for (lane, _) in &h.queues {
+                self.resting.set(*lane, host, None);
+            }
         }
         match from {
             HostState::Ready => {
@@ -280,6 +290,26 @@ impl Order {
             }
             _ => {}
         }
+        if self.free_soon(host).is_some() {
+            let h = &mut self.hosts[host as usize];
+            h.rests = true;
+            for (lane, queue) in &h.queues {
+                self.resting.set(*lane, host, queue.top());
+            }
+        }
+    }
+
+    /// When a host that cannot be served now is free again, if that is soon enough for our patience.
+    fn free_soon(&self, host: u32) -> Option<u64> {
+        let p = self.limits.patience?;
+        let h = &self.hosts[host as usize];
+        let at = match h.place {
+            HostState::Waiting(at) => at,
+            // Nobody knows when the answer comes: a delay from now is a guess.
+            HostState::Held => self.now.saturating_add(h.clock.delay(&self.limits).max(1)),
+            _ => return None,
+        };
+        (at <= self.now.saturating_add(p.wait_ms)).then_some(at)
     }
 
     fn count_back_off(&mut self, host: u32, on: bool) {
@@ -345,27 +375,23 @@ impl Order {
 
     // ---- waiting -------------------------------------------------------------------------------------------------
 
-    /// Patience: when a clearly better URL becomes free soon, its time.
+    /// Patience: when something clearly better than `ready` becomes free soon, until when to wait.
     fn worth_waiting(&self, ready: Node, from: u8, named: Option<u8>) -> Option<u64> {
         let p = self.limits.patience?;
-        let rank = |lane: u8| (Some(lane) == named, lane);
-        let beats =
-            |lane: u8, key: f64| rank(lane) > rank(from) || (lane == from && key - ready.key > p.margin);
-        let worth = |host: u32| {
-            self.hosts[host as usize]
-                .queues
-                .iter()
-                .any(|(lane, q)| q.top().is_some_and(|n| beats(*lane, n.key)))
-        };
-        let soon = self.now.saturating_add(p.wait_ms);
-        let waiting = self.waiting.range(..=(soon, u32::MAX)).find(|(_, h)| worth(*h)).map(|(at, _)| *at);
-        let in_flight = self.leases.keys().filter_map(|&id| {
-            let host = self.entries[id as usize].host;
-            let h = &self.hosts[host as usize];
-            let at = self.now.saturating_add(h.clock.delay(&self.limits)).max(self.now + 1);
-            (h.place == HostState::Held && at <= soon && worth(host)).then_some(at)
-        });
-        waiting.into_iter().chain(in_flight.min()).min()
+        for lane in self.resting.served(named) {
+            let beats = |n: &Node| lane.lane != from || (n.key > 0.0 && ready.key < p.share * n.key);
+            // Seeds are fetched anyway: that is no choice between better and worse.
+            let found = |n: &Node| self.entries[n.id as usize].depth > 0;
+            let mut best = lane.heap.best().take(LOOKED_AT).take_while(beats).filter(found);
+            if let Some(at) = best.find_map(|n| self.free_soon(n.slot)) {
+                // Others may be free before it: whoever comes first is looked at then.
+                return Some(self.waiting.first().map_or(at, |w| w.0.min(at)));
+            }
+            if lane.lane == from {
+                break;
+            }
+        }
+        None
     }
 
     fn nothing(&self, patient_until: Option<u64>) -> Choice {

@@ -235,34 +235,36 @@ fn a_waiting_host_holds_no_slot<P: Place>(mut p: P) {
 }
 
 fn floor_and_patience_rather_wait<P: Place>(mut p: P) {
-    let patience = Some(Patience { wait_ms: 2_000, margin: 0.3 });
+    let patience = Some(Patience { wait_ms: 2_000, share: 0.7 });
     let limits =
         Limits { delay_ms: 1_000, use_robots: false, floor: Some(0.05), patience, ..Limits::default() };
     let mut l = p.open(limits, 0);
-    for (u, key) in [
+    l.seed(seed("http://start/", 9.0), Millis(0)).unwrap();
+    l.seed(seed("http://start/2", 9.0), Millis(0)).unwrap();
+    let links = [
         ("http://good/1", 1.0),
         ("http://good/2", 0.9),
         ("http://fair/1", 0.7),
         ("http://poor/1", 0.5),
         ("http://nil/", 0.01),
-    ] {
-        l.seed(seed(u, key), Millis(0)).unwrap();
-    }
-    l.visit(0, &[]);
+    ];
+    l.visit(0, &links.map(|(u, key)| link(u, key)));
+    assert_eq!(l.visit(0, &[]).0.url.as_str(), "http://good/1", "the second seed comes anyway");
     assert_eq!(
         l.lease_at(0).unwrap().url.as_str(),
         "http://fair/1",
-        "within the margin of what is worth waiting for"
+        "more than seven tenths of what could be waited for"
     );
     let Next::Wait { until, idle } = l.lease(Millis(0), None).unwrap() else { panic!("0.5 is not worth it") };
     assert_eq!((until, idle.patient), (Millis(1_000), true));
-    let good = l.lease_at(1_000).unwrap();
-    assert_eq!(good.url.as_str(), "http://good/2");
+    assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://start/2");
+    assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://good/2");
     // In flight, but nothing left of it that would be worth waiting for.
     assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://poor/1");
+    l.check().unwrap();
     let Next::Wait { idle, .. } = l.lease(Millis(1_000), None).unwrap() else { panic!("below the floor") };
     assert_eq!(idle.urls_below_floor, 1);
-    for id in [1, 2, 3] {
+    for id in [1, 3, 4, 5] {
         l.apply(done(UrlId(id), Outcome::Fetched, 1_100), &best).unwrap();
     }
     assert!(matches!(
@@ -273,12 +275,12 @@ fn floor_and_patience_rather_wait<P: Place>(mut p: P) {
 }
 
 fn a_host_in_flight_is_worth_waiting_for_too<P: Place>(mut p: P) {
-    let patience = Some(Patience { wait_ms: 2_000, margin: 0.3 });
+    let patience = Some(Patience { wait_ms: 2_000, share: 0.7 });
     let mut l = p.open(Limits { delay_ms: 1_000, use_robots: false, patience, ..Limits::default() }, 0);
-    for (u, key) in [("http://good/1", 1.0), ("http://good/2", 0.9), ("http://poor/1", 0.1)] {
-        l.seed(seed(u, key), Millis(0)).unwrap();
-    }
-    l.lease_at(0).unwrap();
+    l.seed(seed("http://start/", 1.0), Millis(0)).unwrap();
+    let links = [("http://good/1", 1.0), ("http://good/2", 0.9), ("http://poor/1", 0.1)];
+    l.visit(0, &links.map(|(u, key)| link(u, key)));
+    assert_eq!(l.lease_at(0).unwrap().url.as_str(), "http://good/1");
     let Next::Wait { until, .. } = l.lease(Millis(10), None).unwrap() else { panic!("poor") };
     assert_eq!(until, Millis(1_010));
 }
