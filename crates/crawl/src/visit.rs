@@ -196,7 +196,8 @@ impl Crawl {
     ) -> Result<(), Problem> {
         self.counts.error(kind);
         if outcome.is_some() {
-            let sources = self.parts.ledger.sources(lease.id)?;
+            let reads = self.parts.strategy.reads();
+            let sources = if reads.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
             self.unsaved += 1;
             self.parts.strategy.miss(&Miss {
                 id: lease.id,
@@ -259,9 +260,13 @@ impl Crawl {
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
 
-        let sources = self.parts.ledger.sources(lease.id)?;
-        let known: Vec<bool> =
-            doc.page.links.iter().map(|l| self.parts.ledger.find(&l.url).is_some()).collect();
+        let reads = self.parts.strategy.reads();
+        let sources = if reads.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
+        let known: Vec<bool> = if reads.known {
+            doc.page.links.iter().map(|l| self.parts.ledger.find(&l.url).is_some()).collect()
+        } else {
+            Vec::new()
+        };
         let visit = Visit {
             id: lease.id,
             url: &lease.url,
@@ -468,9 +473,11 @@ impl Crawl {
         changed: &[(UrlId, Verdict)],
         by_user: bool,
     ) -> Result<(), Problem> {
+        let reads = self.parts.strategy.reads();
         let mut known = Vec::with_capacity(changed.len());
         for (id, verdict) in changed {
-            known.push((*id, *verdict, self.parts.ledger.url(*id)?, self.parts.ledger.sources(*id)?));
+            let sources = if reads.sources { self.parts.ledger.sources(*id)? } else { Vec::new() };
+            known.push((*id, *verdict, self.parts.ledger.url(*id)?, sources));
         }
         let pages: Vec<Revised> = known
             .iter()
