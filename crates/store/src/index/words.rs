@@ -48,13 +48,31 @@ impl TokenStream for WordStream<'_> {
 
 fn lower(word: &str, out: &mut String) {
     out.clear();
-    if word.is_ascii() {
-        out.push_str(word);
-        out.make_ascii_lowercase();
-    } else {
-        out.extend(word.chars().flat_map(char::to_lowercase));
+    // Most words are ASCII and short: one pass over them, into a buffer that needs no capacity checks.
+    let mut buffer = [0; MAX_WORD];
+    let mut plain = word.len() <= MAX_WORD;
+    for (to, b) in buffer.iter_mut().zip(word.bytes()) {
+        *to = LOWER[usize::from(b)];
+        plain &= *to != 0;
+    }
+    match buffer.get(..word.len()).and_then(|b| std::str::from_utf8(b).ok()) {
+        Some(lower) if plain => out.push_str(lower),
+        _ => out.extend(word.chars().flat_map(char::to_lowercase)),
     }
 }
+
+/// Lower case of an ASCII letter or digit, 0 for every other byte.
+const LOWER: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 128 {
+        if (b as u8).is_ascii_alphanumeric() {
+            table[b] = (b as u8).to_ascii_lowercase();
+        }
+        b += 1;
+    }
+    table
+};
 
 /// The byte range of the next word at or after `at`.
 fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
@@ -62,7 +80,7 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
     let mut start = at;
     loop {
         let b = *bytes.get(start)?;
-        if b.is_ascii_alphanumeric() {
+        if LOWER[usize::from(b)] != 0 {
             break;
         }
         if b.is_ascii() {
@@ -80,7 +98,7 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
     }
     let mut end = start;
     while let Some(&b) = bytes.get(end) {
-        if b.is_ascii_alphanumeric() {
+        if LOWER[usize::from(b)] != 0 {
             end += 1;
             continue;
         }
