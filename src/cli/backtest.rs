@@ -64,7 +64,7 @@ pub struct Args {
     /// Turn this share of the verdicts around
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     judge_noise: f64,
-    /// Pages per run (default: everything reachable)
+    /// Pages per run (default: everything reachable; on a web with endless traps, as many as the web has pages)
     #[arg(long, value_name = "N")]
     pages: Option<u64>,
     /// Where to start (default: the topics' own seeds, or the web's)
@@ -176,6 +176,14 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         eprintln!(
             "{} no labels: the judge that guides also measures, so these numbers show how well a strategy pleases its judge, not how well it finds what you want",
             style("warning:").yellow().for_stderr()
+        );
+    }
+    if let (None, Some(limit)) = (args.pages, plan.limit()) {
+        eprintln!(
+            "{} {} has spider traps, which have no end: each run ends after {} pages, as many as the web has (--pages sets another limit)",
+            style("note:").yellow().for_stderr(),
+            args.web,
+            count(limit)
         );
     }
     let mut told = if args.strategies.as_deref() == Some("all") { leave_out(&mut plan)? } else { Vec::new() };
@@ -477,7 +485,7 @@ fn write(
         ),
         ("concurrency".into(), plan.concurrency.to_string()),
         ("delay per host".into(), args.delay.to_string()),
-        ("pages per run".into(), args.pages.map_or("all".into(), count)),
+        ("pages per run".into(), plan.limit().map_or("all".into(), count)),
         ("judge noise".into(), args.judge_noise.to_string()),
     ];
     if outcome.graph_cut {

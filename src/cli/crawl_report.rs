@@ -7,7 +7,8 @@ use eval::plot::{self, Bar, BarChart, Format, LineChart, Look, Series, escape};
 use eval::report::{SCRIPT, STYLE};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use types::{Problem, Record};
+use store::Store;
+use types::{Problem, UrlId};
 
 const TOP_PAGES: usize = 50;
 const TOP_HOSTS: usize = 25;
@@ -32,20 +33,21 @@ struct Top {
 /// The page as HTML.
 pub fn html(reader: &Reader) -> Result<String, Problem> {
     let summary = reader.summary()?;
-    let mut hosts: BTreeMap<String, Host> = BTreeMap::new();
+    let mut by_host: BTreeMap<u32, Host> = BTreeMap::new();
     let mut relevant_bins = [0u64; BINS];
     let mut other_bins = [0u64; BINS];
-    let mut top: Vec<(f64, Record)> = Vec::new();
-    for record in reader.records(true) {
-        let mut r = record?;
-        r.text = String::new();
-        let host = hosts.entry(host_of(&r.url)).or_default();
-        host.pages += 1;
-        host.relevant += u64::from(r.verdict.relevant);
-        let bin = ((r.assessment.score * BINS as f64) as usize).min(BINS - 1);
-        if r.verdict.relevant {
+    let mut top: Vec<(f64, UrlId)> = Vec::new();
+    // Records hold the pages' texts: only those that are shown are read.
+    for (id, relevant, score) in reader.verdicts() {
+        if let Some(entry) = reader.ledger().entry(id) {
+            let host = by_host.entry(entry.host).or_default();
+            host.pages += 1;
+            host.relevant += u64::from(relevant);
+        }
+        let bin = ((score * BINS as f64) as usize).min(BINS - 1);
+        if relevant {
             relevant_bins[bin] += 1;
-            top.push((r.assessment.score, r));
+            top.push((score, id));
             if top.len() > 4 * TOP_PAGES {
                 keep_best(&mut top);
             }
@@ -54,9 +56,16 @@ pub fn html(reader: &Reader) -> Result<String, Problem> {
         }
     }
     keep_best(&mut top);
+    let mut hosts: BTreeMap<String, Host> = BTreeMap::new();
+    for (i, host) in reader.ledger().hosts().enumerate() {
+        if let Some(counted) = by_host.remove(&(i as u32)) {
+            hosts.insert(host.name, counted);
+        }
+    }
     let mut pages = Vec::new();
-    for (i, (score, r)) in top.into_iter().enumerate() {
-        let path = if i < PATHS { reader.path(r.id)? } else { Vec::new() };
+    for (i, (score, id)) in top.into_iter().enumerate() {
+        let Some(r) = reader.record(id)? else { continue };
+        let path = if i < PATHS { reader.path(id)? } else { Vec::new() };
         pages.push(Top { score, url: r.url, title: r.title, language: r.language, path });
     }
 
@@ -79,12 +88,8 @@ pub fn html(reader: &Reader) -> Result<String, Problem> {
     Ok(out)
 }
 
-fn host_of(url: &str) -> String {
-    url.split("://").nth(1).unwrap_or(url).split('/').next().unwrap_or("").to_string()
-}
-
-fn keep_best(top: &mut Vec<(f64, Record)>) {
-    top.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
+fn keep_best(top: &mut Vec<(f64, UrlId)>) {
+    top.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     top.truncate(TOP_PAGES);
 }
 

@@ -303,6 +303,10 @@ impl Reader {
             .filter(move |(_, relevant)| all || *relevant)
             .filter_map(|(id, _)| self.record(*id).transpose())
     }
+    /// Every page in fetch order with its verdict and score, without reading any record.
+    pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool, f64)> + '_ {
+        self.verdicts.iter().map(|(id, relevant)| (*id, *relevant, self.score(*id).unwrap_or(0.0)))
+    }
     pub fn url(&self, id: UrlId) -> Option<String> {
         self.ledger.url(id).ok().map(|u| u.to_string())
     }

@@ -196,7 +196,8 @@ impl Crawl {
     ) -> Result<(), Problem> {
         self.counts.error(kind);
         if outcome.is_some() {
-            let sources = self.parts.ledger.sources(lease.id)?;
+            let reads = self.parts.strategy.reads();
+            let sources = if reads.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
             self.unsaved += 1;
             self.parts.strategy.miss(&Miss {
                 id: lease.id,
@@ -259,9 +260,13 @@ impl Crawl {
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
 
-        let sources = self.parts.ledger.sources(lease.id)?;
-        let known: Vec<bool> =
-            doc.page.links.iter().map(|l| self.parts.ledger.find(&l.url).is_some()).collect();
+        let reads = self.parts.strategy.reads();
+        let sources = if reads.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
+        let known: Vec<bool> = if reads.known {
+            doc.page.links.iter().map(|l| self.parts.ledger.find(&l.url).is_some()).collect()
+        } else {
+            Vec::new()
+        };
         let visit = Visit {
             id: lease.id,
             url: &lease.url,
@@ -468,9 +473,11 @@ impl Crawl {
         changed: &[(UrlId, Verdict)],
         by_user: bool,
     ) -> Result<(), Problem> {
+        let reads = self.parts.strategy.reads();
         let mut known = Vec::with_capacity(changed.len());
         for (id, verdict) in changed {
-            known.push((*id, *verdict, self.parts.ledger.url(*id)?, self.parts.ledger.sources(*id)?));
+            let sources = if reads.sources { self.parts.ledger.sources(*id)? } else { Vec::new() };
+            known.push((*id, *verdict, self.parts.ledger.url(*id)?, sources));
         }
         let pages: Vec<Revised> = known
             .iter()
@@ -757,13 +764,14 @@ fn links(
     let model = parts.strategy.model();
     let mut out: Vec<Candidate> = Vec::with_capacity(page.links.len().min(parts.rules.links_per_page));
     let mut at: HashMap<&types::Url, usize> = HashMap::with_capacity(page.links.len());
+    let mut refused = Refused::default();
     for (link, scored) in page.links.iter().zip(scores) {
         let Some(scored) = scored else { continue };
         if link.url == lease.url {
             continue;
         }
         if parts.rules.obey_nofollow && link.rel.nofollow {
-            counts.refuse("nofollow", 1);
+            refused.add("nofollow");
             continue;
         }
         match at.entry(&link.url) {
@@ -777,7 +785,7 @@ fn links(
             }
             Entry::Vacant(e) => {
                 if let Err(why) = parts.scope.check(&link.url) {
-                    counts.refuse(&format!("scope: {}", why.kind()), 1);
+                    refused.add(why.kind());
                     continue;
                 }
                 e.insert(out.len());
@@ -798,6 +806,12 @@ fn links(
             }
         }
     }
+    for (kind, n) in refused.0 {
+        match kind {
+            "nofollow" => counts.refuse(kind, n),
+            _ => counts.refuse(&format!("scope: {kind}"), n),
+        }
+    }
     let most = parts.rules.links_per_page;
     if out.len() > most {
         counts.refuse("links per page", (out.len() - most) as u64);
@@ -812,6 +826,19 @@ fn links(
         });
     }
     out
+}
+
+/// Why links of one page were left out, how often each: there may be hundreds, and few reasons.
+#[derive(Default)]
+struct Refused(Vec<(&'static str, u64)>);
+
+impl Refused {
+    fn add(&mut self, kind: &'static str) {
+        match self.0.iter_mut().find(|(k, _)| *k == kind) {
+            Some((_, n)) => *n += 1,
+            None => self.0.push((kind, 1)),
+        }
+    }
 }
 
 fn anchor(visit: &Visit, link: &Link) -> Box<str> {
@@ -863,7 +890,8 @@ fn record(
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    let digit = |d: u8| char::from_digit(u32::from(d), 16).unwrap_or('0');
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
 fn error_kind(fetched: &Fetched) -> String {

@@ -11,7 +11,7 @@ use crawl::collection::Made;
 use crawl::config::{Config, ScopeSection};
 use crawl::scope::Scope;
 use crawl::{Crawl, Event, Parts, Rules, replay};
-use focus::strategies::{Miss, Reason, Rescore, Revised, Scored, Strategy, Visit};
+use focus::strategies::{Miss, Reads, Reason, Rescore, Revised, Scored, Strategy, Visit};
 use frontier::Limits;
 use std::collections::HashMap;
 use std::fs;
@@ -35,6 +35,7 @@ pub struct Plan<'a> {
     pub seeds: Vec<Url>,
     /// `None` = all seeds, in the order given.
     pub rngs: Vec<Option<u64>>,
+    /// Pages per run; see [`Plan::limit`].
     pub pages: Option<u64>,
     pub judge_noise: f64,
     pub concurrency: usize,
@@ -117,6 +118,12 @@ impl Field {
 }
 
 impl Plan<'_> {
+    /// After how many pages a run ends: as many as were asked for. A web with spider traps has no end of its own: without a
+    /// number, a run may fetch as many pages as the web has, and what it wastes on traps is missing elsewhere.
+    pub fn limit(&self) -> Option<u64> {
+        self.pages.or_else(|| self.web.is_endless().then(|| self.web.pages() as u64))
+    }
+
     /// The topic with another strategy; its own options and model belong to the strategy it names.
     fn with_strategy(&self, config: &Config, strategy: &str) -> Config {
         let mut config = config.clone();
@@ -321,7 +328,7 @@ impl Plan<'_> {
         let truth = Truth {
             reachable: known.reach.reachable(),
             relevant,
-            budget: self.pages.map(|p| usize::try_from(p).unwrap_or(usize::MAX)),
+            budget: self.limit().map(|p| usize::try_from(p).unwrap_or(usize::MAX)),
         };
         let measures = metrics::measure(&steps, &truth);
         let oracle_auc = known
@@ -390,7 +397,7 @@ impl Plan<'_> {
             scope.file_types = Default::default();
         }
         let rules = Rules {
-            pages: self.pages,
+            pages: self.limit(),
             relevant: None,
             time: None,
             links_per_page: usize::MAX,
@@ -469,6 +476,9 @@ struct Timed {
 }
 
 impl Strategy for Timed {
+    fn reads(&self) -> Reads {
+        self.inner.reads()
+    }
     fn seed(&mut self, url: &Url) -> Scored {
         self.inner.seed(url)
     }
@@ -548,6 +558,21 @@ mod tests {
             strategy_model: None,
             on_disk: None,
         }
+    }
+
+    #[test]
+    fn a_web_of_traps_ends_after_as_many_pages_as_it_has() {
+        for name in ["traps", "mixed"] {
+            let web = SimWeb::open(&format!("sim:{name}?pages=300&hosts=4&seed=1")).unwrap();
+            assert!(web.is_endless(), "{name}");
+            let endless = Plan { pages: None, ..plan(&web, "", &["breadth-first"]) };
+            assert_eq!(endless.limit(), Some(300));
+            let outcome = endless.run(&|_, _, _| {}).unwrap_or_else(|p| panic!("{p}"));
+            assert_eq!(outcome.runs[0].order.len(), 300, "{name}");
+        }
+        let web = SimWeb::open("sim:campus?pages=200&seed=1").unwrap();
+        let all = Plan { pages: None, ..plan(&web, "", &["breadth-first"]) };
+        assert_eq!((web.is_endless(), all.limit()), (false, None));
     }
 
     #[test]

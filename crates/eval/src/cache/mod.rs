@@ -183,6 +183,9 @@ impl Recorded for CachedWeb {
     fn is_trap(&self, url: &Url) -> bool {
         self.inner.is_trap(url)
     }
+    fn is_endless(&self) -> bool {
+        self.inner.is_endless()
+    }
     fn notes(&self) -> &Tally {
         self.inner.notes()
     }

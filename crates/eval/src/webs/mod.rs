@@ -47,6 +47,11 @@ pub trait Recorded: Web {
         false
     }
 
+    /// Has it spider traps, so that a crawl of it never ends by itself?
+    fn is_endless(&self) -> bool {
+        false
+    }
+
     /// What was skipped while reading the web's lists.
     fn notes(&self) -> &crate::Tally;
 }

@@ -1,6 +1,6 @@
 //! Strategy `backlink`: the URL that most known pages link to.
 
-use super::{Reason, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Reason, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::options::{NoOptions, parse};
 use types::{Priority, Problem, Url};
 
@@ -36,6 +36,10 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 const SEEDS: u8 = 1;
 
 impl Strategy for Backlink {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         Scored { priority: Priority::new(SEEDS, 0.0), evidence: Vec::new(), ttl: None }
     }

@@ -2,7 +2,7 @@
 //! (`best-first-page`, `best-first-anchor`) share with it.
 
 use super::query_vector::QueryVector;
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer};
 use crate::options;
 use serde::Deserialize;
@@ -81,6 +81,10 @@ impl BestFirst {
 const EVIDENCE: u8 = 1;
 
 impl Strategy for BestFirst {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         Scored { priority: Priority::new(u8::from(self.n > 1), 1.0), evidence: Vec::new(), ttl: None }
     }

@@ -1,6 +1,6 @@
 //! Strategy `classifier`: a trained judge drives the crawl (the SVM crawler of S0's comparison).
 
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::options;
 use serde::Deserialize;
 use types::{LinkKind, Priority, Problem};
@@ -58,6 +58,10 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 }
 
 impl Strategy for Classifier {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn learn(&mut self, visit: &Visit) -> Rescore {
         let found = visit.kind != LinkKind::Seed && visit.parent.is_some();
         if self.o.queue == Queue::Siblings && found && visit.verdict.relevance >= self.o.change {

@@ -2,7 +2,7 @@
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
 use super::{
-    Lesson, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+    Lesson, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
 };
 use crate::bytes::{Reader, Writer};
 use crate::learn::bayes::Bayes;
@@ -192,6 +192,10 @@ impl ContextGraph {
 }
 
 impl Strategy for ContextGraph {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         Scored { priority: Priority::new(SEED, 1.0), evidence: Vec::new(), ttl: None }
     }

@@ -1,6 +1,6 @@
 //! Strategy `depth-first`: last found, first fetched.
 
-use super::{Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer};
 use crate::options::{NoOptions, parse};
 use types::{Priority, Problem, Url};
@@ -38,6 +38,10 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 }
 
 impl Strategy for DepthFirst {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         Scored::key(0.0)
     }

@@ -1,7 +1,7 @@
 //! Strategy `fish`: Fish-Search, a school that multiplies where there is food and dies where there is none.
 
 use super::query_vector::QueryVector;
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use serde::Deserialize;
@@ -101,6 +101,10 @@ impl Fish {
 }
 
 impl Strategy for Fish {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         self.scored(UNDER_RELEVANT, self.o.depth)
     }

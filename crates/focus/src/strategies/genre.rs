@@ -1,6 +1,6 @@
 //! Strategy `genre`: S0 Algorithm 2 with its five queuing policies (§4.4).
 
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::options;
 use crate::topic::did_you_mean;
 use serde::Deserialize;
@@ -141,6 +141,10 @@ impl Genre {
 }
 
 impl Strategy for Genre {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn learn(&mut self, visit: &Visit) -> Rescore {
         let seed = visit.kind == LinkKind::Seed || visit.parent.is_none();
         if self.policy.siblings && !seed && self.moves(visit) {

@@ -3,7 +3,7 @@
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
 use super::{
-    Lesson, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+    Lesson, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
 };
 use crate::bytes::{Reader, Writer};
 use crate::learn::hmm::Hmm;
@@ -295,6 +295,10 @@ fn ordered(one: f64, two: f64, epsilon: f64) -> f64 {
 }
 
 impl Strategy for Chain {
+    fn reads(&self) -> Reads {
+        Reads::SOURCES
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         Scored { priority: Priority::new(SEED, 1.0), evidence: Vec::new(), ttl: None }
     }

@@ -10,7 +10,7 @@
 //! * **Splitting**, the links of the page at hand are shared: each goes to the agent that values it more.
 
 use super::query_vector::QueryVector;
-use super::{Miss, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Miss, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use crate::rng::Rng;
@@ -360,6 +360,10 @@ impl Carried {
 }
 
 impl Strategy for InfoSpiders {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         self.world.seeds = self.world.seeds.saturating_add(1);
         self.changed = true;

@@ -4,7 +4,7 @@
 #[path = "intelligent_share.rs"]
 mod share;
 
-use super::{Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use crate::text::Token;
@@ -338,6 +338,10 @@ fn parents_of(sources: &[Source]) -> Vec<u32> {
 }
 
 impl Strategy for Intelligent {
+    fn reads(&self) -> Reads {
+        Reads::SOURCES
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         Scored { priority: Priority::new(SEEDS, 0.0), evidence: Vec::new(), ttl: None }
     }

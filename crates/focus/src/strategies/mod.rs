@@ -251,8 +251,29 @@ pub struct Reason {
     pub value: f64,
 }
 
+/// What a strategy wants to be told of a visit beside the page itself. The loop looks it up for every page or every link, so
+/// what nobody reads is left empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reads {
+    /// [`Visit::sources`] and those of [`Miss`].
+    pub sources: bool,
+    /// [`Visit::known`].
+    pub known: bool,
+}
+
+impl Reads {
+    pub const ALL: Reads = Reads { sources: true, known: true };
+    pub const SOURCES: Reads = Reads { sources: true, known: false };
+    pub const NOTHING: Reads = Reads { sources: false, known: false };
+}
+
 /// Orders the frontier. It is told of visits and answers with scores; it never sees the frontier or the store.
 pub trait Strategy: Send {
+    /// What it wants to know of a visit. Everything, unless it says that it does not need it.
+    fn reads(&self) -> Reads {
+        Reads::ALL
+    }
+
     /// A URL the user named.
     fn seed(&mut self, _url: &Url) -> Scored {
         Scored::key(1.0)

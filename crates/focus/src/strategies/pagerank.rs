@@ -1,6 +1,6 @@
 //! Strategy `pagerank`: the URL to which most rank flows from the pages fetched so far.
 
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::learn::pagerank::{PageRank, Steps};
 use crate::options;
@@ -173,6 +173,10 @@ fn node_of(evidence: &[u8]) -> Option<u32> {
 }
 
 impl Strategy for Ranked {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn seed(&mut self, url: &Url) -> Scored {
         let node = self.node(url);
         Scored { priority: Priority::new(SEEDS, 0.0), evidence: evidence(node), ttl: None }

@@ -56,7 +56,9 @@ impl QueryVector {
 
     /// `cos(a, q)` of some words.
     pub fn words(&self, tokens: &[Token]) -> f64 {
-        if tokens.is_empty() { 0.0 } else { self.of(&Counts::of(&[tokens])) }
+        // Most anchors share no word with the topic, and there are hundreds on a page: nothing is counted for those.
+        let shares = tokens.iter().any(|t| !t.is_stop() && self.words.get(t.hash) > 0);
+        if shares { self.of(&Counts::of(&[tokens])) } else { 0.0 }
     }
 
     fn of(&self, counts: &Counts) -> f64 {
@@ -73,5 +75,32 @@ impl QueryVector {
             self.vector = self.words.tf_idf(&self.df);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topic::Topic;
+
+    #[test]
+    fn words_that_share_nothing_with_the_topic_are_worth_nothing() {
+        let t = Topic::from_toml("[content]\nterms = ['query plan', 'index']").unwrap();
+        let setup = StrategySetup::new(&t);
+        let mut q = QueryVector::new(&setup);
+        let tokens = |text: &str| {
+            let mut out = Vec::new();
+            setup.text().tokenise(text, None, &mut out);
+            out
+        };
+        let page =
+            Doc::new(types::Page { text: "an index and a plan".into(), ..Default::default() }, setup.text());
+        q.learn(&page);
+        for text in ["", "the", "nothing of it", "an index", "the plan of a query, the index", "index fund"] {
+            let tokens = tokens(text);
+            // The shortcut gives what the whole sum gives.
+            assert_eq!(q.words(&tokens), q.of(&Counts::of(&[&tokens])), "{text}");
+        }
+        assert!(q.words(&tokens("an index")) > 0.0);
     }
 }

@@ -1,7 +1,7 @@
 //! Strategy `shark`: Shark-Search, fuzzy relevance that is inherited and read from around the link.
 
 use super::query_vector::QueryVector;
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer};
 use crate::options;
 use serde::Deserialize;
@@ -91,6 +91,10 @@ impl Shark {
 }
 
 impl Strategy for Shark {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         Scored::key(1.0)
     }

@@ -2,7 +2,7 @@
 
 use super::query_vector::QueryVector;
 use super::semantic;
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer};
 use crate::options::{NoOptions, parse};
 use crate::text::{Counts, SparseVec, TextOptions};
@@ -111,6 +111,10 @@ impl Synset {
 }
 
 impl Strategy for Synset {
+    fn reads(&self) -> Reads {
+        Reads::NOTHING
+    }
+
     fn learn(&mut self, visit: &Visit) -> Rescore {
         self.query.learn(visit.doc);
         self.refresh();

@@ -29,8 +29,9 @@ use types::{Millis, Problem, Record, UrlId};
 /// Name of the tokenizer in the schema. Change it when tokens change: an index made with another is rebuilt.
 const TOKENIZER: &str = "words-1";
 
-/// Memory for documents that are not written yet. The crawl's memory stays flat because this is fixed.
-const HEAP: usize = 24 << 20;
+/// Memory for documents that are not written yet. The crawl's memory stays flat because this is fixed; less of it makes more and
+/// smaller segments, each of which is written (and later merged) with all its words.
+const HEAP: usize = 40 << 20;
 
 /// Changes are given to the writer's thread so many at a time: waking it for each costs more than it does.
 const BATCH: usize = 32;

@@ -27,13 +27,22 @@ impl Tokenizer for Words {
 
 impl TokenStream for WordStream<'_> {
     fn advance(&mut self) -> bool {
-        while let Some((from, to)) = next_word(self.text, self.at) {
+        while let Some((from, to, letters)) = next_word(self.text, self.at) {
             self.at = to;
             self.token.position = self.token.position.wrapping_add(1);
             let Some(word) = self.text.get(from..to).filter(|w| w.len() <= MAX_WORD) else { continue };
             self.token.offset_from = from;
             self.token.offset_to = to;
-            lower(word, &mut self.token.text);
+            let out = &mut self.token.text;
+            out.clear();
+            match letters {
+                Letters::Small => out.push_str(word),
+                Letters::Ascii => {
+                    out.push_str(word);
+                    out.make_ascii_lowercase();
+                }
+                Letters::Any => out.extend(word.chars().flat_map(char::to_lowercase)),
+            }
             return true;
         }
         false
@@ -46,23 +55,38 @@ impl TokenStream for WordStream<'_> {
     }
 }
 
-fn lower(word: &str, out: &mut String) {
-    out.clear();
-    if word.is_ascii() {
-        out.push_str(word);
-        out.make_ascii_lowercase();
-    } else {
-        out.extend(word.chars().flat_map(char::to_lowercase));
-    }
+/// What a word consists of: most are done with a look at each byte.
+enum Letters {
+    /// Small ASCII letters and digits.
+    Small,
+    Ascii,
+    Any,
 }
 
+const SMALL: u8 = 1;
+const CAPITAL: u8 = 2;
+/// What an ASCII byte is; 0 for what is in no word, and for every byte that is not ASCII.
+const CLASS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0u8;
+    while b < 128 {
+        if b.is_ascii_uppercase() {
+            table[b as usize] = CAPITAL;
+        } else if b.is_ascii_alphanumeric() {
+            table[b as usize] = SMALL;
+        }
+        b += 1;
+    }
+    table
+};
+
 /// The byte range of the next word at or after `at`.
-fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
+fn next_word(text: &str, at: usize) -> Option<(usize, usize, Letters)> {
     let bytes = text.as_bytes();
     let mut start = at;
     loop {
         let b = *bytes.get(start)?;
-        if b.is_ascii_alphanumeric() {
+        if CLASS[usize::from(b)] != 0 {
             break;
         }
         if b.is_ascii() {
@@ -71,16 +95,18 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
         }
         let c = text.get(start..)?.chars().next()?;
         if is_unspaced(c) && c.is_alphanumeric() {
-            return Some((start, start + c.len_utf8()));
+            return Some((start, start + c.len_utf8(), Letters::Any));
         }
         if c.is_alphanumeric() {
             break;
         }
         start += c.len_utf8();
     }
-    let mut end = start;
+    let (mut end, mut seen, mut ascii) = (start, 0, true);
     while let Some(&b) = bytes.get(end) {
-        if b.is_ascii_alphanumeric() {
+        let class = CLASS[usize::from(b)];
+        if class != 0 {
+            seen |= class;
             end += 1;
             continue;
         }
@@ -88,11 +114,19 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
             break;
         }
         match text.get(end..).and_then(|rest| rest.chars().next()) {
-            Some(c) if c.is_alphanumeric() && !is_unspaced(c) => end += c.len_utf8(),
+            Some(c) if c.is_alphanumeric() && !is_unspaced(c) => {
+                ascii = false;
+                end += c.len_utf8();
+            }
             _ => break,
         }
     }
-    Some((start, end))
+    let letters = match (ascii, seen & CAPITAL == 0) {
+        (true, true) => Letters::Small,
+        (true, false) => Letters::Ascii,
+        (false, _) => Letters::Any,
+    };
+    Some((start, end, letters))
 }
 
 /// Scripts that do not put blanks between words.

@@ -241,7 +241,7 @@ impl<L: Log> Ledger<L> {
         self.hosts_kept = self.order.host_count() as u32;
         self.base += self.batch.len() as u64;
         self.batch.truncate(FRAME_HEAD);
-        self.batch.shrink_to(8 << 20);
+        self.batch.shrink_to(1 << 20);
         self.log.flush().map_err(|e| self.io("write", &e))
     }
 

@@ -240,6 +240,10 @@ impl<L: Log> Store for Ledger<L> {
                 bytes.len()
             )));
         }
+        // What a strategy learned may be many megabytes: the batch must not double for it.
+        if bytes.len() > 1 << 20 {
+            self.batch.reserve_exact(bytes.len() + name.len() + 64);
+        }
         let offset = self.put(Kind::State, |o| {
             o.bytes(name.as_bytes());
             o.u8(u8::from(change));

@@ -281,6 +281,10 @@ impl Recorded for SimWeb {
         matches!(self.spot(url), Spot::Trap(_))
     }
 
+    fn is_endless(&self) -> bool {
+        self.layout.hosts.iter().any(|h| h.trapped)
+    }
+
     fn notes(&self) -> &Tally {
         &self.notes
     }

@@ -163,19 +163,22 @@ impl<const D: usize> Model<D> {
         w.u8(u8::from(full));
         self.dense.iter().for_each(|row| write_row(row, w));
         let changed = self.unsaved.get_or_insert_with(Touched::new).take();
-        let slots = if full { self.used() } else { changed };
-        w.var(slots.len() as u64);
+        let slots = if full { self.used().count() } else { changed.len() };
+        // Many megabytes in a long crawl: room for all of them at once, instead of twice as much in the end.
+        w.0.reserve_exact(slots * (2 + size_of::<Row>()) + 16);
+        w.var(slots as u64);
         let mut last = 0;
-        for slot in slots {
+        let mut one = |slot: u32| {
             w.var(u64::from(slot - last));
             write_row(self.rows.get(slot as usize).unwrap_or(&EMPTY), w);
             last = slot;
-        }
+        };
+        if full { self.used().for_each(&mut one) } else { changed.into_iter().for_each(&mut one) }
     }
 
-    fn used(&self) -> Vec<u32> {
-        let used = self.rows.iter().enumerate().filter(|(_, row)| **row != EMPTY);
-        used.map(|(i, _)| i as u32).collect()
+    /// The slots that hold anything, in order.
+    fn used(&self) -> impl Iterator<Item = u32> + '_ {
+        self.rows.iter().enumerate().filter(|(_, row)| **row != EMPTY).map(|(i, _)| i as u32)
     }
 
     pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {

@@ -68,8 +68,9 @@ impl Kind {
 pub(super) type Lifts = [[f64; HEADS]; KINDS];
 
 /// When more groups than this are known, those with the fewest pages are forgotten.
-/// (A crawl of tens of thousands of pages knows about four per page.) The memory of a long crawl stays flat because of this.
-const MOST_GROUPS: usize = 250_000;
+/// (A crawl of tens of thousands of pages knows about four per page.) The memory of a long crawl stays flat because of this;
+/// the table would take twice as much from 230,000 on.
+const MOST_GROUPS: usize = 200_000;
 /// Judged links remembered per page.
 const MOST_MARKS: usize = 400;
 /// A neighbour is at most so many links away.
@@ -308,9 +309,33 @@ impl Tally {
         let changes = unsaved.filter(|_| !full);
         w.u8(u8::from(changes.is_none()));
         self.total.write(w);
-        let changes = changes.unwrap_or_else(|| self.everything());
-        write_sums(&changes.sums, w);
-        write_marks(&changes.marks, w);
+        match changes {
+            Some(changes) => {
+                write_sums(&changes.sums, w);
+                write_marks(&changes.marks, w);
+            }
+            None => self.write_everything(w),
+        }
+    }
+
+    /// As [`Tally::everything`], written without a copy of it: that would be the largest thing in memory.
+    fn write_everything(&self, w: &mut Writer) {
+        let mut keys: Vec<u32> = self.groups.keys().copied().collect();
+        keys.sort_unstable();
+        let marks: usize = self.marks.values().map(Vec::len).sum();
+        w.0.reserve_exact(keys.len() * (4 + size_of::<Sum>()) + marks * (4 + 3 + 8) + 32);
+        w.var(keys.len() as u64);
+        for key in &keys {
+            w.u32(*key);
+            self.sum(*key).write(w);
+        }
+        keys.clear();
+        keys.extend(self.marks.keys());
+        keys.sort_unstable();
+        w.var(marks as u64);
+        for key in &keys {
+            self.marks.get(key).into_iter().flatten().for_each(|m| write_mark(*key, m, w));
+        }
     }
 
     fn everything(&self) -> Changes {
@@ -390,9 +415,11 @@ fn read_sums(r: &mut Reader) -> Result<Vec<(u32, Sum)>, Problem> {
 
 fn write_marks(marks: &[(u32, Mark)], w: &mut Writer) {
     w.var(marks.len() as u64);
-    for (parent, m) in marks {
-        w.u32(*parent).var(u64::from(m.position)).u32(m.relevant.to_bits()).u32(m.similar.to_bits());
-    }
+    marks.iter().for_each(|(parent, m)| write_mark(*parent, m, w));
+}
+
+fn write_mark(parent: u32, m: &Mark, w: &mut Writer) {
+    w.u32(parent).var(u64::from(m.position)).u32(m.relevant.to_bits()).u32(m.similar.to_bits());
 }
 
 fn read_marks(r: &mut Reader) -> Result<Vec<(u32, Mark)>, Problem> {

@@ -5,7 +5,7 @@ mod links;
 #[cfg(test)]
 mod tests;
 
-use super::{Miss, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Miss, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use crate::topic::presets;
@@ -180,6 +180,10 @@ impl Agents {
 }
 
 impl Strategy for Agents {
+    fn reads(&self) -> Reads {
+        Reads::SOURCES
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         self.changed = true;
         let agent = self.dealt as usize % self.agents.len().max(1);

@@ -5,7 +5,7 @@ mod features;
 mod tests;
 
 use super::{
-    Lesson, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+    Lesson, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
 };
 use crate::bytes::{Reader, Writer, damaged};
 use crate::judges::{Example, ExampleKind};
@@ -271,6 +271,10 @@ fn step(relevance: f64) -> usize {
 }
 
 impl Strategy for Apprentice {
+    fn reads(&self) -> Reads {
+        Reads::SOURCES
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         Scored { priority: Priority::new(SEED_LANE, 1.0), evidence: Vec::new(), ttl: None }
     }
