@@ -14,7 +14,7 @@ ALL = [
     ("webkb-course-ai", "webkb", "course_ai", "four_departments", "artificial intelligence", "syllabus"),
     ("webkb-course-os", "webkb", "course_os", "four_departments", "operating systems", "syllabus"),
     ("webkb-faculty", "webkb", "faculty", "four_departments", "computer science", "biography"),
-    ("webkb-project", "webkb", "project", "four_departments", "project, research group", "research-paper"),
+    ("webkb-project", "webkb", "project", "four_departments", "project, research group", "research-project"),
 ]
 IGNORE = "course_subpage"
 

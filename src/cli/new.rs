@@ -3,12 +3,12 @@
 use super::guide::{self, Talk};
 use super::pages::{From, Pages};
 use super::setup::{self, FetchFlags, TopicFlags};
-use super::terms::{self, Readers, known};
+use super::terms::{self, Readers, known, with_preset_words};
 use clap::Args as ClapArgs;
 use crawl::Config;
 use focus::judges::JudgeSetup;
 use focus::text::Doc;
-use focus::topic::generate::{Options, Rank, Suggestion, generate};
+use focus::topic::generate::{Known, Options, Rank, Suggestion, generate};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -125,7 +125,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             terms = chosen.into_iter().filter_map(|i| terms.get(i).cloned()).collect();
         }
         answers.subject.extend(terms.into_iter().map(|s| s.term));
-        answers.url = url.into_iter().map(|s| s.term).collect();
+        let words = url.into_iter().map(|s| s.term).collect();
+        answers.url = with_preset_words(&config(&answers, &args)?, words);
         answers.weights = weights(&config(&answers, &args)?, &examples, &background)?;
     }
     if let Some(engine) = &answers.engine {
@@ -216,7 +217,7 @@ fn suggest(answers: &Answers, args: &Args) -> Result<Suggested, Problem> {
         &[],
         &examples.iter().collect::<Vec<_>>(),
         &background.iter().collect::<Vec<_>>(),
-        &known(&config),
+        Known { subject: &answers.subject, terms: &known(&config) },
         &options,
     );
     Ok(Suggested { terms: found.content, url: found.url, examples, background })

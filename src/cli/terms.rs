@@ -9,7 +9,7 @@ use console::style;
 use crawl::config::Config;
 use focus::text::{Doc, TextOptions};
 use focus::topic::edit::TopicFile;
-use focus::topic::generate::{self, Generated, LONGEST, Options, Rank, Suggestion};
+use focus::topic::generate::{self, Generated, Known, LONGEST, Options, Rank, Suggestion};
 use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 20)]
     genre_terms: usize,
     /// Most content terms suggested
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 12)]
     content_terms: usize,
     /// Most words of the pages' addresses suggested
     #[arg(long, value_name = "N", default_value_t = 6)]
@@ -72,7 +72,7 @@ fn words(text: &str) -> Result<usize, String> {
 }
 
 /// Background pages taken of a collection, a web or a folder: evenly spread when there are more.
-const BACKGROUND: usize = 500;
+const BACKGROUND: usize = 1000;
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let rank = rank(args.rank.as_deref())?;
@@ -123,7 +123,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         &genre.iter().collect::<Vec<_>>(),
         &relevant.iter().collect::<Vec<_>>(),
         &background.iter().collect::<Vec<_>>(),
-        &known(&config),
+        Known { subject: &subject(&config), terms: &known(&config) },
         &options,
     );
     if generated.genre.is_empty() && generated.content.is_empty() {
@@ -144,7 +144,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         plain("url", &generated.url);
     }
     if let Some(path) = &args.into {
-        into(path, &generated, ask)?;
+        into(path, &config, &generated, ask)?;
     }
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -159,6 +159,25 @@ fn rank(name: Option<&str>) -> Result<Option<Rank>, Problem> {
                 .hint("log-odds (against the background) or frequency (the paper's)"));
         }
     })
+}
+
+/// What the topic is about, as far as it says so.
+pub fn subject(config: &Config) -> Vec<String> {
+    config.topic().map_or_else(|_| config.content.terms.clone(), |t| t.content.own)
+}
+
+/// A preset's URL words count only while the topic has none of its own: they join the first that are added.
+pub fn with_preset_words(config: &Config, words: Vec<String>) -> Vec<String> {
+    let Ok(topic) = config.topic() else { return words };
+    if words.is_empty() {
+        return words;
+    }
+    let preset = topic.url.presets.iter().flat_map(|p| p.url.iter().map(|w| w.to_string()));
+    let mut out: Vec<String> = preset.collect();
+    out.extend(words);
+    let mut seen = HashSet::new();
+    out.retain(|w| seen.insert(w.clone()));
+    out
 }
 
 /// Terms the topic has already, in every language.
@@ -320,7 +339,7 @@ fn print_json(g: &Generated) {
 }
 
 /// Adds what is picked (or all) to the topic file.
-fn into(path: &Path, generated: &Generated, ask: bool) -> Result<(), Problem> {
+fn into(path: &Path, config: &Config, generated: &Generated, ask: bool) -> Result<(), Problem> {
     let text = std::fs::read_to_string(path).map_err(|e| Problem::io("read", path, &e))?;
     let mut file = TopicFile::parse(&text, &path.display().to_string())?;
     let mut added = 0;
@@ -332,6 +351,9 @@ fn into(path: &Path, generated: &Generated, ask: bool) -> Result<(), Problem> {
             let what = format!("{set} terms");
             let chosen = pick(&what, &shown, true, &mut std::io::stdin().lock(), &mut std::io::stderr())?;
             terms = chosen.into_iter().filter_map(|i| terms.get(i).cloned()).collect();
+        }
+        if set == "url" {
+            terms = with_preset_words(config, terms);
         }
         added += file.add_terms(set, "terms", &terms)?;
     }

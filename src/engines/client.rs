@@ -38,6 +38,10 @@ impl Client {
         let local = literal
             .map_or_else(|_| fetch::guard::is_local_name(url.host()), |ip| !fetch::guard::is_public(ip));
         settings.allow_private |= local;
+        if local {
+            // `--resolve '*:ADDR'` is about the web the results are in; an engine on this machine is where it says.
+            settings.resolve.retain(|rule| !matches!(rule, fetch::ResolveRule::Every { .. }));
+        }
         settings.accept = vec!["application/json".into(), "*/*".into()];
         settings.headers = headers;
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -61,6 +61,9 @@ fn build(setup: &JudgeSetup, merged: bool) -> Result<Box<dyn Judge>, Problem> {
 /// Wanted pages usually score so many times what a page with one term of each set does.
 const ABOVE: f64 = 1.16;
 
+/// A term of the subject counts on an example page when so many of the other examples have it.
+const OTHERS: usize = 2;
+
 /// Page words against the sets `genre` and `content` (or `terms`), URL words against `url`.
 struct GenreMeasure {
     words: Terms,
@@ -148,6 +151,15 @@ impl GenreMeasure {
         parts
     }
 
+    /// The similarity of the page's URL, and what was found in it; nothing when the topic has no URL terms.
+    fn url_of(&self, doc: &Doc) -> (Option<f64>, Option<Found>) {
+        let Some(set) = self.urls.set("url").filter(|s| !self.urls.set_is_empty(*s)) else {
+            return (None, None);
+        };
+        let found = self.urls.count(&[doc.url()], None);
+        (Some(self.urls.sim(set, &found, |t| self.url_idf(t))), Some(found))
+    }
+
     /// The score of a page that has one term of each set, in the usual language.
     fn one_of_each(&self) -> f64 {
         let list = self.words.list_for(None);
@@ -199,10 +211,7 @@ fn mean(values: &[(f64, f64)]) -> f64 {
 impl Measure for GenreMeasure {
     fn assess(&self, doc: &Doc) -> Assessment {
         let found = self.words.count(&doc.page_words(), doc.language());
-        let set = self.urls.set("url").filter(|s| !self.urls.set_is_empty(*s));
-        let in_url = set.map(|_| self.urls.count(&[doc.url()], None));
-        let url = set.zip(in_url.as_ref()).map(|(s, f)| self.urls.sim(s, f, |t| self.url_idf(t)));
-
+        let (url, in_url) = self.url_of(doc);
         let mut parts = self.parts(&found, url);
         let score = parts.pop().map_or(0.0, |p| p.value);
         let mut hits = Vec::new();
@@ -242,6 +251,28 @@ impl Measure for GenreMeasure {
     /// have a few terms of every set, others some of one. The factor is from 35 labelled topics (ADR 5).
     fn usual(&self) -> f64 {
         (ABOVE * self.one_of_each()).clamp(0.05, 0.9)
+    }
+
+    /// Terms are often taken from the examples, which then score higher than other wanted pages ever will. Without this page
+    /// its terms would have been suggested only if enough of the others had them: only those count.
+    fn held_out(&self, examples: &[&Doc]) -> Option<Vec<f64>> {
+        let set = ["content", "terms"].into_iter().find_map(|name| self.words.set(name))?;
+        let found: Vec<Found> =
+            examples.iter().map(|d| self.words.count(&d.page_words(), d.language())).collect();
+        let score = |(at, doc): (usize, &&Doc)| {
+            let here = found.get(at)?;
+            let mut counts: Vec<u32> = (0..self.words.len()).map(|t| here.count(t)).collect();
+            for term in self.words.active(set, None).filter(|t| here.count(*t) > 0) {
+                // One of those that have it is this page.
+                if found.iter().filter(|f| f.count(term) > 0).count() <= OTHERS
+                    && let Some(n) = counts.get_mut(term)
+                {
+                    *n = 0;
+                }
+            }
+            self.parts(&Found::new(counts, here.language()), self.url_of(doc).0).pop().map(|p| p.value)
+        };
+        Some(examples.iter().enumerate().filter_map(score).collect())
     }
 
     fn observe(&mut self, assessment: &Assessment) -> bool {

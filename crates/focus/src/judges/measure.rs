@@ -18,6 +18,12 @@ pub trait Measure: Send + Sync {
         0.5
     }
 
+    /// The scores of the user's example pages as if the topic's terms had not been taken from them; `None` when this measure
+    /// cannot tell.
+    fn held_out(&self, _examples: &[&Doc]) -> Option<Vec<f64>> {
+        None
+    }
+
     /// Told of every page in arrival order. True when `relevance` of earlier pages has changed enough to matter.
     fn observe(&mut self, _assessment: &Assessment) -> bool {
         false

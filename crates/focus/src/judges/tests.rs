@@ -425,3 +425,30 @@ fn a_taxonomy_model_takes_another_focus() {
         build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(&wrong) }).err().unwrap().to_string();
     assert!(message.contains("no topic `Sci/Physics`"), "{message}");
 }
+
+#[test]
+fn example_pages_draw_the_line_half_way() {
+    let web = "
+        == http://a/1
+        apples pears
+        == /2
+        apples pears
+        == /3
+        apples plums quinces
+        == /4
+        apples
+        ";
+    let topic = "[content]\nterms = ['apples', 'pears', 'plums', 'quinces']";
+    let line = |relevant: &[&str]| {
+        let t = super::testing::judge(web, topic, relevant, &[]);
+        (t.of("/4").1.threshold, t.judge.explain().unwrap_or_default())
+    };
+    // Two are too few to say anything.
+    let (usual, why) = line(&["/1", "/2"]);
+    assert!(!why.contains("example"), "{why}");
+    // Only `apples` is on two other examples: each of the three scores as page 4 does.
+    let (drawn, why) = line(&["/1", "/2", "/3"]);
+    let one = super::testing::judge(web, topic, &[], &[]).of("/4").0.score;
+    assert!((drawn - (usual + one) / 2.0).abs() < 1e-12, "{usual} {one} {drawn}");
+    assert!(why.contains(&format!("example pages score without terms of their own ({one:.2})")), "{why}");
+}

@@ -5,8 +5,9 @@
 //! that nine in ten of the pages crawled stay below. Where common pages score high, because their URLs or texts share
 //! words with the topic, the line is higher; but not by more than a fixed share, since most pages of a focused crawl are
 //! wanted, and those are not background. For the same reason seeds that look like search results (most of them reach the
-//! line) are left out, and entry pages are counted. The line is never above the median of the example pages; labels, once
-//! there are enough of both kinds, decide alone. The estimate is refined after 10, 20, 50, 100, 200, 500 pages and then
+//! line) are left out, and entry pages are counted. Three or more example pages draw the line half-way to their median,
+//! scored as if the terms were not theirs ([`Measure::held_out`]); where a measure cannot tell that, the line is only not
+//! above their median. Labels, once there are enough of both kinds, decide alone. The estimate is refined after 10, 20, 50, 100, 200, 500 pages and then
 //! every 500; small changes are ignored, so that verdicts are not revised for nothing.
 //!
 //! What was measured and left alone (ADR 5): two-means and the other estimators of S4 on all pages, mixtures of two
@@ -46,8 +47,7 @@ pub struct Thresholded<M> {
     seeds: usize,
     /// The user said how many; 10 is assumed otherwise, for the estimators that need some.
     seeds_known: bool,
-    /// Median score of the user's relevant examples.
-    examples: Option<f64>,
+    examples: Option<Shown>,
     state: State,
 }
 
@@ -62,6 +62,15 @@ struct State {
     /// Bins of the pages the user labelled: not wanted, wanted.
     labels: [Vec<u32>; 2],
     why: Why,
+}
+
+/// Median score of the user's relevant examples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shown {
+    /// Of the terms that they do not have for themselves: what wanted pages score.
+    HeldOut(f64),
+    /// As they are, which may be too high: at least half of them are relevant.
+    AsTheyAre(f64),
 }
 
 /// How the threshold came about.
@@ -87,9 +96,12 @@ impl<M: Measure + 'static> Thresholded<M> {
             scores.into_iter().for_each(|s| state.note_label(s, label));
         }
         let examples = (yes.len() >= 3).then(|| {
-            let mut yes = yes;
-            yes.sort_by(f64::total_cmp);
-            quantile(&yes, 0.5)
+            let relevant = setup.examples.iter().filter(|e| e.kind == ExampleKind::Relevant);
+            let docs: Vec<&Doc> = relevant.map(|e| e.doc.as_ref()).collect();
+            match measure.held_out(&docs) {
+                Some(scores) => Shown::HeldOut(median(scores)),
+                None => Shown::AsTheyAre(median(yes)),
+            }
         });
         let seeds_known = setup.seeds > 0;
         let mut judge = Thresholded { measure, setting, seeds, seeds_known, examples, state };
@@ -113,8 +125,12 @@ impl<M: Measure> Thresholded<M> {
             Some(common) => (line(usual, common), Why::Pages),
             None => (usual, Why::Start),
         };
-        // Whatever the pages say, at least half of the user's examples are relevant.
-        (self.examples.map_or(t, |e| t.min(e)), why)
+        let t = match self.examples {
+            Some(Shown::HeldOut(e)) => (t + e) / 2.0,
+            Some(Shown::AsTheyAre(e)) => t.min(e),
+            None => t,
+        };
+        (t, why)
     }
 
     /// What nine in ten pages score below, seeds that look like search results left out.
@@ -130,6 +146,21 @@ impl<M: Measure> Thresholded<M> {
             }
         }
         (pages >= FEW).then(|| quantile_of_bins(&bins, 0.9)).flatten()
+    }
+
+    /// For people: what the example pages have changed.
+    fn about_examples(&self) -> String {
+        match self.examples {
+            Some(Shown::HeldOut(e)) => {
+                format!(
+                    ", drawn half-way to what the example pages score without terms of their own ({e:.2})"
+                )
+            }
+            Some(Shown::AsTheyAre(e)) if self.state.threshold >= e => {
+                ", held to the median of the example pages".into()
+            }
+            _ => String::new(),
+        }
     }
 
     /// For people: what the seeds look like and what follows from it.
@@ -177,6 +208,11 @@ enum Seeds {
     Results,
     /// Pages to start from, whose own score says nothing.
     Entries,
+}
+
+fn median(mut scores: Vec<f64>) -> f64 {
+    scores.sort_by(f64::total_cmp);
+    quantile(&scores, 0.5)
 }
 
 fn line(usual: f64, background: f64) -> f64 {
@@ -384,7 +420,10 @@ impl<M: Measure> Judge for Thresholded<M> {
         let t = s.threshold;
         let threshold = match s.why {
             Why::Fixed => format!("threshold {t:.3}, as set"),
-            Why::Start => format!("threshold {t:.3}, usual for these terms, until {FEW} pages are known"),
+            Why::Start => {
+                let examples = self.about_examples();
+                format!("threshold {t:.3}, usual for these terms{examples}, until {FEW} pages are known")
+            }
             Why::Seeds => {
                 let how = match self.setting {
                     Threshold::Estimated(e) => e,
@@ -398,13 +437,10 @@ impl<M: Measure> Judge for Thresholded<M> {
             }
             Why::Pages => {
                 let common = self.background().unwrap_or(0.0);
-                let examples = match self.examples {
-                    Some(e) if t >= e => ", held to the median of the example pages",
-                    _ => "",
-                };
                 format!(
-                    "threshold {t:.3}, from what is usual for these terms and the scores of {} pages (nine in ten have {common:.2} or less){examples}{}",
+                    "threshold {t:.3}, from what is usual for these terms and the scores of {} pages (nine in ten have {common:.2} or less){}{}",
                     s.seen,
+                    self.about_examples(),
                     self.about_seeds()
                 )
             }

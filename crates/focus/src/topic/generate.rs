@@ -3,11 +3,12 @@
 //! A term is a sequence of up to three consecutive words. The NG best of the pages of the wanted kind become genre
 //! terms; the NC best of the relevant pages, the genre terms taken away, become content terms. The paper ranks by
 //! frequency, which suggests much that stands on every page; [`Rank::LogOdds`] asks what stands on these pages rather
-//! than on a background, with a prior that keeps rare words from winning by chance (Monroe, Colaresi and Quinn 2008).
+//! than on a background, and what goes with the subject there ([`super::contrast`]).
 //!
 //! What is never suggested: terms that begin or end with a stopword, numbers, what every web page says (`click here`),
 //! text of navigation, headers, footers and asides, and lines that several pages of one host share.
 
+use super::contrast::Contrast;
 use crate::text::vector::phrase_hash;
 use crate::text::{Doc, Token};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -24,9 +25,6 @@ const SHARED_LINE: usize = 4;
 
 /// With so many terms that most of the pages have, others are not suggested.
 const ENOUGH: usize = 6;
-
-/// How many words' worth of evidence the prior is.
-const PRIOR: f64 = 500.0;
 
 /// Words and phrases of the Web itself.
 const WEB_WORDS: &str = "home page; homepage; web page; web site; website; site map; sitemap; click; click here; menu; \
@@ -45,7 +43,7 @@ const WEB_WORDS: &str = "home page; homepage; web page; web site; website; site 
 pub enum Rank {
     /// By number of occurrences: the paper's.
     Frequency,
-    /// By log-odds against the background, in standard deviations.
+    /// By log-odds against the background.
     LogOdds,
 }
 
@@ -68,7 +66,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { rank: Rank::LogOdds, genre: 20, content: 20, url: 6, words: LONGEST, tidy: false }
+        Options { rank: Rank::LogOdds, genre: 20, content: 12, url: 6, words: LONGEST, tidy: false }
     }
 }
 
@@ -94,21 +92,30 @@ pub struct Generated {
     pub url: Vec<Suggestion>,
 }
 
-/// GenerateTerms. `known` terms (the topic's own, a preset's) are not suggested again. Pages of the kind but of any
-/// subject tell content from genre, so they are background to the content terms.
+/// What the topic says already.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// What it is about, in the user's words: terms that go with it are preferred.
+    pub subject: &'a [String],
+    /// All its terms (its own, a preset's): they are not suggested again.
+    pub terms: &'a [String],
+}
+
+/// GenerateTerms. Pages of the kind but of any subject tell content from genre, so they are background to the content
+/// terms.
 pub fn generate(
     genre: &[&Doc],
     relevant: &[&Doc],
     background: &[&Doc],
-    known: &[String],
+    known: Known,
     options: &Options,
 ) -> Generated {
-    let mut taken: HashSet<u64> = known.iter().filter_map(|t| hash_of(t)).collect();
-    let first = suggest(genre, background, &taken, options.genre, options);
+    let mut taken: HashSet<u64> = known.terms.iter().filter_map(|t| hash_of(t)).collect();
+    let first = suggest(genre, background, &[], &taken, options.genre, options);
     taken.extend(first.iter().filter_map(|s| hash_of(&s.term)));
     let mut others = background.to_vec();
     others.extend(genre.iter().filter(|g| !relevant.iter().any(|r| std::ptr::eq(**g, *r))));
-    let content = suggest(relevant, &others, &taken, options.content, options);
+    let content = suggest(relevant, &others, known.subject, &taken, options.content, options);
     let tidy = options.tidy || options.rank == Rank::LogOdds;
     let url = if tidy { url_words(relevant, background, options.url) } else { Vec::new() };
     Generated { genre: first, content, url }
@@ -163,6 +170,7 @@ fn url_words(pages: &[&Doc], background: &[&Doc], n: usize) -> Vec<Suggestion> {
 fn suggest(
     pages: &[&Doc],
     background: &[&Doc],
+    subject: &[String],
     taken: &HashSet<u64>,
     n: usize,
     o: &Options,
@@ -172,20 +180,19 @@ fn suggest(
     }
     let found = Found::read(pages, o.words.clamp(1, LONGEST));
     let tidy = o.tidy || o.rank == Rank::LogOdds;
-    // One page's hobby-horse is not the topic: at best most of the pages have a term, at least two of three.
+    // One page's hobby-horse is not the topic: at least two of three pages have a term.
     let least = if tidy && pages.len() >= 3 { 2 } else { 1 };
-    let most = if tidy { pages.len().div_ceil(2) as u32 } else { 1 };
     let nested = if tidy { found.nested() } else { HashSet::new() };
-    let odds = if o.rank == Rank::LogOdds { found.log_odds(background) } else { HashMap::new() };
+    let is_candidate = |hash: u64| found.entries.get(&hash).is_some_and(|e| e.pages >= least);
+    let contrast = (o.rank == Rank::LogOdds).then(|| Contrast::new(background, subject, is_candidate));
     let mut list: Vec<(u64, Suggestion)> = Vec::new();
     for (hash, e) in found.entries.iter().filter(|(h, e)| e.pages >= least && !nested.contains(h)) {
         if tidy && e.extends(taken) {
             continue;
         }
-        let score = match o.rank {
-            Rank::Frequency => f64::from(e.count),
-            // What all the pages have is the topic; what one of them repeats may be its own.
-            Rank::LogOdds => odds.get(hash).copied().unwrap_or(0.0) * f64::from(e.pages) / pages.len() as f64,
+        let score = match &contrast {
+            None => f64::from(e.count),
+            Some(c) => c.value(*hash, e.pages, pages.len()).unwrap_or(0.0),
         };
         if score > 0.0 {
             list.push((*hash, found.suggestion(e, pages, score)));
@@ -195,17 +202,21 @@ fn suggest(
     list.sort_by(|(_, a), (_, b)| {
         b.score.total_cmp(&a.score).then(b.pages.cmp(&a.pages)).then_with(|| a.term.cmp(&b.term))
     });
-    // Few terms suffice (S0 Tab. 5.1): those of fewer pages only make up for missing ones.
-    let common = list.iter().filter(|(_, s)| s.pages >= most).count();
-    if common >= ENOUGH {
-        list.retain(|(_, s)| s.pages >= most);
+    if tidy && contrast.is_none() {
+        // Few terms suffice (S0 Tab. 5.1). With nothing to compare with, what most of the pages have is the best guess:
+        // terms of fewer only make up for missing ones.
+        let most = pages.len().div_ceil(2) as u32;
+        let common = list.iter().filter(|(_, s)| s.pages >= most).count();
+        if common >= ENOUGH {
+            list.retain(|(_, s)| s.pages >= most);
+        }
     }
     list.truncate(n);
     list.into_iter().map(|(_, s)| s).collect()
 }
 
 /// The hash of a term's words; `None` when it has none.
-fn hash_of(term: &str) -> Option<u64> {
+pub(super) fn hash_of(term: &str) -> Option<u64> {
     let words: Vec<u64> = crate::text::TextOptions::default().tokens(term).iter().map(|t| t.hash).collect();
     (!words.is_empty()).then(|| phrase_hash(&words))
 }
@@ -214,8 +225,6 @@ fn hash_of(term: &str) -> Option<u64> {
 struct Entry {
     count: u32,
     pages: u32,
-    /// Σ over pages of 1 + ln(occurrences): a page that repeats itself counts, but not in proportion.
-    weight: f64,
     words: [u64; LONGEST],
     len: u8,
     /// Where it first stands: page, text piece (0 = title, 1 = body) and bytes.
@@ -260,7 +269,6 @@ impl Found {
                 entries.entry(hash).or_insert(Entry {
                     count: 0,
                     pages: 0,
-                    weight: 0.0,
                     words,
                     len: tokens.len() as u8,
                     at: (number as u32, piece, start, end),
@@ -270,7 +278,6 @@ impl Found {
                 if let Some(e) = entries.get_mut(hash) {
                     e.count += n;
                     e.pages += 1;
-                    e.weight += 1.0 + libm::log(f64::from(*n));
                 }
             }
         }
@@ -283,42 +290,6 @@ impl Found {
         let spelt = text.get(start as usize..end as usize).unwrap_or("");
         let term = spelt.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
         Suggestion { term, count: e.count, pages: e.pages, score }
-    }
-
-    /// Each term's log-odds against the background, over its standard deviation.
-    fn log_odds(&self, background: &[&Doc]) -> HashMap<u64, f64> {
-        // Of the background only what matters is counted: it may be large.
-        let mut theirs: HashMap<u64, f64> = HashMap::with_capacity(self.entries.len());
-        let mut total = 0.0;
-        let mut on_page: BTreeMap<u64, u32> = BTreeMap::new();
-        let none = HashSet::new();
-        for doc in background {
-            on_page.clear();
-            each_phrase(doc, LONGEST, &none, |piece, tokens| {
-                if is_term(doc, piece, tokens) {
-                    let mut words = [0; LONGEST];
-                    words.iter_mut().zip(tokens).for_each(|(w, t)| *w = t.hash);
-                    *on_page.entry(phrase_hash(words.get(..tokens.len()).unwrap_or(&[]))).or_default() += 1;
-                }
-            });
-            for (hash, n) in &on_page {
-                let weight = 1.0 + libm::log(f64::from(*n));
-                total += weight;
-                if self.entries.contains_key(hash) {
-                    *theirs.entry(*hash).or_default() += weight;
-                }
-            }
-        }
-        let ours: f64 = self.entries.values().map(|e| e.weight).sum();
-        let all = (ours + total).max(1.0);
-        let odds = |of: f64, n: f64, prior: f64| (of + prior) / (n + PRIOR - of - prior).max(1e-9);
-        let score = |hash: &u64, e: &Entry| {
-            let there = theirs.get(hash).copied().unwrap_or(0.0);
-            let prior = PRIOR * (e.weight + there) / all;
-            let delta = libm::log(odds(e.weight, ours, prior)) - libm::log(odds(there, total, prior));
-            delta / libm::sqrt(1.0 / (e.weight + prior) + 1.0 / (there + prior))
-        };
-        self.entries.iter().map(|(h, e)| (*h, score(h, e))).collect()
     }
 
     /// Terms that hardly ever stand outside one longer term: `relational` beside `relational model`.
@@ -349,7 +320,12 @@ fn piece_text(doc: &Doc, piece: u8) -> &str {
 
 /// Calls `each` with every sequence of 1 to `longest` words that stand together: on one line, with nothing but a blank
 /// or a hyphen between them, outside boilerplate.
-fn each_phrase(doc: &Doc, longest: usize, shared: &HashSet<u64>, mut each: impl FnMut(u8, &[Token])) {
+pub(super) fn each_phrase(
+    doc: &Doc,
+    longest: usize,
+    shared: &HashSet<u64>,
+    mut each: impl FnMut(u8, &[Token]),
+) {
     let title = doc.title();
     runs(title, &doc.page.title, |run| windows(run, longest, |w| each(0, w)));
     let body = doc.body();
@@ -474,13 +450,13 @@ mod tests {
         let relevant =
             [doc("http://a.org/3", "Syllabus of the relational model. Relational model, SQL. Office hours.")];
         let o = Options { genre: 2, content: 3, ..options(Rank::Frequency) };
-        let g = generate(&[&genre[0], &genre[1]], &[&relevant[0]], &[], &[], &o);
+        let g = generate(&[&genre[0], &genre[1]], &[&relevant[0]], &[], Known::default(), &o);
         // Each of these stands twice; the two pages of `hours`, `office` and `office hours` go first, then the alphabet.
         assert_eq!(names(&g.genre), ["hours", "office"]);
         assert_eq!((g.genre[0].count, g.genre[0].pages, g.genre[0].score), (2, 2, 2.0));
         // `hours` and `office` are taken away. `syllabus of the` ends with a stopword and is none.
         assert_eq!(names(&g.content), ["model", "relational", "relational model"]);
-        let all = generate(&[], &[&relevant[0]], &[], &[], &options(Rank::Frequency));
+        let all = generate(&[], &[&relevant[0]], &[], Known::default(), &options(Rank::Frequency));
         assert_eq!(
             names(&all.content),
             ["model", "relational", "relational model", "hours", "office", "office hours", "sql", "syllabus"]
@@ -490,7 +466,7 @@ mod tests {
     #[test]
     fn phrases_do_not_cross_lines_or_punctuation() {
         let d = doc("http://a.org/", "query optimization\nhash, joins; b-tree (index)");
-        let g = generate(&[], &[&d], &[], &[], &options(Rank::Frequency));
+        let g = generate(&[], &[&d], &[], Known::default(), &options(Rank::Frequency));
         let all = names(&g.content);
         assert!(all.contains(&"query optimization"), "{all:?}");
         for wrong in ["optimization hash", "hash joins", "joins b", "tree index", "b-tree"] {
@@ -517,15 +493,15 @@ mod tests {
         };
         let docs = [page(1), page(2), page(3)];
         let refs: Vec<&Doc> = docs.iter().collect();
-        let g = generate(&[], &refs, &[], &[], &options(Rank::Frequency));
+        let g = generate(&[], &refs, &[], Known::default(), &options(Rank::Frequency));
         let all = names(&g.content);
         assert!(all.contains(&"relational model"));
         assert!(!all.contains(&"courses") && !all.contains(&"department"), "{all:?}");
         // The shared line is dropped only where it is shared.
-        let one = generate(&[], &refs[..1], &[], &[], &options(Rank::Frequency));
+        let one = generate(&[], &refs[..1], &[], Known::default(), &options(Rank::Frequency));
         assert!(names(&one.content).contains(&"department"));
         let web = doc("http://a.org/", "Click here. Home page. Copyright 2020 b 42");
-        let g = generate(&[], &[&web], &[], &[], &options(Rank::Frequency));
+        let g = generate(&[], &[&web], &[], Known::default(), &options(Rank::Frequency));
         assert_eq!(names(&g.content), ["home", "page"]);
     }
 
@@ -549,15 +525,17 @@ mod tests {
             .collect();
         let r: Vec<&Doc> = relevant.iter().collect();
         let o: Vec<&Doc> = other.iter().collect();
-        let g = generate(&[], &r, &o, &[], &options(Rank::LogOdds));
+        let g = generate(&[], &r, &o, Known::default(), &options(Rank::LogOdds));
         // Words that only stand in one phrase give way to it; what stands everywhere is not suggested.
         assert_eq!(names(&g.content), ["query optimization", "relational model"]);
-        let f = generate(&[], &r, &o, &[], &options(Rank::Frequency));
+        let f = generate(&[], &r, &o, Known::default(), &options(Rank::Frequency));
         assert_eq!(names(&f.content).first(), Some(&"welcome"));
-        let known = generate(&[], &r, &o, &["Relational MODEL".into()], &options(Rank::LogOdds));
+        let terms = ["Relational MODEL".to_string()];
+        let known = Known { terms: &terms, ..Known::default() };
+        let known = generate(&[], &r, &o, known, &options(Rank::LogOdds));
         assert_eq!(names(&known.content), ["query optimization"]);
         // Genre pages are background to the content.
-        let g = generate(&o, &r, &[], &[], &options(Rank::LogOdds));
+        let g = generate(&o, &r, &[], Known::default(), &options(Rank::LogOdds));
         assert_eq!(names(&g.content), ["query optimization", "relational model"]);
     }
 
@@ -574,10 +552,10 @@ mod tests {
         let r: Vec<&Doc> = relevant.iter().collect();
         let o: Vec<&Doc> = other.iter().collect();
         // `courses` is on two of three, but on half of the others too: less than three times the odds.
-        let g = generate(&[], &r, &o, &[], &options(Rank::LogOdds));
+        let g = generate(&[], &r, &o, Known::default(), &options(Rank::LogOdds));
         assert_eq!(names(&g.url), ["os"]);
         assert_eq!(g.url[0].pages, 2);
-        assert!(generate(&[], &r, &o, &[], &options(Rank::Frequency)).url.is_empty());
+        assert!(generate(&[], &r, &o, Known::default(), &options(Rank::Frequency)).url.is_empty());
     }
 
     #[test]
@@ -585,8 +563,8 @@ mod tests {
         let empty = doc("http://a.org/", "");
         for rank in [Rank::Frequency, Rank::LogOdds] {
             let o = Options { rank, words: 99, ..Options::default() };
-            assert_eq!(generate(&[], &[], &[], &[], &o), Generated::default());
-            assert_eq!(generate(&[&empty], &[&empty], &[&empty], &[], &o), Generated::default());
+            assert_eq!(generate(&[], &[], &[], Known::default(), &o), Generated::default());
+            assert_eq!(generate(&[&empty], &[&empty], &[&empty], Known::default(), &o), Generated::default());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the user asked for, resolved: terms with their presets, examples, which judge and which strategy.
 
+mod contrast;
 pub mod edit;
 pub mod generate;
 mod nearest;

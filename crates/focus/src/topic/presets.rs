@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn every_list_is_good_enough_to_use() {
-        assert_eq!(all().len(), 15);
+        assert_eq!(all().len(), 16);
         let five = ["en", "pt", "es", "de", "fr"];
         let o = TextOptions::default();
         for p in all() {

@@ -1,0 +1,147 @@
+//! How much more a term is of the example pages than of others: what terms are ranked by when there is a background.
+//!
+//! Counted are pages, not occurrences: five examples say little about how often a word is repeated. A term's weight is
+//! the logarithm of the odds of finding it on an example over those of finding it elsewhere (Robertson and Sparck Jones
+//! 1976). Five pages also share much by chance, above all what every page of their kind says. So the background is asked
+//! a second question: how much likelier is the term on pages that name the subject than on those that do not? `Lisp`
+//! is on two of five pages about artificial intelligence and so is `appointment`; on a thousand other pages only one of them
+//! goes with the subject. Both logarithms are added; the share of the examples that have the term counts with its
+//! square root. Measured against other rankings in `docs/results.md`.
+
+use super::generate::{LONGEST, each_phrase, hash_of};
+use crate::text::Doc;
+use crate::text::vector::phrase_hash;
+use std::collections::{HashMap, HashSet};
+
+/// A term must be so many times as common on the examples as elsewhere.
+const LEAST_RATIO: f64 = 3.0;
+
+/// Fewer pages with (or without) the subject say nothing of what goes with it.
+const FEW: u32 = 5;
+
+/// The background, counted.
+pub struct Contrast {
+    pages: u32,
+    /// Pages that name the subject; 0 when that is not known well enough.
+    about: u32,
+    /// By phrase: pages that have it, and those of them that name the subject.
+    on: HashMap<u64, (u32, u32)>,
+}
+
+impl Contrast {
+    /// Counts the phrases that `wanted` asks for. The subject's words count as far as fewer than half of the pages have
+    /// them.
+    pub fn new(background: &[&Doc], subject: &[String], wanted: impl Fn(u64) -> bool) -> Contrast {
+        let subject: Vec<u64> = subject.iter().filter_map(|s| hash_of(s)).collect();
+        let mut named: HashMap<u64, u32> = HashMap::new();
+        let mut pages: Vec<(HashSet<u64>, Vec<u64>)> = Vec::with_capacity(background.len());
+        let none = HashSet::new();
+        for doc in background {
+            let mut here = HashSet::new();
+            let mut names = Vec::new();
+            each_phrase(doc, LONGEST, &none, |_, tokens| {
+                let mut words = [0; LONGEST];
+                words.iter_mut().zip(tokens).for_each(|(w, t)| *w = t.hash);
+                let hash = phrase_hash(words.get(..tokens.len()).unwrap_or(&[]));
+                if wanted(hash) {
+                    here.insert(hash);
+                }
+                if subject.contains(&hash) && !names.contains(&hash) {
+                    names.push(hash);
+                }
+            });
+            names.iter().for_each(|n| *named.entry(*n).or_default() += 1);
+            pages.push((here, names));
+        }
+        let all = pages.len() as u32;
+        let telling = |hash: &u64| named.get(hash).is_some_and(|n| 2 * n < all);
+        let mut out = Contrast { pages: all, about: 0, on: HashMap::new() };
+        for (here, names) in &pages {
+            let about = u32::from(names.iter().any(telling));
+            out.about += about;
+            for hash in here {
+                let n = out.on.entry(*hash).or_default();
+                n.0 += 1;
+                n.1 += about;
+            }
+        }
+        if out.about < FEW || all - out.about < FEW {
+            out.about = 0;
+        }
+        out
+    }
+
+    /// The value of a term that `has` of `examples` pages have; `None` when it is hardly commoner there than elsewhere.
+    pub fn value(&self, hash: u64, has: u32, examples: usize) -> Option<f64> {
+        let (on, on_about) = self.on.get(&hash).copied().unwrap_or((0, 0));
+        let (has, examples) = (f64::from(has), examples as f64);
+        let here = (has + 0.25) / (examples + 0.5);
+        let there = (f64::from(on) + 0.5) / (f64::from(self.pages) + 1.0);
+        if self.pages > 0 && here < LEAST_RATIO * there {
+            return None;
+        }
+        let mut value = log_odds(has, examples, on, self.pages);
+        if self.about > 0 {
+            let about = f64::from(self.about);
+            value += log_odds(f64::from(on_about), about, on - on_about, self.pages - self.about);
+        }
+        Some(value * libm::sqrt(has / examples))
+    }
+}
+
+/// ln of the odds of `k` in `n` over those of `other` in `others`; half a page more of each keeps it finite.
+fn log_odds(k: f64, n: f64, other: u32, others: u32) -> f64 {
+    let (other, others) = (f64::from(other), f64::from(others));
+    libm::log((k + 0.5) / (n - k + 0.5) * (others - other + 0.5) / (other + 0.5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::TextOptions;
+    use std::sync::Arc;
+    use types::{Block, Page, Region, Span};
+
+    fn docs(texts: &[&str]) -> Vec<Doc> {
+        let doc = |text: &&str| {
+            let blocks = vec![Block { span: Span::new(0, text.len()), region: Region::Body }];
+            let page = Page { language: "en".into(), text: text.to_string(), blocks, ..Page::default() };
+            Doc::new(Arc::new(page), &TextOptions::default())
+        };
+        texts.iter().map(doc).collect()
+    }
+    fn value(texts: &[&str], subject: &str, term: &str, has: u32) -> Option<f64> {
+        let docs = docs(texts);
+        let refs: Vec<&Doc> = docs.iter().collect();
+        Contrast::new(&refs, &[subject.to_string()], |_| true).value(hash_of(term).unwrap(), has, 4)
+    }
+
+    #[test]
+    fn by_hand() {
+        // On three of four examples, on one of nine others: ln(3.5/1.5 · 8.5/1.5), times √¾.
+        let mut others = vec!["nothing of note"; 8];
+        others.push("lisp");
+        let v = value(&others, "intelligence", "lisp", 3).unwrap();
+        assert!((v - libm::log(3.5 / 1.5 * 8.5 / 1.5) * libm::sqrt(0.75)).abs() < 1e-12, "{v}");
+        // As common elsewhere as here.
+        assert_eq!(value(&["lisp"; 9], "intelligence", "lisp", 4), None);
+        // With nothing to compare with, only how many of the examples have it.
+        assert!(value(&[], "", "lisp", 4) > value(&[], "", "lisp", 3));
+    }
+
+    #[test]
+    fn what_goes_with_the_subject_counts_more() {
+        let mut others = vec!["nothing of note"; 20];
+        others.extend(["machine intelligence and lisp"; 3]);
+        others.extend(["machine intelligence"; 3]);
+        others.extend(["appointment"; 3]);
+        let lisp = value(&others, "machine intelligence", "lisp", 2).unwrap();
+        let appointment = value(&others, "machine intelligence", "appointment", 2).unwrap();
+        assert!(lisp > appointment + 1.0, "{lisp} {appointment}");
+        // A subject that nobody names, or everybody, tells nothing.
+        for subject in ["unheard of", "nothing"] {
+            let both = ["lisp", "appointment"].map(|t| value(&others, subject, t, 2).unwrap());
+            assert_eq!(both[0], both[1], "{subject}");
+        }
+    }
+}
