@@ -93,8 +93,10 @@ mod tests {
             setup.text().tokenise(text, None, &mut out);
             out
         };
-        let page =
-            Doc::new(types::Page { text: "an index and a plan".into(), ..Default::default() }, setup.text());
+        let page = Doc::new(
+            types::Page { text: "an index and a plan".into(), ..Default::default() }.into(),
+            setup.text(),
+        );
         q.learn(&page);
         for text in ["", "the", "nothing of it", "an index", "the plan of a query, the index", "index fund"] {
             let tokens = tokens(text);
