@@ -208,7 +208,7 @@ impl<const D: usize> Model<D> {
             let mut told = Told { rows: BTreeMap::new(), dense: self.dense };
             if self.own {
                 told.dense = [EMPTY; D];
-                told.rows = self.used().into_iter().map(|slot| (slot, EMPTY)).collect();
+                told.rows = self.used().map(|slot| (slot, EMPTY)).collect();
             }
             self.told = Some(told);
         }
