@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn words_that_share_nothing_with_the_topic_are_worth_nothing() {
-        let t = Topic::from_toml("[content]\nterms = ['query plan', 'index']").unwrap();
+        let t = Topic::from_toml("query = 'query plan index'").unwrap();
         let setup = StrategySetup::new(&t);
         let mut q = QueryVector::new(&setup);
         let tokens = |text: &str| {
@@ -93,11 +93,8 @@ mod tests {
             setup.text().tokenise(text, None, &mut out);
             out
         };
-        let page = Doc::new(
-            types::Page { text: "an index and a plan".into(), ..Default::default() }.into(),
-            setup.text(),
-        );
-        q.learn(&page);
+        let page = types::Page { text: "an index and a plan".into(), ..Default::default() };
+        q.learn(&Doc::new(page.into(), setup.text()));
         for text in ["", "the", "nothing of it", "an index", "the plan of a query, the index", "index fund"] {
             let tokens = tokens(text);
             // The shortcut gives what the whole sum gives.
