@@ -436,3 +436,33 @@ fn from_an_idea_to_a_crawl() {
         "{status}"
     );
 }
+
+#[test]
+fn a_conversation_survives_a_wrong_address() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    let talk = |said: &str| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_gleaner"))
+            .args(["new", "--guided"])
+            .current_dir(d)
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();
+        let ran = child.wait_with_output().unwrap();
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let (code, err) = talk("query optimization\n?\nsyllabus\nnosuch.html\n\nMine\n");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("the page of a course: what is taught"), "{err}");
+    assert!(err.contains("there is no file `nosuch.html`") && err.contains("made without them"), "{err}");
+    let text = std::fs::read_to_string(d.join("mine.toml")).unwrap();
+    assert!(text.contains("query optimization") && !text.contains("nosuch"), "{text}");
+    // Nothing but such an example is no topic.
+    let (code, err) = talk("\n\nnosuch.html\n\nOther\n");
+    assert!(code != Some(0) && err.contains("no example page could be read"), "{err}");
+    assert!(!d.join("other.toml").exists());
+}

@@ -39,7 +39,8 @@ fn from_an_idea_to_a_collection_through_our_own_search_engine() {
     let dir = folder();
     let d = dir.path();
     let site = Site::new(1, Size::Pages(900));
-    let wanted: HashSet<String> = site.relevant().into_iter().collect();
+    // In English, as the idea is; this web has syllabi in four more languages.
+    let wanted: HashSet<String> = site.relevant().into_iter().filter(|u| !u.contains("/cursos/")).collect();
     let web = Server::start(site, "127.0.0.1:0".parse().unwrap(), Log::off()).unwrap();
 
     // Indexed whole.
@@ -90,10 +91,10 @@ fn from_an_idea_to_a_collection_through_our_own_search_engine() {
     let found = found(d, "shelf/db");
     let hits = found.intersection(&wanted).count();
     let fetched = pages(d, "shelf/db");
-    assert!(fetched <= 400, "{fetched}");
+    assert!(fetched <= 700, "{fetched}");
     let (recall, precision) = (hits as f64 / wanted.len() as f64, hits as f64 / found.len() as f64);
     println!("{hits} of {} wanted, {} called relevant, {fetched} fetched", wanted.len(), found.len());
-    assert!(recall >= 0.7 && precision >= 0.6, "recall {recall:.2}, precision {precision:.2} ({hits} pages)");
+    assert!(recall >= 0.7 && precision >= 0.8, "recall {recall:.2}, precision {precision:.2} ({hits} pages)");
     // More than the engine gave: the crawl has found pages that were neither seeds nor examples.
     assert!(hits > 2 * relevant_seeds, "{hits} found, {relevant_seeds} of them seeds");
     // And the engine finds in the new collection what belongs to it.

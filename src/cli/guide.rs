@@ -71,10 +71,16 @@ pub fn ask(a: &mut Answers, talk: &mut Talk) -> Result<(), Problem> {
     }
     let genres: Vec<&str> = focus::topic::presets::all().iter().map(|p| p.name).collect();
     while a.genre.is_none() {
-        let help = format!("one of {}; empty for any kind", genres.join(", "));
+        let help = format!("one of {}; ? says what they are, empty for any kind", genres.join(", "));
         let genre = talk.question("What kind of page?", &help)?;
         if genre.is_empty() {
             break;
+        }
+        if genre == "?" {
+            for p in focus::topic::presets::all() {
+                talk.say(&format!("  {:<24} {}", p.name, p.summary));
+            }
+            continue;
         }
         match focus::topic::presets::find_all(std::slice::from_ref(&genre)) {
             Ok(_) => a.genre = Some(genre),
@@ -143,7 +149,11 @@ fn judge_all(config: &Config, pages: &Pages, names: &[String]) -> Result<(), Pro
         let name = shorten(&strip_controls(name), 90);
         eprintln!("  {:.3}  {}  {name}", verdict.relevance, word.for_stderr());
     }
-    eprintln!("  {relevant} of {} relevant; {}\n", assessed.len(), judge.explain().unwrap_or_default());
+    eprintln!("  {relevant} of {} relevant; {}", assessed.len(), judge.explain().unwrap_or_default());
+    if relevant < assessed.len() {
+        eprintln!("  Pages to start from need not be relevant themselves, only lead there.");
+    }
+    eprintln!();
     Ok(())
 }
 
@@ -160,7 +170,7 @@ mod tests {
         let mut a = Answers::default();
         ask(
             &mut a,
-            &mut talk("sql, b-trees\nsylabus\nsyllabus\nx.html, y.html\nsearxng:http://e.org\nMine\n"),
+            &mut talk("sql, b-trees\n?\nsylabus\nsyllabus\nx.html, y.html\nsearxng:http://e.org\nMine\n"),
         )
         .unwrap();
         assert_eq!((a.subject, a.genre.as_deref()), (list("sql,b-trees"), Some("syllabus")));

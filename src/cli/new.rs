@@ -5,6 +5,7 @@ use super::pages::{From, Pages};
 use super::setup::{self, FetchFlags, TopicFlags};
 use super::terms::{self, Readers, known, with_preset_words};
 use clap::Args as ClapArgs;
+use console::style;
 use crawl::Config;
 use focus::judges::JudgeSetup;
 use focus::text::Doc;
@@ -60,7 +61,7 @@ pub struct Args {
 }
 
 /// What goes into a topic file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Answers {
     pub name: String,
     pub subject: Vec<String>,
@@ -117,8 +118,25 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 .collect();
         answers.name = if parts.is_empty() { "My topic".into() } else { parts.join(": ") };
     }
-    if !answers.examples.is_empty() && args.terms > 0 {
-        let Suggested { mut terms, url, examples, background } = suggest(&answers, &args)?;
+    let suggested = match suggest(&answers, &args) {
+        // A conversation is not lost because of an address with a mistake.
+        Err(problem)
+            if talk.is_some()
+                && config(&Answers { examples: Vec::new(), ..answers.clone() }, &args)?.topic().is_ok() =>
+        {
+            eprintln!("{problem}\n{} the topic is made without them", style("note:").cyan().for_stderr());
+            answers.examples.clear();
+            None
+        }
+        other => other?,
+    };
+    if let Some(Suggested { mut terms, url, examples, background }) = suggested {
+        if background.is_empty() {
+            eprintln!(
+                "{} terms by frequency, for want of pages to compare with; --background, --collection or --web name some",
+                style("note:").cyan().for_stderr()
+            );
+        }
         if let Some(talk) = &mut talk {
             let shown: Vec<String> = terms.iter().map(terms::line).collect();
             let chosen = talk.pick("terms of your example pages", &shown)?;
@@ -199,16 +217,20 @@ struct Suggested {
     background: Vec<Doc>,
 }
 
-/// Terms of the example pages that the answers do not have.
-fn suggest(answers: &Answers, args: &Args) -> Result<Suggested, Problem> {
+/// Terms of the example pages that the answers do not have; `None` when there are no examples or no terms are wanted.
+fn suggest(answers: &Answers, args: &Args) -> Result<Option<Suggested>, Problem> {
+    if answers.examples.is_empty() || args.terms == 0 {
+        return Ok(None);
+    }
     let config = config(answers, args)?;
     let source = Pages::open(&args.from, &config)?;
     let reader = Readers::new(&source);
     let mut failed = 0;
     let examples = reader.docs(&answers.examples, &mut failed);
     if examples.is_empty() {
-        return Err(Problem::nothing("no example page could be read")
-            .hint("nothing was written; check the addresses of the examples"));
+        return Err(
+            Problem::nothing("no example page could be read").hint("check the addresses of the examples")
+        );
     }
     let background = reader.background(&args.background, &answers.examples, &[], &mut failed)?;
     let rank = if background.is_empty() { Rank::Frequency } else { Rank::LogOdds };
@@ -220,7 +242,7 @@ fn suggest(answers: &Answers, args: &Args) -> Result<Suggested, Problem> {
         Known { subject: &answers.subject, terms: &known(&config) },
         &options,
     );
-    Ok(Suggested { terms: found.content, url: found.url, examples, background })
+    Ok(Some(Suggested { terms: found.content, url: found.url, examples, background }))
 }
 
 /// Fewer pages say nothing about weights.

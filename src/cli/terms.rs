@@ -306,7 +306,8 @@ fn files(dir: &Path) -> Result<Vec<String>, Problem> {
 
 /// A suggestion in a list for people.
 pub fn line(s: &Suggestion) -> String {
-    let detail = format!("×{} on {} pages, {:.1}", s.count, s.pages, s.score);
+    let pages = if s.pages == 1 { "page" } else { "pages" };
+    let detail = format!("×{} on {} {pages}, {:.1}", s.count, s.pages, s.score);
     format!("{:<32} {}", strip_controls(&s.term), style(detail).dim())
 }
 

@@ -59,7 +59,7 @@ fn build(setup: &JudgeSetup, merged: bool) -> Result<Box<dyn Judge>, Problem> {
 }
 
 /// Wanted pages usually score so many times what a page with one term of each set does.
-const ABOVE: f64 = 1.16;
+const ABOVE: f64 = 1.12;
 
 /// A term of the subject counts on an example page when so many of the other examples have it.
 const OTHERS: usize = 2;
@@ -248,7 +248,7 @@ impl Measure for GenreMeasure {
 
     /// A cosine with n terms has a scale that depends on n: one of them on the page makes 1/√n, a quarter of them 1/2. So the
     /// unit is the score of a page with one term of each set, and the line is usually a little above it: wanted pages
-    /// have a few terms of every set, others some of one. The factor is from 35 labelled topics (ADR 5).
+    /// have a few terms of every set, others some of one. The factor is from 32 labelled topics (ADR 5).
     fn usual(&self) -> f64 {
         (ABOVE * self.one_of_each()).clamp(0.05, 0.9)
     }

@@ -16,6 +16,9 @@ use std::collections::{HashMap, HashSet};
 /// A term must be so many times as common on the examples as elsewhere.
 const LEAST_RATIO: f64 = 3.0;
 
+/// From so many pages on, a phrase of one example that none of them has is that example's own: it would find nothing.
+const MANY: u32 = 50;
+
 /// Fewer pages with (or without) the subject say nothing of what goes with it.
 const FEW: u32 = 5;
 
@@ -74,6 +77,9 @@ impl Contrast {
     /// The value of a term that `has` of `examples` pages have; `None` when it is hardly commoner there than elsewhere.
     pub fn value(&self, hash: u64, has: u32, examples: usize) -> Option<f64> {
         let (on, on_about) = self.on.get(&hash).copied().unwrap_or((0, 0));
+        if has < 2 && on == 0 && self.pages >= MANY {
+            return None;
+        }
         let (has, examples) = (f64::from(has), examples as f64);
         let here = (has + 0.25) / (examples + 0.5);
         let there = (f64::from(on) + 0.5) / (f64::from(self.pages) + 1.0);
@@ -125,6 +131,9 @@ mod tests {
         assert!((v - libm::log(3.5 / 1.5 * 8.5 / 1.5) * libm::sqrt(0.75)).abs() < 1e-12, "{v}");
         // As common elsewhere as here.
         assert_eq!(value(&["lisp"; 9], "intelligence", "lisp", 4), None);
+        // Seen once, and on none of many others.
+        assert_eq!(value(&["nothing of note"; 60], "", "lisp", 1), None);
+        assert!(value(&["nothing of note"; 60], "", "lisp", 2).is_some());
         // With nothing to compare with, only how many of the examples have it.
         assert!(value(&[], "", "lisp", 4) > value(&[], "", "lisp", 3));
     }

@@ -200,7 +200,8 @@ fn suggest(
     }
     list.retain(|(h, s)| !taken.contains(h) && !s.term.is_empty());
     list.sort_by(|(_, a), (_, b)| {
-        b.score.total_cmp(&a.score).then(b.pages.cmp(&a.pages)).then_with(|| a.term.cmp(&b.term))
+        let counts = b.pages.cmp(&a.pages).then(b.count.cmp(&a.count));
+        b.score.total_cmp(&a.score).then(counts).then_with(|| a.term.cmp(&b.term))
     });
     if tidy && contrast.is_none() {
         // Few terms suffice (S0 Tab. 5.1). With nothing to compare with, what most of the pages have is the best guess:
