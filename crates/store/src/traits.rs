@@ -15,6 +15,10 @@ pub trait Store {
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem>;
     /// Fetched pages in the order they were fetched, with their newest verdicts, from the `from`th on.
     fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_>;
+    /// Every page in the order they were fetched with its newest verdict, when the store can tell without reading them all.
+    fn verdicts(&self) -> Result<Option<Vec<(UrlId, bool)>>, Problem> {
+        Ok(None)
+    }
     /// Every verdict that was changed after the page was recorded.
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem>;
     /// Changes verdicts; part of the next commit.
