@@ -5,7 +5,7 @@ use super::setup::{self, FetchFlags, TopicArgs, number, set};
 use super::text::{count, duration};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::Collection;
+use crawl::collection::{Collection, SharedStore};
 use crawl::config::Loaded;
 use crawl::live::{self, Command};
 use crawl::units::Span;
@@ -24,7 +24,8 @@ Examples:
   gleaner crawl topic.toml --seed https://www.example.edu/ --pages 500 --contact you@example.org
   gleaner crawl topic.toml --seeds seeds.txt --relevant 100 --time 2h
   gleaner crawl --subject \"sql, relational model\" --genre syllabus --seed https://www.example.edu/
-  gleaner crawl topic.toml                # the same folder again: goes on where it stopped";
+  gleaner crawl topic.toml                # the same folder again: goes on where it stopped
+  gleaner crawl topic.toml --store postgres://user:password@db.example.org/crawls   # on as many machines as you like";
 
 #[derive(ClapArgs, Debug, Default, Clone)]
 #[command(after_help = EXAMPLES)]
@@ -60,9 +61,15 @@ pub struct Args {
     pub per_host: Option<u64>,
     #[command(flatten)]
     pub fetch: FetchFlags,
-    /// Keep the collection in a shared PostgreSQL instead (postgres://…)
+    /// Keep the collection in a shared PostgreSQL instead (postgres://…): every machine that says the same joins in
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
+    /// With --store: the crawl's name (default: as the folder)
+    #[arg(long, value_name = "NAME", requires = "store")]
+    pub crawl: Option<String>,
+    /// With --store: a worker that is silent for this long has lost its hosts to the others [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = setup::span, requires = "store")]
+    pub lease: Option<Span>,
     /// Write no WARC files
     #[arg(long)]
     pub no_archive: bool,
@@ -112,10 +119,6 @@ impl Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    if let Some(url) = &args.store {
-        return Err(Problem::usage(format!("--store {url}: the shared store is not part of this build yet"))
-            .hint("leave --store out to keep the collection in a folder"));
-    }
     let mut topic = args.topic.topic.clone();
     // Resuming with `--out DIR` alone: the collection knows its own topic.
     if topic.is_none()
@@ -141,7 +144,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     let (stop, progress) = crawl_into(&out, &loaded, &args, mode)?;
     if mode == Mode::Panel || mode == Mode::Lines {
-        summary(&out, stop, &progress);
+        summary(&out, args.store.is_some(), stop, &progress);
     }
     Ok(exit_code(stop, &progress))
 }
@@ -157,11 +160,16 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     let config = &loaded.config;
     let canon = Collection::canon(config);
     let seeds = setup::seeds(config, &args.seed, &args.seeds, &canon)?;
-    if seeds.is_empty() && !Collection::exists(out) {
+    let shared = shared_store(out, args)?;
+    let begun = match &shared {
+        Some(s) => seeds.is_empty() && store::SharedReader::open(&s.url, Some(&s.crawl)).is_ok(),
+        None => Collection::exists(out),
+    };
+    if seeds.is_empty() && !begun {
         return Err(Problem::nothing("there is nowhere to start: no seeds")
             .hint("give --seed URL or --seeds FILE, or put urls = [\"…\"] under [seeds] in the topic file"));
     }
-    let mut open = Collection::open(out, loaded, &seeds, args.rng)?;
+    let mut open = Collection::open_in(out, shared.as_ref(), loaded, &seeds, args.rng)?;
     let display = Arc::new(Mutex::new(Display::new(mode, config)));
     let shown = display.clone();
     open.crawl.on_event(move |event: &Event| {
@@ -173,8 +181,23 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     stop_on_ctrl_c(sender)?;
     open.start(&seeds, live::now())?;
     let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &commands)?;
-    super::report::write_crawl_report(out)?;
+    // What this worker saw of a shared crawl is no report of it.
+    if shared.is_none() {
+        super::report::write_crawl_report(out)?;
+    }
     Ok(result)
+}
+
+/// The database that `--store` names.
+fn shared_store(out: &Path, args: &Args) -> Result<Option<SharedStore>, Problem> {
+    let Some(url) = &args.store else { return Ok(None) };
+    let folder = out.file_name().and_then(|n| n.to_str()).unwrap_or("crawl");
+    let lease = args.lease.map_or(Duration::from_secs(30), |l| l.0);
+    if lease < Duration::from_secs(1) {
+        return Err(Problem::usage("--lease is too short").hint("a second at least; 30s is a good choice"));
+    }
+    let crawl = args.crawl.clone().unwrap_or_else(|| folder.to_string());
+    Ok(Some(SharedStore { url: url.clone(), crawl, lease }))
 }
 
 /// Once: finish cleanly. Twice: leave at once (nothing committed is lost).
@@ -204,7 +227,7 @@ pub fn exit_code(stop: Stop, p: &Progress) -> ExitCode {
     }
 }
 
-pub fn summary(out: &Path, stop: Stop, p: &Progress) {
+pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
     let elapsed = duration(Duration::from_millis(p.elapsed_ms));
     eprintln!("{} ({})", style(stop.reason()).bold(), elapsed);
     eprintln!(
@@ -219,6 +242,10 @@ pub fn summary(out: &Path, stop: Stop, p: &Progress) {
     if !p.errors.is_empty() {
         let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
         eprintln!("  not fetched: {}", text.join(", "));
+    }
+    if shared {
+        eprintln!("  (this worker; `gleaner status --store …` shows all of them)");
+        return;
     }
     let dir = out.display();
     eprintln!("  look at   {}", out.join("report.html").display());

@@ -90,7 +90,17 @@ impl Server {
         let end = Instant::now() + Duration::from_secs(60);
         let ready = || {
             Command::new(self.bin.join("pg_isready"))
-                .args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", "gleaner", "-d", "postgres"])
+                .args([
+                    "-q",
+                    "-h",
+                    "127.0.0.1",
+                    "-p",
+                    &self.port.to_string(),
+                    "-U",
+                    "gleaner",
+                    "-d",
+                    "postgres",
+                ])
                 .status()
                 .is_ok_and(|s| s.success())
         };
@@ -106,7 +116,9 @@ impl Server {
 
     /// The server's main process.
     pub fn pid(&self) -> u32 {
-        let out = as_postgres(&format!("head -1 {}/data/postmaster.pid", self.dir.display())).output().expect("head");
+        let out = as_postgres(&format!("head -1 {}/data/postmaster.pid", self.dir.display()))
+            .output()
+            .expect("head");
         String::from_utf8_lossy(&out.stdout).trim().parse().expect("a process number")
     }
 
@@ -158,7 +170,8 @@ pub fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     let server = SERVER.get_or_init(|| Server::start(false)).as_ref();
     if server.is_none() {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: PostgreSQL is not installed (apt-get install postgresql)");
+        let _ =
+            writeln!(std::io::stderr(), "SKIPPED: PostgreSQL is not installed (apt-get install postgresql)");
     }
     server
 }

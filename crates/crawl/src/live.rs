@@ -43,7 +43,8 @@ pub fn run(
         .enable_all()
         .build()
         .map_err(|e| Problem::new("cannot start the network threads").because(e))?;
-    let (to_loop, arrivals) = mpsc::channel::<Arrival>();
+    let (to_loop, arrivals) = mpsc::channel::<Back>();
+    let gate = crawl.gate();
     let mut last_sync = Instant::now();
     let mut last_progress = Instant::now();
 
@@ -55,15 +56,22 @@ pub fn run(
                 Command::Resume => crawl.pause(false),
             }
         }
+        crawl.tend(now())?;
         let mut wait = NAP;
         let done = loop {
             match crawl.next(now())? {
                 Step::Fetch(lease) => {
                     let (web, analyst, to_loop) = (web.clone(), analyst.clone(), to_loop.clone());
+                    let gate = gate.clone();
                     runtime.spawn(async move {
+                        if !gate.is_open() {
+                            // This process was stopped, or cut off, for so long that another worker may have the host.
+                            let _ = to_loop.send(Back::Withheld(lease));
+                            return;
+                        }
                         let arrival = fetch_and_read(*lease, web, analyst).await;
                         // The loop is gone only when it is ending: then the lease returns by itself.
-                        let _ = to_loop.send(arrival);
+                        let _ = to_loop.send(Back::Arrived(Box::new(arrival)));
                     });
                 }
                 Step::Wait { until, .. } => {
@@ -81,10 +89,12 @@ pub fn run(
         }
         match arrivals.recv_timeout(wait) {
             Ok(first) => {
-                crawl.arrived(first, now())?;
                 // One commit for all that came in meanwhile.
-                for arrival in arrivals.try_iter().take(256) {
-                    crawl.arrived(arrival, now())?;
+                for back in std::iter::once(first).chain(arrivals.try_iter().take(256)) {
+                    match back {
+                        Back::Arrived(arrival) => crawl.arrived(*arrival, now())?,
+                        Back::Withheld(lease) => crawl.withheld(&lease, now())?,
+                    }
                 }
                 crawl.commit()?;
             }
@@ -106,6 +116,13 @@ pub fn run(
     runtime.shutdown_background();
     let progress = crawl.close(stop, now())?;
     Ok((stop, progress))
+}
+
+/// What became of a lease.
+enum Back {
+    Arrived(Box<Arrival>),
+    /// No request was sent.
+    Withheld(Box<Lease>),
 }
 
 /// Steps 2, 3 and the pure half of 4.

@@ -2,6 +2,7 @@
 
 use crate::collection::Collection;
 use crate::config::Config;
+use crate::crawl::Ledger;
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use focus::strategies::{Reason, StrategySetup};
@@ -10,16 +11,22 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use store::index::Index;
-use store::{FileLog, Ledger, Store};
+use store::{FileLog, SharedReader, Store};
 use types::{Priority, Problem, Record, Url, UrlId, Verdict};
 
 pub struct Reader {
     dir: PathBuf,
-    ledger: Ledger<FileLog>,
+    kept: Kept,
     config: Config,
     /// Verdicts in fetch order, the newest of each page.
     verdicts: Vec<(UrlId, bool)>,
     relevant: HashMap<UrlId, bool>,
+}
+
+/// Where the collection is.
+enum Kept {
+    Folder(Box<store::Ledger<FileLog>>),
+    Shared(Box<SharedReader>),
 }
 
 /// How a collection stands.
@@ -40,6 +47,8 @@ pub struct Summary {
     pub archive_bytes: u64,
     pub index_bytes: u64,
     pub running: bool,
+    /// Of a shared crawl, those that are alive: name, shards, pages fetched.
+    pub workers: Vec<(String, u64, u64)>,
 }
 
 impl Summary {
@@ -92,17 +101,31 @@ impl Reader {
             return Err(Problem::usage(format!("{} is not a collection", dir.display()))
                 .hint("name the folder that `gleaner crawl` wrote (--out)"));
         }
-        let ledger = Ledger::open_read(dir)?;
+        let kept = Kept::Folder(Box::new(store::Ledger::open_read(dir)?));
         let config = Config::read(&Collection::topic_file(dir), toml::Table::new())?.config;
-        let mut reader =
-            Reader { dir: dir.to_path_buf(), ledger, config, verdicts: Vec::new(), relevant: HashMap::new() };
+        Self::with(dir.to_path_buf(), kept, config)
+    }
+
+    /// Opens a crawl in a shared database. `dir`: where this machine keeps what it makes of it (an index to search in).
+    pub fn open_shared(url: &str, crawl: Option<&str>, dir: &Path) -> Result<Reader, Problem> {
+        let shared = SharedReader::open(url, crawl)?;
+        let config = Config::load(shared.topic(), "the topic in the database", toml::Table::new())?.config;
+        let dir = dir.join(shared.name());
+        Self::with(dir, Kept::Shared(Box::new(shared)), config)
+    }
+
+    fn with(dir: PathBuf, kept: Kept, config: Config) -> Result<Reader, Problem> {
+        let mut reader = Reader { dir, kept, config, verdicts: Vec::new(), relevant: HashMap::new() };
         reader.read_verdicts()?;
         Ok(reader)
     }
 
     /// Reads on in a collection that another process writes.
     pub fn refresh(&mut self) -> Result<bool, Problem> {
-        let new = self.ledger.refresh()?;
+        let new = match &mut self.kept {
+            Kept::Folder(l) => l.refresh()?,
+            Kept::Shared(s) => s.refresh()?,
+        };
         if new {
             self.read_verdicts()?;
         }
@@ -112,8 +135,13 @@ impl Reader {
     fn read_verdicts(&mut self) -> Result<(), Problem> {
         self.relevant.clear();
         self.verdicts.clear();
-        let revised: HashMap<UrlId, Verdict> = self.ledger.revised()?.into_iter().collect();
-        for line in self.ledger.state("pages")? {
+        if let Some(all) = self.ledger().verdicts()? {
+            self.relevant.extend(all.iter().copied());
+            self.verdicts = all;
+            return Ok(());
+        }
+        let revised: HashMap<UrlId, Verdict> = self.ledger().revised()?.into_iter().collect();
+        for line in self.ledger().state("pages")? {
             if let Some((id, relevant)) = crate::visit::page_line_verdict(&line) {
                 let relevant = revised.get(&id).map_or(relevant, |v| v.relevant);
                 self.verdicts.push((id, relevant));
@@ -125,7 +153,8 @@ impl Reader {
 
     /// When the ledger is damaged: what to tell whoever reads what is before the damage.
     pub fn damage(&self) -> Option<Problem> {
-        let at = self.ledger.damage()?;
+        let Kept::Folder(ledger) = &self.kept else { return None };
+        let at = ledger.damage()?;
         let file = self.dir.join("ledger.log");
         Some(
             Problem::new(format!(
@@ -142,35 +171,68 @@ impl Reader {
     pub fn config(&self) -> &Config {
         &self.config
     }
-    pub fn ledger(&self) -> &Ledger<FileLog> {
-        &self.ledger
+    pub fn ledger(&self) -> &dyn Ledger {
+        match &self.kept {
+            Kept::Folder(l) => l.as_ref(),
+            Kept::Shared(s) => s.as_ref(),
+        }
     }
+    /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time.
     pub fn index(&self) -> Result<Index, Problem> {
-        Index::open(&Collection::index_dir(&self.dir))
+        match &self.kept {
+            Kept::Folder(_) => Index::open(&Collection::index_dir(&self.dir)),
+            Kept::Shared(shared) => self.make_index(shared),
+        }
+    }
+
+    fn make_index(&self, shared: &SharedReader) -> Result<Index, Problem> {
+        let dir = Collection::index_dir(&self.dir);
+        std::fs::create_dir_all(&dir).map_err(|e| Problem::io("create", &dir, &e))?;
+        let mut index = Index::open_or_create(&dir)?;
+        let missing: Vec<UrlId> =
+            self.verdicts.iter().map(|v| v.0).filter(|id| !index.contains(*id)).collect();
+        // A few are asked for one by one, many are read in one go.
+        let few = missing.len() < 1_000;
+        let records: Box<dyn Iterator<Item = Result<Record, Problem>>> = match few {
+            true => Box::new(missing.into_iter().filter_map(|id| shared.record(id).transpose())),
+            false => shared.records(0),
+        };
+        for record in records {
+            let record = record?;
+            if !record.noindex && !index.contains(record.id) {
+                index.add(&record)?;
+            }
+        }
+        index.commit()?;
+        Ok(index)
     }
     pub fn is_relevant(&self, id: UrlId) -> bool {
         self.relevant.get(&id).copied().unwrap_or(false)
     }
     pub fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
-        self.ledger.record(id)
+        self.ledger().record(id)
     }
     /// Every page in fetch order; only the relevant ones unless `all`.
     pub fn records(&self, all: bool) -> impl Iterator<Item = Result<Record, Problem>> + '_ {
         self.verdicts
             .iter()
             .filter(move |(_, relevant)| all || *relevant)
-            .filter_map(|(id, _)| self.ledger.record(*id).transpose())
+            .filter_map(|(id, _)| self.ledger().record(*id).transpose())
     }
     pub fn url(&self, id: UrlId) -> Option<String> {
-        self.ledger.url(id).ok().map(|u| u.to_string())
+        self.ledger().url(id).ok().map(|u| u.to_string())
     }
 
     pub fn summary(&self) -> Result<Summary, Problem> {
-        let stats = self.ledger.stats();
-        let counts: Counts = match self.ledger.state("counts")?.pop() {
-            Some(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
-            None => Counts::default(),
-        };
+        let stats = self.ledger().stats();
+        // One of each worker.
+        let mut counts = Counts::default();
+        for bytes in self.ledger().state("counts")? {
+            let one: Counts = serde_json::from_slice(&bytes).unwrap_or_default();
+            for (sum, of) in [(&mut counts.errors, one.errors), (&mut counts.refused, one.refused)] {
+                of.into_iter().for_each(|(kind, n)| *sum.entry(kind).or_default() += n);
+            }
+        }
         let mut curve = Curve::default();
         let mut relevant = 0;
         for (n, (_, is)) in self.verdicts.iter().enumerate() {
@@ -178,8 +240,12 @@ impl Reader {
             curve.push(n as u64 + 1, relevant);
         }
         let threshold = match self.verdicts.last() {
-            Some((id, _)) => self.ledger.record(*id)?.map_or(0.0, |r| r.verdict.threshold),
+            Some((id, _)) => self.ledger().record(*id)?.map_or(0.0, |r| r.verdict.threshold),
             None => 0.0,
+        };
+        let workers = match &self.kept {
+            Kept::Folder(_) => Vec::new(),
+            Kept::Shared(s) => s.workers()?,
         };
         Ok(Summary {
             name: self.config.title().to_string(),
@@ -196,30 +262,34 @@ impl Reader {
             ledger_bytes: stats.log_bytes,
             archive_bytes: folder_bytes(&Collection::warc_dir(&self.dir)),
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),
-            running: store::ledger::is_locked(&self.dir),
+            running: match &self.kept {
+                Kept::Folder(_) => store::ledger::is_locked(&self.dir),
+                Kept::Shared(_) => !workers.is_empty(),
+            },
+            workers,
         })
     }
 
     /// `None` when the crawl never saw this URL.
     pub fn explain(&self, url: &Url) -> Result<Option<Explanation>, Problem> {
-        let Some(id) = self.ledger.find(url) else { return Ok(None) };
-        let Some(entry) = self.ledger.entry(id) else { return Ok(None) };
+        let Some(id) = self.ledger().find(url) else { return Ok(None) };
+        let Some(entry) = self.ledger().entry(id) else { return Ok(None) };
         let mut topic = self.config.topic()?;
         // The command line may have chosen another strategy than the topic file.
-        if let Some(run) = Run::of(&self.ledger)?.filter(|r| r.strategy != topic.strategy.kind) {
+        if let Some(run) = Run::of(self.ledger())?.filter(|r| r.strategy != topic.strategy.kind) {
             topic.strategy.kind = run.strategy;
             topic.strategy.options.clear();
         }
         // A fresh strategy explains evidence well enough when its own state cannot be restored.
         let mut strategy = focus::strategies::build(&StrategySetup::new(&topic)).ok();
         if let Some(s) = &mut strategy {
-            for bytes in self.ledger.state("strategy")? {
+            for bytes in self.ledger().state("strategy")? {
                 let _ = s.load(&bytes);
             }
         }
-        let record = self.ledger.record(id)?;
+        let record = self.ledger().record(id)?;
         let mut sources = Vec::new();
-        for s in frontier::Frontier::sources(&self.ledger, id)? {
+        for s in frontier::Frontier::sources(self.ledger(), id)? {
             sources.push(SeenOn {
                 parent: s.parent.and_then(|p| self.url(p)).unwrap_or_else(|| "the seeds".into()),
                 anchor: s.anchor.to_string(),
@@ -253,8 +323,8 @@ impl Reader {
         while let Some(id) = at
             && out.len() < LONGEST_PATH
         {
-            let record = self.ledger.record(id)?;
-            let sources = frontier::Frontier::sources(&self.ledger, id)?;
+            let record = self.ledger().record(id)?;
+            let sources = frontier::Frontier::sources(self.ledger(), id)?;
             out.push(PathStep {
                 url: self.url(id).unwrap_or_default(),
                 title: record.as_ref().map_or(String::new(), |r| r.title.clone()),
@@ -262,7 +332,7 @@ impl Reader {
                 score: record.map(|r| r.assessment.score),
             });
             // A parent is always found before its child, so this ends even if the ledger were damaged.
-            at = self.ledger.entry(id).and_then(|e| e.parent).filter(|p| *p < id);
+            at = self.ledger().entry(id).and_then(|e| e.parent).filter(|p| *p < id);
         }
         out.reverse();
         Ok(out)

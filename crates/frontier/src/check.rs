@@ -70,7 +70,9 @@ impl Order {
         for (i, h) in self.hosts.iter().enumerate() {
             let host = i as u32;
             let name = &h.name;
-            ensure(name.is_empty() || self.find_host(name) == Some(host), || format!("host {name} is not found"))?;
+            ensure(name.is_empty() || self.find_host(name) == Some(host), || {
+                format!("host {name} is not found")
+            })?;
             let mut queued = 0;
             for (at, (lane, queue)) in h.queues.iter().enumerate() {
                 queue.check(&self.pos).map_err(|e| format!("queue {lane} of {name}: {e}"))?;

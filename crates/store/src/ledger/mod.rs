@@ -18,8 +18,8 @@ pub(crate) mod page;
 mod query;
 mod replay;
 
-pub(crate) use query::OUTCOMES;
 pub use log::{Durability, FileLog, Log, MemLog, is_locked};
+pub(crate) use query::OUTCOMES;
 
 use codec::{FRAME_HEAD, In, Kind};
 use frontier::{Limits, Order};

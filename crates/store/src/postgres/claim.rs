@@ -15,9 +15,9 @@
 use super::db::Db;
 use frontier::Gate;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use types::Problem;
@@ -82,14 +82,17 @@ pub(super) fn join(db: &Db, crawl: i32, name: &str, lease: Duration) -> Result<(
             return Ok((member, kept));
         }
     }
-    Err(Problem::new("cannot join the crawl").because("other workers join at the same moment, again and again"))
+    Err(Problem::new("cannot join the crawl")
+        .because("other workers join at the same moment, again and again"))
 }
 
 /// Takes the claim from workers whose time is over.
 pub(super) fn bury(db: &Db, crawl: i32) -> Result<(), Problem> {
     db.tell(
-        "UPDATE gleaner.worker SET incarnation = -nextval('gleaner.incarnation')
-         WHERE crawl = $1 AND expires < now() AND incarnation > 0",
+        // One that was stopped inside a transaction holds its row until the server ends its session; nobody waits for it.
+        "UPDATE gleaner.worker SET incarnation = -nextval('gleaner.incarnation') WHERE crawl = $1 AND slot IN
+           (SELECT slot FROM gleaner.worker WHERE crawl = $1 AND expires < now() AND incarnation > 0
+            FOR UPDATE SKIP LOCKED)",
         &[&crawl],
     )?;
     Ok(())
@@ -183,6 +186,14 @@ impl Heart {
         Heart { stop, thread: Some(thread), lost }
     }
 
+    /// No more renewals; the claim runs out by itself.
+    pub fn stop(&mut self) {
+        let _ = self.stop.send(());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::SeqCst)
     }
@@ -190,10 +201,7 @@ impl Heart {
 
 impl Drop for Heart {
     fn drop(&mut self) {
-        let _ = self.stop.send(());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.stop();
     }
 }
 

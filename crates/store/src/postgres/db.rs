@@ -24,10 +24,13 @@ pub(super) struct Db {
     client: Client,
     prepared: Mutex<HashMap<&'static str, Statement>>,
     statements: AtomicU64,
+    /// The server ends the session when it is silent for this long inside a transaction: a process that was stopped there
+    /// must not hold its locks for ever.
+    silence: Duration,
 }
 
 impl Db {
-    pub fn connect(url: &str) -> Result<Db, Problem> {
+    pub fn connect(url: &str, silence: Duration) -> Result<Db, Problem> {
         let mut config: Config = url.parse().map_err(|e: Error| {
             Problem::usage("--store is not the address of a PostgreSQL database")
                 .because(detail(&e))
@@ -45,12 +48,12 @@ impl Db {
             .build()
             .map_err(|e| Problem::new("cannot start the network").because(e))?;
         let client =
-            runtime.block_on(open(&config)).map_err(|e| problem("connect to", &config, &e, true))?;
-        Ok(Db { runtime, config, client, prepared: Mutex::default(), statements: AtomicU64::new(0) })
+            runtime.block_on(open(&config, silence)).map_err(|e| problem("connect to", &config, &e, true))?;
+        Ok(Db { runtime, config, client, prepared: Mutex::default(), statements: AtomicU64::new(0), silence })
     }
 
     pub fn reconnect(&mut self) -> Result<(), Error> {
-        let client = self.runtime.block_on(open(&self.config))?;
+        let client = self.runtime.block_on(open(&self.config, self.silence))?;
         self.client = client;
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(())
@@ -63,10 +66,10 @@ impl Db {
             .build()
             .map_err(|e| Problem::new("cannot start the network").because(e))?;
         let client = runtime
-            .block_on(open(&self.config))
+            .block_on(open(&self.config, self.silence))
             .map_err(|e| problem("connect to", &self.config, &e, false))?;
-        let config = self.config.clone();
-        Ok(Db { runtime, config, client, prepared: Mutex::default(), statements: AtomicU64::new(0) })
+        let (config, silence) = (self.config.clone(), self.silence);
+        Ok(Db { runtime, config, client, prepared: Mutex::default(), statements: AtomicU64::new(0), silence })
     }
 
     pub fn is_closed(&self) -> bool {
@@ -169,12 +172,14 @@ impl Db {
     }
 }
 
-async fn open(config: &Config) -> Result<Client, Error> {
+async fn open(config: &Config, silence: Duration) -> Result<Client, Error> {
     let (client, connection) = config.connect(NoTls).await?;
     tokio::spawn(async move {
         // Whoever uses the client hears of its end.
         let _ = connection.await;
     });
+    let ms = silence.as_millis();
+    client.batch_execute(&format!("SET idle_in_transaction_session_timeout = {ms}")).await?;
     Ok(client)
 }
 
@@ -185,9 +190,9 @@ pub(super) fn passes(e: &Error) -> bool {
     }
     match e.code() {
         Some(code) => {
-            // Shutting down, starting up, out of connections, out of disk or memory, deadlock, serialisation.
+            // Shutting down, starting up, out of connections, disk or memory, deadlock, silent for too long.
             let class = &code.code()[..2];
-            matches!(class, "57" | "53" | "40" | "08") || *code == SqlState::CANNOT_CONNECT_NOW
+            matches!(class, "57" | "53" | "40" | "25" | "08") || *code == SqlState::CANNOT_CONNECT_NOW
         }
         // No answer from the server: the line, or a bug of ours.
         None => std::error::Error::source(e).is_some_and(|s| s.is::<std::io::Error>()),

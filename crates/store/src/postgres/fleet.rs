@@ -34,8 +34,7 @@ impl Shared {
             news.relevant += row.get::<_, i64>(3).max(0) as u64;
             if alive {
                 news.in_flight += row.get::<_, i64>(4).max(0) as u64;
-                if let (Some(lane), Some(key)) =
-                    (row.get::<_, Option<i16>>(5), row.get::<_, Option<f64>>(6))
+                if let (Some(lane), Some(key)) = (row.get::<_, Option<i16>>(5), row.get::<_, Option<f64>>(6))
                 {
                     best = best.max(Some(super::load::priority(lane, key)));
                 }
@@ -274,7 +273,8 @@ impl Shared {
         while self.ids.len() < self.inner.order().len() {
             let slot = UrlId(self.ids.len() as u32);
             let Some(global) = self.ids.take() else {
-                return Err(Problem::new("a URL was admitted without a number").hint("this is a bug; please report it"));
+                return Err(Problem::new("a URL was admitted without a number")
+                    .hint("this is a bug; please report it"));
             };
             let host = self.inner.order().info(slot).map_or(0, |i| i.host);
             if self.ids.host(host).is_none() {

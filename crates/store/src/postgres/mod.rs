@@ -8,7 +8,7 @@
 //! * A URL of a shard that is not here goes to that shard's **outbox** (`post`); its owner takes it in.
 //! * Who reads (`reader`) needs no claim and sees whatever is committed.
 //!
-//! Why so, and not a queue in a table: `docs/adr/0006-postgres.md`. How to run it: `docs/scale.md`.
+//! Why so, and not a queue in a table: `docs/adr/0010-postgres-ledger.md`. How to run it: `docs/scale.md`.
 
 mod claim;
 mod db;

@@ -40,8 +40,10 @@ pub(super) fn migrate(db: &Db) -> Result<(), Problem> {
     match version(db)? {
         Some(v) if v == newest => return Ok(()),
         Some(v) if v > newest => {
-            return Err(Problem::new(format!("the database has version {v} of the tables, this program knows {newest}"))
-                .hint("update gleaner on this machine; all workers of a crawl should run the same version"));
+            return Err(Problem::new(format!(
+                "the database has version {v} of the tables, this program knows {newest}"
+            ))
+            .hint("update gleaner on this machine; all workers of a crawl should run the same version"));
         }
         _ => {}
     }
@@ -120,7 +122,7 @@ fn measure_skew(db: &Db, now: Millis) -> Result<Skew, Problem> {
 impl Shared {
     /// Joins the crawl of this name, or begins it.
     pub fn open(options: SharedOptions, now: Millis) -> Result<Shared, Problem> {
-        let db = Db::connect(&options.url)?;
+        let db = Db::connect(&options.url, options.lease / 3)?;
         migrate(&db)?;
         let row = crawl_row(&db, &options)?;
         let skew = if options.database_time { measure_skew(&db, now)? } else { Skew::default() };
@@ -172,6 +174,20 @@ impl Shared {
         shared.take_shards(now)?;
         shared.ship()?;
         Ok(shared)
+    }
+
+    /// As if this process was stopped or cut off: for tests. What it does from here on must not be accepted once its time
+    /// is over.
+    #[doc(hidden)]
+    pub fn stop_renewing(&mut self) {
+        if let Some(heart) = &mut self.heart {
+            heart.stop();
+        }
+    }
+
+    /// A number that no other run of any worker has.
+    pub fn incarnation(&self) -> i64 {
+        self.me.incarnation
     }
 
     /// Was there something before this worker joined?
@@ -248,8 +264,7 @@ impl Shared {
         frontier::Frontier::commit(&mut self.inner)?;
         let from = self.ids.len() as u32;
         let limits = self.options.limits.clone();
-        let mut loader =
-            Loader::new(&self.db, self.me.crawl, self.skew, &limits, now, &mut self.ids);
+        let mut loader = Loader::new(&self.db, self.me.crawl, self.skew, &limits, now, &mut self.ids);
         loader.shards(self.inner.log_mut(), shards)?;
         self.loaded.push((from, self.ids.len() as u32));
         self.inner.catch_up()?;

@@ -128,10 +128,7 @@ pub(super) fn read_children(bytes: &[u8]) -> Option<Vec<Child>> {
     while !r.0.is_empty() {
         out.push(match r.u8()? {
             0 => Child::Known(r.u32()?),
-            1 => Child::Far {
-                shard: i16::try_from(r.var()?).ok()?,
-                print: Fingerprint(r.u64()?, r.u64()?),
-            },
+            1 => Child::Far { shard: i16::try_from(r.var()?).ok()?, print: Fingerprint(r.u64()?, r.u64()?) },
             _ => return None,
         });
     }

@@ -11,6 +11,8 @@ use crate::ledger::page;
 use crate::traits::{Stats, Store};
 use frontier::{Applied, Clock, Frontier, HostInfo, HostState, Idle, Info, Next, Peek, RobotsState, State};
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use tokio_postgres::Row;
 use types::{
     Candidate, Canon, Fingerprint, Millis, Priority, Problem, Record, Rescored, RobotsAnswer, Source, Turn,
@@ -197,12 +199,14 @@ pub struct SharedReader {
     name: String,
     /// Of the last look, to see whether there is something new.
     seen: (i64, i64),
+    /// Shards of pages, as far as they were met: one look-up instead of 256.
+    shards: Mutex<HashMap<u32, i16>>,
 }
 
 impl SharedReader {
     /// Opens a crawl by name; without one, the only crawl there is.
     pub fn open(url: &str, name: Option<&str>) -> Result<SharedReader, Problem> {
-        let db = Db::connect(url)?;
+        let db = Db::connect(url, Duration::from_secs(30))?;
         let there = db.ask("SELECT to_regclass('gleaner.crawl') IS NOT NULL", &[])?;
         let none = || {
             Problem::nothing("there is no crawl in this database")
@@ -211,8 +215,10 @@ impl SharedReader {
         if !there.first().is_some_and(|r| r.get::<_, bool>(0)) {
             return Err(none());
         }
-        let rows =
-            db.ask("SELECT crawl, key0, key1, shards, topic, next_id, name FROM gleaner.crawl ORDER BY name", &[])?;
+        let rows = db.ask(
+            "SELECT crawl, key0, key1, shards, topic, next_id, name FROM gleaner.crawl ORDER BY name",
+            &[],
+        )?;
         let names: Vec<String> = rows.iter().map(|r| r.get(6)).collect();
         let at = match name {
             Some(name) => names.iter().position(|n| n == name).ok_or_else(|| {
@@ -228,7 +234,7 @@ impl SharedReader {
         };
         let crawl = rows.get(at).map(crawl_of).ok_or_else(none)?;
         let name = names.get(at).cloned().unwrap_or_default();
-        Ok(SharedReader { db, crawl, name, seen: (-1, -1) })
+        Ok(SharedReader { db, crawl, name, seen: (-1, -1), shards: Mutex::default() })
     }
 
     pub fn name(&self) -> &str {
@@ -249,6 +255,10 @@ impl SharedReader {
         Ok(rows.iter().map(|r| (r.get(0), r.get::<_, i64>(1) as u64, r.get::<_, i64>(2) as u64)).collect())
     }
 
+    fn shard(&self, id: UrlId) -> Option<i16> {
+        self.shards.lock().unwrap_or_else(PoisonError::into_inner).get(&id.0).copied()
+    }
+
     fn read_only(&self) -> Problem {
         Problem::new(format!("the crawl `{}` is open for reading only", self.name))
     }
@@ -265,24 +275,27 @@ impl SharedReader {
 impl Store for SharedReader {
     fn find(&self, url: &Url) -> Option<UrlId> {
         let c = &self.crawl;
-        find(&self.db, c.crawl, shard_of(url.host_key(), c.key, c.shards), url.fingerprint(c.key)).ok().flatten()
+        find(&self.db, c.crawl, shard_of(url.host_key(), c.key, c.shards), url.fingerprint(c.key))
+            .ok()
+            .flatten()
     }
 
     fn url(&self, id: UrlId) -> Result<Url, Problem> {
-        url_of(&self.db, self.crawl.crawl, self.crawl.shards, id, None)?.ok_or_else(|| self.unknown(id))
+        url_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))?
+            .ok_or_else(|| self.unknown(id))
     }
 
     fn entry(&self, id: UrlId) -> Option<Info> {
-        entry_of(&self.db, self.crawl.crawl, self.crawl.shards, id, None).ok().flatten()
+        entry_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id)).ok().flatten()
     }
 
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
-        let kept = children_of(&self.db, self.crawl.crawl, self.crawl.shards, id, None)?;
+        let kept = children_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))?;
         resolve(&self.db, self.crawl.crawl, &kept)
     }
 
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
-        record_of(&self.db, self.crawl.crawl, self.crawl.shards, id, None)
+        record_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))
     }
 
     fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_> {
@@ -328,9 +341,11 @@ impl Store for SharedReader {
 
     fn verdicts(&self) -> Result<Option<Vec<(UrlId, bool)>>, Problem> {
         let rows = self.db.ask(
-            "SELECT id, relevant FROM gleaner.page WHERE crawl = $1 ORDER BY seq",
+            "SELECT id, relevant, shard FROM gleaner.page WHERE crawl = $1 ORDER BY seq",
             &[&self.crawl.crawl],
         )?;
+        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        shards.extend(rows.iter().map(|r| (id32(r.get(0)), r.get::<_, i16>(2))));
         Ok(Some(rows.iter().map(|r| (UrlId(id32(r.get(0))), r.get(1))).collect()))
     }
 
@@ -419,8 +434,7 @@ impl Store for SharedReader {
             .collect();
         stats.pages = self.count("SELECT count(*) FROM gleaner.page WHERE crawl = $1");
         stats.hosts = self.count("SELECT count(*) FROM gleaner.host WHERE crawl = $1") as usize;
-        stats.leases =
-            self.count("SELECT coalesce(sum(step), 0)::int8 FROM gleaner.worker WHERE crawl = $1");
+        stats.leases = self.count("SELECT coalesce(sum(step), 0)::int8 FROM gleaner.worker WHERE crawl = $1");
         let size = self.db.ask(
             "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8 FROM pg_class c
              JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'gleaner' AND c.relkind = 'r'",
@@ -522,7 +536,7 @@ impl Frontier for SharedReader {
         Vec::new()
     }
     fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        sources_of(&self.db, self.crawl.crawl, self.crawl.shards, id, None)
+        sources_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))
     }
     fn pending(&self) -> Box<dyn Iterator<Item = UrlId> + '_> {
         let rows = self.db.ask(
@@ -546,4 +560,3 @@ impl Frontier for SharedReader {
         }))
     }
 }
-

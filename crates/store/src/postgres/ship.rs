@@ -324,7 +324,9 @@ impl Shared {
         let mut records = vec![];
         for (slot, payload) in &facts.pages {
             let slot = UrlId(*slot);
-            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else { continue };
+            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+                continue;
+            };
             let Some(body) = page::after_head(payload) else { continue };
             let Some((record, _)) = page::fields(body) else { continue };
             touched.insert(place.shard);
@@ -369,14 +371,18 @@ impl Shared {
                 continue;
             }
             let slot = UrlId(*slot);
-            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else { continue };
+            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+                continue;
+            };
             shards.push(place.shard);
             ids.push(id64(global));
             lists.push(write_children(&children.iter().filter_map(known).collect::<Vec<_>>()));
         }
         for (slot, children) in &self.out.children {
             let slot = UrlId(*slot);
-            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else { continue };
+            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+                continue;
+            };
             shards.push(place.shard);
             ids.push(id64(global));
             lists.push(write_children(children));

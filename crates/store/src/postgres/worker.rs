@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::time::Duration;
 use types::{
-    Candidate, Fingerprint, Lease, Millis, Priority, Problem, Record, Rescored,
-    RobotsAnswer, Settle, Source, Turn, Url, UrlId, Verdict,
+    Candidate, Fingerprint, Lease, Millis, Priority, Problem, Record, Rescored, RobotsAnswer, Settle, Source,
+    Turn, Url, UrlId, Verdict,
 };
 
 /// Numbers from here on down stand for far URLs for a moment; real ones do not come near.
@@ -60,7 +60,10 @@ impl Shared {
 
     fn wait(&self, now: Millis) -> Next {
         let idle = Idle { pending: self.inner.order().counts().pending, ..Idle::default() };
-        Next::Wait { until: now.plus(Duration::from_millis(NAP)), idle: Idle { next_in_ms: Some(NAP), ..idle } }
+        Next::Wait {
+            until: now.plus(Duration::from_millis(NAP)),
+            idle: Idle { next_in_ms: Some(NAP), ..idle },
+        }
     }
 
     /// Would the budget be better spent by another worker?
@@ -273,8 +276,7 @@ impl Frontier for Shared {
             match (slot, child) {
                 (Some(slot), _) => {
                     let global = self.global(slot);
-                    let pending =
-                        self.inner.order().info(slot).is_some_and(|i| i.state == State::Pending);
+                    let pending = self.inner.order().info(slot).is_some_and(|i| i.state == State::Pending);
                     if pending && global != id && met.insert(global) {
                         out.push(global);
                     }
@@ -310,11 +312,7 @@ impl Frontier for Shared {
         self.inner.robots(host_key)
     }
 
-    fn tend(
-        &mut self,
-        now: Millis,
-        merge: &dyn Fn(Priority, Priority) -> Priority,
-    ) -> Result<News, Problem> {
+    fn tend(&mut self, now: Millis, merge: &dyn Fn(Priority, Priority) -> Priority) -> Result<News, Problem> {
         Ok(self.tend_now(now, merge)?.unwrap_or_default())
     }
 
@@ -485,4 +483,3 @@ impl Store for Shared {
         self.inner.check()
     }
 }
-

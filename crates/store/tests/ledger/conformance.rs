@@ -1,10 +1,10 @@
 //! What every ledger must do, whatever it is kept on. A new store adds one line to `suite!` at the end.
 
 use crate::harness::*;
-use frontier::{Frontier, Idle, Limits, Next, Patience, Refusal, State};
 use crate::shared::{server, shared};
-use store::{Shared, Store};
+use frontier::{Frontier, Idle, Limits, Next, Patience, Refusal, State};
 use store::ledger::{FileLog, Ledger, MemLog};
+use store::{Shared, Store};
 use types::{
     Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Task, Turn,
     UrlId, Verdict,
