@@ -59,20 +59,18 @@ fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
-fn lines(text: String) -> BTreeSet<String> {
-    text.lines().map(str::to_string).collect()
-}
-
-const URL_OF_PAGE: &str = "SELECT s.url FROM gleaner.page p JOIN gleaner.sight s USING (crawl, shard, id)
-     JOIN gleaner.crawl c USING (crawl) WHERE s.n = 0 AND c.name = 'demo'";
-
+/// The relevant pages of a shared crawl.
 fn relevant(server: &Server) -> BTreeSet<String> {
-    lines(server.sql(&format!("{URL_OF_PAGE} AND p.relevant")))
+    exported(&["--store", &server.url(), "--crawl", "demo"])
 }
 
 /// The relevant pages of an ordinary collection.
 fn relevant_in(dir: &Path) -> BTreeSet<String> {
-    let ran = run(["export", dir.to_str().unwrap(), "--format", "jsonl"]);
+    exported(&[dir.to_str().unwrap()])
+}
+
+fn exported(which: &[&str]) -> BTreeSet<String> {
+    let ran = run([&["export", "--format", "jsonl"], which].concat());
     let urls = ran.ok().out.lines().map(|l| {
         let v: serde_json::Value = serde_json::from_str(l).unwrap();
         v["url"].as_str().unwrap().to_string()
@@ -132,14 +130,6 @@ fn one_worker_then_two_find_what_an_ordinary_crawl_finds() {
     let read = |args: &[&str]| {
         finish(gleaner().args(args).args(["--store", &url, "--crawl", "demo"]).env("XDG_CACHE_HOME", &cache))
     };
-    let exported = read(&["export"]);
-    let exported: BTreeSet<String> = exported
-        .ok()
-        .out
-        .lines()
-        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["url"].as_str().unwrap().to_string())
-        .collect();
-    assert_eq!(exported, found);
     let one = found.iter().next().unwrap();
     read(&["explain", one]).ok().shows(&["how it was found", "settled: fetched", "how it was judged"]);
     read(&["search", "database", "--json", "--all"]).ok().shows(&["\"url\""]);
@@ -298,13 +288,14 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
     let ended: Vec<_> = workers.into_iter().map(Running::wait).collect();
     let full = cramped.wait();
     for ran in &ended {
-        ran.ok();
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(!ran.err.contains("panicked"), "{}", ran.err);
     }
     if full.code != Some(0) {
         full.fails(1, &["error: cannot "]);
     }
     println!("pages when the fourth joined: {at_join}; it ended with {:?}", full.code);
-    assert!(!full.err.contains("panicked"), "{full}");
+    assert!(!full.err.contains("panicked"), "{}", full.err);
 
     sound(&server);
     let reader = SharedReader::open(&server.url(), Some("demo")).unwrap();

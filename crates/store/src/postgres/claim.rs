@@ -118,6 +118,14 @@ pub(super) fn take(db: &Db, me: &Member, most: i64) -> Result<Vec<Taken>, Proble
          SELECT shard, epoch, clean FROM taken ORDER BY shard",
         &[&me.crawl, &me.incarnation, &me.slot, &most],
     )?;
+    if !rows.is_empty() {
+        // The history is for whoever wants to know what happened lately, not for ever.
+        db.tell(
+            "DELETE FROM gleaner.epoch e USING gleaner.shard s WHERE e.crawl = $1 AND s.crawl = $1
+             AND s.shard = e.shard AND s.owner = $2 AND e.epoch < s.epoch - 200",
+            &[&me.crawl, &me.incarnation],
+        )?;
+    }
     Ok(rows.iter().map(|r| Taken { shard: r.get(0), epoch: r.get(1), clean: r.get(2) }).collect())
 }
 

@@ -158,7 +158,8 @@ impl Db {
                     }
                 }
             }
-            if let Some(e) = failed {
+            // Who has no claim any more is told so, whatever else went wrong: others may have written the same since.
+            if let Some(e) = failed.filter(|_| good) {
                 let _ = self.client.batch_execute("ROLLBACK").await;
                 return Err(e);
             }
