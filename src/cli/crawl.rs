@@ -146,6 +146,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     if mode == Mode::Panel || mode == Mode::Lines {
         summary(&out, args.store.is_some(), stop, &progress);
     }
+    // A worker that came when the others had done everything is no failure.
+    if args.store.is_some() && stop != Stop::User {
+        return Ok(ExitCode::SUCCESS);
+    }
     Ok(exit_code(stop, &progress))
 }
 

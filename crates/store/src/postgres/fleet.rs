@@ -218,8 +218,8 @@ impl Shared {
             let (slot, n): (i32, i64) = (row.get(0), row.get(1));
             if slot == self.me.slot {
                 self.delta_n = n;
-            } else if !self.deltas_read.contains_key(&slot) {
-                self.deltas_read.insert(slot, n);
+            } else {
+                self.deltas_read.entry(slot).or_insert(n);
             }
         }
         Ok(())

@@ -94,8 +94,8 @@ impl<'a> Loader<'a> {
             if let Some(status) = row.get::<_, Option<i32>>(4) {
                 let answer = RobotsAnswer {
                     status: u16::try_from(status).unwrap_or(0),
-                    fetched: self.skew.from_db(row.get(5)),
-                    expires: self.skew.from_db(row.get(6)),
+                    fetched: self.skew.of_db(row.get(5)),
+                    expires: self.skew.of_db(row.get(6)),
                     body: row.get(7),
                 };
                 self.put(Kind::Robots, |o| codec::put_robots(o, number, &answer));
@@ -152,7 +152,7 @@ impl<'a> Loader<'a> {
                     }
                     let attempts: i16 = row.get(14);
                     if attempts > 0 {
-                        let at = row.get::<_, Option<i64>>(5).map_or(Millis(0), |t| self.skew.from_db(t));
+                        let at = row.get::<_, Option<i64>>(5).map_or(Millis(0), |t| self.skew.of_db(t));
                         retries.extend((0..attempts).map(|_| (slot, at)));
                     }
                 }

@@ -18,6 +18,7 @@ mod load;
 mod open;
 mod post;
 mod reader;
+mod rows;
 mod schema;
 mod scratch;
 mod ship;
@@ -152,9 +153,12 @@ fn shard_of(host_key: &str, key: (u64, u64), shards: i16) -> i16 {
     (Fingerprint::of(types::domain_of(host_key), key).0 % n) as i16
 }
 
-/// The database's clock minus ours.
+/// The database's clock minus ours, and how wrong that may be.
 #[derive(Clone, Copy, Debug, Default)]
-struct Skew(i64);
+struct Skew {
+    by: i64,
+    error: u64,
+}
 
 impl Skew {
     fn shift(t: u64, by: i64) -> u64 {
@@ -162,18 +166,23 @@ impl Skew {
         if t == 0 || t == u64::MAX { t } else { t.saturating_add_signed(by).max(1) }
     }
     fn to_db(self, t: Millis) -> i64 {
-        i64::try_from(Self::shift(t.0, self.0)).unwrap_or(i64::MAX)
+        i64::try_from(Self::shift(t.0, self.by)).unwrap_or(i64::MAX)
     }
-    fn from_db(self, t: i64) -> Millis {
-        if t == i64::MAX { Millis::NEVER } else { Millis(Self::shift(t.max(0) as u64, -self.0)) }
+    fn of_db(self, t: i64) -> Millis {
+        if t == i64::MAX { Millis::NEVER } else { Millis(Self::shift(t.max(0) as u64, -self.by)) }
     }
     fn clock_to(self, c: &mut Clock) {
-        c.next_allowed = Self::shift(c.next_allowed, self.0);
-        c.closed_until = Self::shift(c.closed_until, self.0);
+        c.next_allowed = Self::shift(c.next_allowed, self.by);
+        c.closed_until = Self::shift(c.closed_until, self.by);
     }
     fn clock_from(self, c: &mut Clock) {
-        c.next_allowed = Self::shift(c.next_allowed, -self.0);
-        c.closed_until = Self::shift(c.closed_until, -self.0);
+        c.next_allowed = Self::shift(c.next_allowed, -self.by);
+        if c.next_allowed > 0 {
+            // Rather too late than too early: ours may be wrong, and so may that of whoever wrote it.
+            c.next_allowed = c.next_allowed.saturating_add(2 * self.error);
+            c.wait_ms = c.wait_ms.saturating_add(2 * self.error);
+        }
+        c.closed_until = Self::shift(c.closed_until, -self.by);
     }
 }
 
@@ -183,16 +192,16 @@ mod tests {
 
     #[test]
     fn times_go_to_the_database_and_back() {
-        let skew = Skew(-5_000);
+        let skew = Skew { by: -5_000, error: 0 };
         for t in [Millis(0), Millis(10_000), Millis::NEVER] {
-            assert_eq!(skew.from_db(skew.to_db(t)), t);
+            assert_eq!(skew.of_db(skew.to_db(t)), t);
         }
         let mut c = Clock { next_allowed: 20_000, closed_until: 0, ..Clock::default() };
         skew.clock_to(&mut c);
         assert_eq!((c.next_allowed, c.closed_until), (15_000, 0));
         // A worker whose clock is 2 s behind the database's waits as long as everyone else.
-        Skew(2_000).clock_from(&mut c);
-        assert_eq!(c.next_allowed, 13_000);
+        Skew { by: 2_000, error: 3 }.clock_from(&mut c);
+        assert_eq!(c.next_allowed, 13_006);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 pub(super) const MIGRATIONS: &[&str] = &[V1];
 
 /// Serialises workers that create or migrate the schema at the same time.
-pub(super) const MIGRATION_LOCK: i64 = 0x676c_6561_6e65_72;
+pub(super) const MIGRATION_LOCK: i64 = 0x0067_6c65_616e_6572;
 
 const V1: &str = "
 CREATE TABLE gleaner.crawl (
