@@ -1,6 +1,8 @@
 //! `gleaner`: the command line. Only this crate prints.
 
 mod cli;
+mod dashboard;
+mod engines;
 
 use std::process::ExitCode;
 

@@ -166,8 +166,21 @@ fn bad_input_is_explained() {
     fails(&run(&["--web", w, "--seeds", outside.to_str().unwrap()]), 4, &["none of the 1 seeds"]);
     let empty = dir.path().join("empty");
     fs::create_dir_all(&empty).unwrap();
-    let text = run(&["--web", empty.to_str().unwrap()]);
-    assert!(!text.status.success());
+    fails(&run(&["--web", empty.to_str().unwrap()]), 4, &["has no pages", "hint"]);
+    let damaged = dir.path().join("cut.warc");
+    let whole = warc(&["http://a.org/", "http://a.org/3.html"]);
+    fs::write(&damaged, &whole[..whole.len() - 60]).unwrap();
+    let seeds = dir.path().join("a.txt");
+    fs::write(&seeds, "http://a.org/\nhttp://elsewhere.org/\n").unwrap();
+    let (d, s) = (damaged.to_str().unwrap(), seeds.to_str().unwrap());
+    // A truncated archive is used as far as it goes, and so are the seeds that are there; both are said.
+    let done = run(&["--web", d, "--seeds", s, "--strategies", "breadth-first"]);
+    ok(&done);
+    let said = String::from_utf8_lossy(&done.stderr).to_string();
+    assert!(said.contains("elsewhere.org") && said.contains("cut.warc"), "{said}");
+    let results: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    assert_eq!(results["runs"][0]["pages"], 1, "the page before the damage");
     // Labels of pages that are not there, twice the same, and nonsense: counted, not fatal.
     let labels = dir.path().join("labels.tsv");
     fs::write(
@@ -178,7 +191,118 @@ fn bad_input_is_explained() {
     let done = run(&["--web", w, "--labels", labels.to_str().unwrap()]);
     ok(&done);
     let said = String::from_utf8_lossy(&done.stderr).to_string();
-    assert!(said.contains("note:") && said.contains("gone.html"), "{said}");
+    for what in
+        ["note:", "gone.html", "not in the web", "labelled twice, with the same labels", "without a tab"]
+    {
+        assert!(said.contains(what), "{what}: {said}");
+    }
+    // Nothing usable at all is fatal, and says so.
+    fs::write(&labels, "http://a.org/gone.html\tyes\n").unwrap();
+    fails(
+        &run(&["--web", w, "--labels", labels.to_str().unwrap()]),
+        2,
+        &["no usable label", "not in the web"],
+    );
+}
+
+/// A WARC of pages that say little.
+fn warc(urls: &[&str]) -> String {
+    let mut out = String::new();
+    for url in urls {
+        let body = "<p>sql</p><a href=/3.html>three</a>";
+        let http = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        out += &format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-{:012}>\r\nWARC-Date: 2024-01-01T00:00:00Z\r\nWARC-Target-URI: {url}\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{http}\r\n\r\n",
+            url.len(),
+            http.len()
+        );
+    }
+    out
+}
+
+/// A ledger on disk, records and all, orders the crawl as the one in memory does.
+#[test]
+fn the_order_is_the_same_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |name: &str, more: &[&str]| -> BTreeMap<String, Vec<u8>> {
+        let out = dir.path().join(name);
+        let mut args = vec![
+            "backtest",
+            "--web",
+            "sim:campus?pages=250&hosts=5",
+            "--strategies",
+            "adaptive,genre,pagerank,apprentice,agents,infospiders,intelligent",
+            "--rng",
+            "3",
+            "--concurrency",
+            "4",
+            "--out",
+            out.to_str().unwrap(),
+        ];
+        args.extend(more);
+        ok(&gleaner(&args, dir.path()));
+        let entries: Vec<_> = fs::read_dir(&out).unwrap().flatten().collect();
+        assert!(entries.iter().all(|e| !e.path().is_dir()), "nothing is left behind");
+        let orders = entries.iter().filter(|e| {
+            let name = e.file_name().into_string().unwrap();
+            name.starts_with("order-") || name == "results.json"
+        });
+        orders.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect()
+    };
+    let (memory, disk) = (run("memory", &[]), run("disk", &["--on-disk"]));
+    assert_eq!(memory.len(), 8);
+    for (name, bytes) in &memory {
+        assert!(Some(bytes) == disk.get(name), "{name} differs");
+    }
+}
+
+/// S3's measure: relevant is what is like an example page.
+#[test]
+fn labels_from_example_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = dir.path().join("web");
+    tiny(&web);
+    let (w, out) = (web.to_str().unwrap(), dir.path().join("out"));
+    let with = dir.path().join("with.toml");
+    fs::write(
+        &with,
+        "name = 'x'\n[content]\nterms = ['sql']\n[examples]\nrelevant = ['http://a.org/3.html']\n",
+    )
+    .unwrap();
+    let run = |topics: &[&str], more: &[&str]| {
+        let mut args = vec!["backtest", "--web", w, "--labels", "examples", "--strategies", "breadth-first"];
+        args.extend(["--out", out.to_str().unwrap()]);
+        for t in topics {
+            args.extend(["--topic", t]);
+        }
+        args.extend(more);
+        gleaner(&args, dir.path())
+    };
+    let with = with.to_str().unwrap();
+    let done = run(&[with], &[]);
+    ok(&done);
+    let results: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    // Of 3 (sql) itself the cosine is 1; of 4 (sql, joins; "and" is a stopword) 1/√2 = 0.707; of / (one, two, three,
+    // sql) 1/2; others 0. More than 0.75: one page.
+    assert_eq!(results["runs"][0]["relevant_reachable"], 1);
+    let said = String::from_utf8_lossy(&done.stderr);
+    // Five pages: (1 + 0.7071 + 0.5) / 5 = 0.441.
+    assert!(
+        said.contains("1 of 5 pages are like an example, harvest ratio 0.200, mean similarity 0.441"),
+        "{said}"
+    );
+    ok(&run(&[with], &["--similar", "0.7"]));
+    let results: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    assert_eq!(results["runs"][0]["relevant_reachable"], 2);
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("<h2>Loss</h2>"));
+    fails(&run(&[&topic(dir.path())], &[]), 2, &["no example pages", "[examples]"]);
+    fails(&run(&[with, &topic(dir.path())], &[]), 2, &["one topic"]);
+    fails(&run(&[with], &["--similar", "2"]), 2, &["--similar 2"]);
 }
 
 struct Served(Child, String);

@@ -51,10 +51,25 @@ fn a_topic_file_with_a_mistake() {
         ("name = \"x\"\nquery = \"y\"\n[limits]\nexpand_min = 2\n", &["expand_min must be between 0 and 1"]),
         ("name = \"x\"\nquery = \"y\"\n[scope]\npatterns = [\"(\"]\n", &["pattern", "("]),
         // Nothing says what is wanted.
-        ("name = \"x\"\n", &["topic \"x\" does not say what is wanted", "hint:"]),
+        (
+            "# mine\nname = \"x\"\n",
+            &["topic.toml:2:1: topic \"x\" does not say what is wanted", "hint: give at least one"],
+        ),
         ("", &["the topic has no name", "hint:"]),
+        // Twice the same.
+        (
+            "name = \"x\"\n[content]\nterms = [\"a\"]\n[content]\nterms = [\"b\"]\n",
+            &["topic.toml:4:", "is there twice", "hint: put what belongs together into one"],
+        ),
+        (
+            "name = \"x\"\nquery = \"y\"\n[judge]\nthreshold = 1.5\n",
+            &["topic.toml:4:1: the threshold 1.5 is not between 0 and 1", "hint: write threshold = \"auto\""],
+        ),
         // Names that do not exist.
-        ("name = \"x\"\n[genre]\npreset = \"sylabus\"\n", &["there is no genre `sylabus`", "syllabus"]),
+        (
+            "name = \"x\"\n[genre]\npreset = \"sylabus\"\n",
+            &["topic.toml:3:1: [genre] preset: there is no genre `sylabus`", "did you mean `syllabus`?"],
+        ),
         (
             "name = \"x\"\nquery = \"y\"\n[judge]\nkind = \"gendre\"\n",
             &["there is no judge `gendre`", "genre"],
@@ -85,7 +100,7 @@ fn flags_with_a_mistake() {
     for (args, says) in [
         (&["--strategy", "best-frist"][..], &["there is no strategy `best-frist`", "best-first"][..]),
         (&["--judge", "jury"], &["there is no judge `jury`", "hint:"]),
-        (&["--genre", "sylabus"], &["there is no genre `sylabus`", "syllabus"]),
+        (&["--genre", "sylabus"], &["there is no genre `sylabus`", "did you mean `syllabus`?"]),
         (&["--delay", "5"], &["--delay", "500ms"]),
         (&["--time", "soon"], &["--time", "soon", "2h"]),
         (&["--pages", "many"], &["--pages", "many"]),

@@ -20,6 +20,8 @@ use types::Outcome;
 const DELAY_MS: u64 = 30;
 /// Both clocks, the crawler's and the server's, count whole milliseconds.
 const GRAIN_MS: u64 = 2;
+/// What a busy server sees so soon after a start may have been sent before it.
+const STARTING_MS: u64 = 300;
 
 /// The demo's topic, to be crawled to the end. What never ends (a host whose robots.txt cannot be had, pages that fail
 /// for ever) is left out, so that the end comes soon; what fails at first stays in.
@@ -238,8 +240,12 @@ fn polite(log: &[Entry], legs: &[Leg]) {
             let delay = if b.path == "/robots.txt" { DELAY_MS } else { delay };
             // A request of a killed crawler ends for the server when it notices (and a busy server may even see it only
             // then), but it was sent before the kill.
-            let from = match legs.iter().rfind(|l| l.spawned <= a.arrived) {
-                Some(leg) if a.finished >= leg.killed => a.arrived.min(leg.killed),
+            let from = match legs.iter().rposition(|l| l.spawned <= a.arrived) {
+                Some(i) if a.finished >= legs[i].killed => a.arrived.min(legs[i].killed),
+                // Right after a start, what is asked for twice may have been sent by the one before, and only now be seen.
+                Some(i) if i > 0 && a.path == b.path && a.arrived < legs[i].spawned + STARTING_MS => {
+                    a.arrived.min(legs[i - 1].killed)
+                }
                 _ => a.finished,
             };
             assert!(
@@ -288,7 +294,8 @@ fn crawl_wordy(server: &gleaner::demo::Server, topic: &Path, out: &Path) -> Comm
 
 /// The crawl failed for want of room; with room again it goes on, and nothing is lost or fetched twice.
 fn goes_on(server: &gleaner::demo::Server, topic: &Path, out: &Path, failed: &common::Ran, scratch: &Path) {
-    assert!(failed.err.starts_with("error: cannot "), "{failed}");
+    // (On a slow machine a line of progress may come before it.)
+    assert!(failed.err.lines().any(|line| line.starts_with("error: cannot ")), "{failed}");
     let stopped = Snapshot::take(out);
     assert!(stopped.pages.len() > 10 && stopped.pages.len() < WORDY, "{} pages", stopped.pages.len());
     stopped.check_archive(out, scratch);

@@ -2,9 +2,10 @@
 
 use super::setup::{self, set};
 use super::text::count;
+use super::train::lay_model;
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::Collection;
+use crawl::collection::{Collection, Made};
 use crawl::config::Config;
 use crawl::units::Span;
 use eval::Tally;
@@ -14,6 +15,7 @@ use eval::report::{Report, StrategyCurve, TopicCurve};
 use eval::results::{OrderLine, Results, Timing, order_file, order_tsv};
 use eval::tournament::{Outcome, Plan};
 use eval::webs::{self, Opened, Recorded, SimWeb};
+use focus::model::Role;
 use std::fs;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
@@ -38,9 +40,12 @@ pub struct Args {
     /// Topic files (a generated web brings its own)
     #[arg(long, value_name = "TOPIC.toml", num_args = 1..)]
     topic: Vec<PathBuf>,
-    /// url<TAB>labels: who is really relevant (default: the web's own labels.tsv)
-    #[arg(long, value_name = "FILE.tsv")]
+    /// url<TAB>labels: who is really relevant (default: the web's own labels.tsv). `examples`: pages like the topic's example pages
+    #[arg(long, value_name = "FILE.tsv|examples")]
     labels: Option<PathBuf>,
+    /// With `--labels examples`: how similar (cosine) a relevant page is to one of them, more than
+    #[arg(long, value_name = "S", default_value_t = eval::metrics::SIMILAR)]
+    similar: f64,
     /// Labels of relevant pages, separated by commas
     #[arg(long, value_name = "a,b", default_value = "1,relevant,yes")]
     relevant_label: String,
@@ -53,6 +58,9 @@ pub struct Args {
     /// Judge with this one instead of the topics' own
     #[arg(long, value_name = "NAME")]
     judge: Option<String>,
+    /// A file of `gleaner train`: a judge for all topics, or what the strategy it is for knows from the start
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
     /// Turn this share of the verdicts around
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     judge_noise: f64,
@@ -80,6 +88,9 @@ pub struct Args {
     /// Folder for the cache of extracted pages (default: the user's cache folder)
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
+    /// Keep each crawl's ledger on disk while it runs, as a live crawl does (slower; the order is the same)
+    #[arg(long)]
+    on_disk: bool,
     /// Largest part of the web taken into account
     #[arg(long, value_name = "N", default_value_t = 2_000_000)]
     max_pages: usize,
@@ -103,7 +114,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let topics = topics(&args, sim.as_deref())?;
     let strategies = strategies(&args, &topics)?;
     let label_rules = Rules::new(&args.relevant_label, &args.ignore_label);
-    let labels = read_labels(&args, web.as_ref(), sim.as_deref())?;
+    let from_examples = args.labels.as_deref() == Some(Path::new("examples"));
+    let mut labels = if from_examples { None } else { read_labels(&args, web.as_ref(), sim.as_deref())? };
     let mut seeds = read_seeds(&args, &topics, sim.as_deref())?.inside(web.as_ref())?;
     notes.merge(&seeds.notes);
     if let Some(labels) = &labels {
@@ -113,6 +125,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         }
     }
     let rngs = parse_rngs(args.rng.as_deref())?;
+    let strategy_model = match &args.model {
+        Some(file) => taught_strategy(file, &strategies)?,
+        None => None,
+    };
     let settings = cache::Settings { folder, ..cache::Settings::default() };
     let extract = extract::Options { canon: Canon::exact(), ..extract::Options::default() };
     let cached = match sim {
@@ -134,6 +150,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             c.path().map_or("memory".into(), |p| p.display().to_string())
         );
     }
+    if from_examples {
+        let web = cached.as_ref().map_or(web.as_ref(), |c| c as &dyn Recorded);
+        labels = Some(like_examples(web, &topics, args.similar)?);
+    }
     let mut plan = Plan {
         web: cached.as_ref().map_or(web.as_ref(), |c| c as &dyn Recorded),
         topics,
@@ -149,6 +169,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         per_host: args.per_host,
         threads,
         max_pages: args.max_pages,
+        strategy_model,
+        on_disk: args.on_disk.then(|| args.out.clone()),
     };
     if plan.labels.is_none() {
         eprintln!(
@@ -156,7 +178,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             style("warning:").yellow().for_stderr()
         );
     }
-    let left_out = if args.strategies.as_deref() == Some("all") { leave_out(&mut plan)? } else { Vec::new() };
+    let mut told = if args.strategies.as_deref() == Some("all") { leave_out(&mut plan)? } else { Vec::new() };
     let tell = |done: usize, of: usize, run: &eval::tournament::Run| {
         let r = &run.result;
         line(&format!("{done} of {of} runs: {} {} rng {}: auc {}", r.topic, r.strategy, r.rng, show(r.auc)));
@@ -164,7 +186,12 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let outcome = plan.run(&tell)?;
     line("");
     let seconds = started.elapsed();
-    let results = write(&args, &plan, outcome, threads, seconds, &notes, left_out)?;
+    if let Some(labels) = plan.labels.filter(|_| from_examples) {
+        let lines = against_examples(labels, &outcome, args.similar);
+        lines.iter().for_each(|l| eprintln!("{l}"));
+        told.extend(lines);
+    }
+    let results = write(&args, &plan, outcome, threads, seconds, &notes, told)?;
     print_table(&results);
     for entry in notes.entries() {
         eprintln!("note: {} × {} (first: {})", entry.count, entry.what, entry.first);
@@ -176,6 +203,71 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         args.out.join("report.html").display()
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Labels made of the topic's relevant example pages (S3's measure).
+fn like_examples(web: &dyn Recorded, topics: &[(String, Config)], similar: f64) -> Result<Labels, Problem> {
+    let [(name, config)] = topics else {
+        return Err(Problem::usage("--labels examples measures one topic: each has examples of its own")
+            .hint("name one topic file with --topic"));
+    };
+    if !(0.0..1.0).contains(&similar) {
+        return Err(Problem::usage(format!("--similar {similar}: must be from 0 to below 1")));
+    }
+    let mut config = config.clone();
+    config.judge = focus::topic::JudgeSection { kind: Some("centroid".into()), ..Default::default() };
+    config.strategy =
+        focus::topic::StrategySection { kind: Some("breadth-first".into()), ..Default::default() };
+    let topic = config.topic()?;
+    if topic.examples.relevant.is_empty() {
+        return Err(Problem::usage(format!("--labels examples: topic `{name}` has no example pages"))
+            .hint("add [examples] relevant = [\"https://…\"]: pages of the web, or files"));
+    }
+    let analyst = Made::new(&topic, &Canon::exact(), &|url| Ok(web.answer(url)), 0, 0)?.analyst;
+    let all = web.pages();
+    let pages = (0..all).filter_map(|n| {
+        if n % 256 == 0 {
+            line(&format!("comparing with the examples: {} of {} pages", count(n as u64), count(all as u64)));
+        }
+        let url = web.page(n)?;
+        let similarity = analyst.analyse(&web.answer(&url))?.assessment.score;
+        Some((url, similarity))
+    });
+    let labels = Labels::like_examples(pages, similar);
+    line("");
+    Ok(labels)
+}
+
+/// What S3 reports of each run: pages like the examples, their share, and the mean similarity.
+fn against_examples(labels: &Labels, outcome: &Outcome, similar: f64) -> Vec<String> {
+    let mut out = Vec::new();
+    for run in &outcome.runs {
+        let of = |l: &eval::tournament::Line| labels.similarity(&Canon::exact().parse(&l.url).ok()?);
+        let similarities: Vec<f64> = run.order.iter().filter_map(of).collect();
+        let m = eval::metrics::against_examples(&similarities, similar);
+        out.push(format!(
+            "{} rng {}: {} of {} pages are like an example, harvest ratio {}, mean similarity {}",
+            run.result.strategy,
+            run.result.rng,
+            count(m.count as u64),
+            count(similarities.len() as u64),
+            show(m.ratio),
+            show(m.average)
+        ));
+    }
+    out
+}
+
+/// Which of the strategies a model is for. One for none of them is a mistake, unless it is a judge's.
+fn taught_strategy(file: &Path, strategies: &[String]) -> Result<Option<(String, String)>, Problem> {
+    let name = file.display().to_string();
+    let model = crawl::resources::model(&name)?;
+    let Some(part) = model.parts.iter().find(|p| p.role == Role::Strategy) else { return Ok(None) };
+    if !strategies.contains(&part.kind) {
+        return Err(Problem::usage(format!("{name} is for strategy `{}`, which does not run", part.kind))
+            .hint(format!("add it: --strategies {},{}", part.kind, strategies.join(","))));
+    }
+    Ok(Some((part.kind.clone(), name)))
 }
 
 /// Of `all` strategies, those that lack their data are left out, visibly. One that was named must work.
@@ -190,14 +282,14 @@ fn leave_out(plan: &mut Plan) -> Result<Vec<String>, Problem> {
 }
 
 /// A line that replaces the one before on a terminal; nothing elsewhere.
-fn line(text: &str) {
+pub fn line(text: &str) {
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[2K{text}");
     }
 }
 
 /// A web by its name; a collection is its archive.
-fn open_web(spec: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
+pub fn open_web(spec: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
     let path = Path::new(spec);
     if !spec.starts_with("sim:") && !path.exists() {
         return Err(Problem::usage(format!("there is no web at {spec}"))
@@ -213,6 +305,9 @@ fn topics(args: &Args, sim: Option<&SimWeb>) -> Result<Vec<(String, Config)>, Pr
     let mut flags = Table::new();
     if let Some(judge) = &args.judge {
         set(&mut flags, "judge", "kind", judge.as_str());
+    }
+    if let Some(file) = &args.model {
+        lay_model(file, true, false, &mut flags)?;
     }
     let mut out: Vec<(String, Config)> = Vec::new();
     for path in &args.topic {
@@ -292,7 +387,7 @@ fn read_seeds(args: &Args, topics: &[(String, Config)], sim: Option<&SimWeb>) ->
     Ok(Seeds { urls, ..Seeds::default() })
 }
 
-fn parse_rngs(text: Option<&str>) -> Result<Vec<Option<u64>>, Problem> {
+pub fn parse_rngs(text: Option<&str>) -> Result<Vec<Option<u64>>, Problem> {
     let bad = |t: &str| {
         Problem::usage(format!("--rng {t}: not a number or a range"))
             .hint("as in --rng 3 or --rng 0..4 (five runs)")
@@ -318,7 +413,7 @@ fn write(
     threads: NonZeroUsize,
     elapsed: Duration,
     notes: &Tally,
-    left_out: Vec<String>,
+    told: Vec<String>,
 ) -> Result<Results, Problem> {
     let dir = &args.out;
     fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
@@ -342,6 +437,11 @@ fn write(
                 points: run.harvest_rate,
             };
             report.harvest_rate.push(curve);
+            report.loss.push(StrategyCurve {
+                topic: r.topic.clone(),
+                strategy: r.strategy.clone(),
+                points: run.loss,
+            });
         }
         if !report.sweeps.iter().any(|(t, _)| *t == r.topic) {
             report.sweeps.push((r.topic.clone(), run.sweep));
@@ -367,7 +467,14 @@ fn write(
             ),
         ),
         ("seeds".into(), format!("{}", plan.seeds.len())),
-        ("labels".into(), format!("relevant: {}; ignored: {}", args.relevant_label, args.ignore_label)),
+        (
+            "labels".into(),
+            if args.labels.as_deref() == Some(Path::new("examples")) {
+                format!("pages whose cosine with an example page is more than {}", args.similar)
+            } else {
+                format!("relevant: {}; ignored: {}", args.relevant_label, args.ignore_label)
+            },
+        ),
         ("concurrency".into(), plan.concurrency.to_string()),
         ("delay per host".into(), args.delay.to_string()),
         ("pages per run".into(), args.pages.map_or("all".into(), count)),
@@ -382,7 +489,7 @@ fn write(
     if plan.labels.is_none() {
         report.notes.push("no labels: the judge that guides also measures".into());
     }
-    report.notes.extend(left_out);
+    report.notes.extend(told);
     report
         .notes
         .extend(notes.entries().iter().map(|e| format!("{} × {} (first: {})", e.count, e.what, e.first)));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use types::Problem;
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let loaded = super::setup::load(args.topic.topic.as_deref(), args.table())?;
+    let loaded = super::setup::load(args.topic.topic.as_deref(), args.table()?)?;
     print!("{}", loaded.describe());
     Ok(ExitCode::SUCCESS)
 }

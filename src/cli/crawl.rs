@@ -1,13 +1,16 @@
 //! `gleaner crawl`: the main job.
 
 use super::progress::{Display, Mode};
+use super::serve::ListenFlags;
 use super::setup::{self, FetchFlags, TopicArgs, number, set};
-use super::text::{count, duration};
+use super::text::{count, duration, outlook};
+use crate::dashboard::{Job, Server};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, SharedStore};
 use crawl::config::Loaded;
-use crawl::live::{self, Command};
+use crawl::control::{Command, Order};
+use crawl::live;
 use crawl::units::Span;
 use crawl::{Event, Progress, Stop};
 use std::io::IsTerminal;
@@ -24,6 +27,7 @@ Examples:
   gleaner crawl topic.toml --seed https://www.example.edu/ --pages 500 --contact you@example.org
   gleaner crawl topic.toml --seeds seeds.txt --relevant 100 --time 2h
   gleaner crawl --subject \"sql, relational model\" --genre syllabus --seed https://www.example.edu/
+  gleaner crawl topic.toml --serve        # watch and steer it in the browser
   gleaner crawl topic.toml                # the same folder again: goes on where it stopped
   gleaner crawl topic.toml --store postgres://user:password@db.example.org/crawls   # on as many machines as you like";
 
@@ -61,6 +65,9 @@ pub struct Args {
     pub per_host: Option<u64>,
     #[command(flatten)]
     pub fetch: FetchFlags,
+    /// Start from what `gleaner train` taught a judge or a strategy
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
     /// Keep the collection in a shared PostgreSQL instead (postgres://…): every machine that says the same joins in
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
@@ -82,6 +89,11 @@ pub struct Args {
     /// Print events as JSON lines on standard output
     #[arg(long)]
     pub json: bool,
+    /// Open the dashboard: watch and steer this crawl in the browser, as long as it runs
+    #[arg(long)]
+    pub serve: bool,
+    #[command(flatten)]
+    pub listen: ListenFlags,
     /// Show nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -89,7 +101,7 @@ pub struct Args {
 
 impl Args {
     /// The flags as a table of settings.
-    pub fn table(&self) -> Table {
+    pub fn table(&self) -> Result<Table, Problem> {
         let mut t = Table::new();
         self.topic.flags.lay(&mut t);
         self.fetch.lay(&mut t);
@@ -114,7 +126,10 @@ impl Args {
         if self.no_index {
             set(&mut t, "archive", "index", false);
         }
-        t
+        if let Some(file) = &self.model {
+            super::train::lay_model(file, true, true, &mut t)?;
+        }
+        Ok(t)
     }
 }
 
@@ -134,7 +149,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
              --out DIR alone goes on with a crawl",
         ));
     }
-    let loaded = setup::load(topic.as_deref(), args.table())?;
+    let loaded = setup::load(topic.as_deref(), args.table()?)?;
     let out = args.out.clone().unwrap_or_else(|| default_folder(args.topic.topic.as_deref(), &loaded));
     let mode = match (args.json, args.quiet, std::io::stderr().is_terminal()) {
         (true, ..) => Mode::Json,
@@ -166,7 +181,7 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     let seeds = setup::seeds(config, &args.seed, &args.seeds, &canon)?;
     let shared = shared_store(out, args)?;
     let begun = match &shared {
-        Some(s) => seeds.is_empty() && store::SharedReader::open(&s.url, Some(&s.crawl)).is_ok(),
+        Some(s) => seeds.is_empty() && store::SharedReader::exists(&s.url, &s.crawl),
         None => Collection::exists(out),
     };
     if seeds.is_empty() && !begun {
@@ -176,15 +191,22 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     let mut open = Collection::open_in(out, shared.as_ref(), loaded, &seeds, args.rng)?;
     let display = Arc::new(Mutex::new(Display::new(mode, config)));
     let shown = display.clone();
+    let (job, orders) = Job::new(false);
+    let told = job.clone();
     open.crawl.on_event(move |event: &Event| {
+        told.event(event);
         if let Ok(mut d) = shown.lock() {
             d.event(event);
         }
     });
-    let (sender, commands) = mpsc::channel();
-    stop_on_ctrl_c(sender)?;
+    stop_on_ctrl_c(job.orders())?;
+    // As long as the crawl runs; `gleaner serve` shows it afterwards.
+    let _server = match args.serve {
+        true => Some(dashboard(out, args, job)?),
+        false => None,
+    };
     open.start(&seeds, live::now())?;
-    let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &commands)?;
+    let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
     // What this worker saw of a shared crawl is no report of it.
     if shared.is_none() {
         super::report::write_crawl_report(out)?;
@@ -204,15 +226,27 @@ fn shared_store(out: &Path, args: &Args) -> Result<Option<SharedStore>, Problem>
     Ok(Some(SharedStore { url: url.clone(), crawl, lease }))
 }
 
+/// The dashboard of this one crawl.
+fn dashboard(out: &Path, args: &Args, job: Arc<Job>) -> Result<Server, Problem> {
+    let mut flags = Table::new();
+    args.fetch.lay(&mut flags);
+    let server = super::serve::start(out.to_path_buf(), &args.listen, flags)?;
+    for (name, _) in server.app().shelf.list() {
+        server.app().jobs().add(&name, job.clone());
+    }
+    eprintln!("dashboard: {}", server.url());
+    Ok(server)
+}
+
 /// Once: finish cleanly. Twice: leave at once (nothing committed is lost).
-fn stop_on_ctrl_c(sender: mpsc::Sender<Command>) -> Result<(), Problem> {
+fn stop_on_ctrl_c(sender: mpsc::Sender<Order>) -> Result<(), Problem> {
     let presses = std::sync::atomic::AtomicU32::new(0);
     ctrlc::set_handler(move || {
         if presses.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 {
             std::process::exit(3);
         }
         eprintln!("\nstopping; press Ctrl-C again to leave at once");
-        let _ = sender.send(Command::Stop);
+        let _ = sender.send(Command::Stop.into());
     })
     .map_err(|e| Problem::new("cannot listen for Ctrl-C").because(e))
 }
@@ -243,6 +277,9 @@ pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
         count(p.hosts as u64),
         count(p.pending),
     );
+    if let Some(o) = &p.outlook {
+        eprintln!("  {}", outlook(o, p.relevant));
+    }
     if !p.errors.is_empty() {
         let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
         eprintln!("  not fetched: {}", text.join(", "));

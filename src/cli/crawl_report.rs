@@ -89,7 +89,7 @@ fn keep_best(top: &mut Vec<(f64, Record)>) {
 }
 
 fn cards(out: &mut String, s: &crawl::reader::Summary, hosts: usize) {
-    let cards = [
+    let mut cards = vec![
         (count(s.relevant), "relevant pages"),
         (count(s.pages), "pages fetched"),
         (format!("{:.1} %", 100.0 * s.harvest()), "harvest rate"),
@@ -97,6 +97,10 @@ fn cards(out: &mut String, s: &crawl::reader::Summary, hosts: usize) {
         (count(s.pending), "URLs still pending"),
         (format!("{:.2}", s.threshold), "threshold of the judge"),
     ];
+    if let Some(precision) = s.labels.and_then(|q| q.precision) {
+        let text = format!("{:.0} %", 100.0 * precision.value);
+        cards.push((text, "precision on the pages you labelled"));
+    }
     out.push_str("<div class=\"cards\">\n");
     for (value, name) in cards {
         let _ = writeln!(out, "<div class=\"card\"><b>{}</b><span>{name}</span></div>", escape(&value));
@@ -255,6 +259,12 @@ fn rest(out: &mut String, s: &crawl::reader::Summary) {
     let mut item = |name: &str, value: &str| {
         let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
     };
+    if let Some(q) = &s.labels {
+        item("labels", &super::label::describe(q));
+    }
+    for c in &s.choices {
+        item(&format!("after {} pages", count(c.pages)), &c.why);
+    }
     item("known", &count(s.urls));
     for (name, n) in &s.outcomes {
         item(name, &count(*n));

@@ -71,6 +71,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         Some(r) => {
             println!("\n{}", style("how it was judged").bold());
             explain_verdict(&r.assessment, r.verdict);
+            if let Some(label) = e.label {
+                println!("  labelled {} by you", if label { "relevant" } else { "not relevant" });
+            }
             println!("\n{}", style("what was kept").bold());
             println!(
                 "  status {}, {}, {} bytes, language {}, {} links",

@@ -1,17 +1,19 @@
 //! `gleaner judge TOPIC URL|FILE…`: a dry run of a topic on pages, with reasons.
 
+use super::pages::{From, Pages, doc};
 use super::setup::{self, FetchFlags};
-use super::source;
 use super::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::Collection;
+use crawl::collection::Made;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use types::{Assessment, Problem, Verdict};
+use types::{Assessment, Problem, Url, Verdict};
 
 #[derive(ClapArgs, Debug)]
-#[command(after_help = "Examples:\n  gleaner judge topic.toml https://www.example.edu/cs101/ page.html")]
+#[command(
+    after_help = "Examples:\n  gleaner judge topic.toml https://www.example.edu/cs101/ page.html\n  gleaner judge topic.toml --collection db https://www.example.edu/cs101/      without the network"
+)]
 pub struct Args {
     /// Topic file (TOML)
     topic: PathBuf,
@@ -21,6 +23,11 @@ pub struct Args {
     /// Judge with this one instead of the topic's
     #[arg(long, value_name = "NAME")]
     judge: Option<String>,
+    /// A judge trained with `gleaner train`
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    from: From,
     #[command(flatten)]
     fetch: FetchFlags,
     /// One JSON object per page
@@ -34,20 +41,23 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     if let Some(judge) = &args.judge {
         setup::set(&mut table, "judge", "kind", judge.as_str());
     }
+    if let Some(file) = &args.model {
+        super::train::lay_model(file, true, false, &mut table)?;
+    }
     let loaded = setup::load(Some(&args.topic), table)?;
-    let analyst = Collection::analyst(&loaded.config)?;
+    let source = Pages::open(&args.from, &loaded.config)?;
+    let answer = |url: &Url| source.answer_or_fetch(url);
+    let analyst = Made::new(&loaded.config.topic()?, source.canon(), &answer, args.pages.len(), 0)?.analyst;
     let mut failed = false;
     // All are measured first: an automatic threshold is estimated from all of them.
     let mut pages = Vec::new();
     for text in &args.pages {
-        match source::page(text, &args.fetch, Some(&loaded.config)) {
-            Ok(fetched) => match analyst.analyse(&fetched) {
-                Some(analysis) => pages.push((text, fetched, analysis)),
-                None => {
-                    failed = true;
-                    eprintln!("{text}: not a page that can be read ({})", fetched.media_type());
-                }
-            },
+        match source.page(text).and_then(|f| Ok((doc(&f, &analyst.extract, &analyst.text)?, f))) {
+            Ok((doc, fetched)) => {
+                let judge = analyst.judge.read().unwrap_or_else(|e| e.into_inner());
+                let assessment = judge.assess(&doc);
+                pages.push((text, fetched, doc, assessment));
+            }
             Err(problem) => {
                 failed = true;
                 eprintln!("{} {problem}", style("error:").red().for_stderr());
@@ -55,20 +65,26 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         }
     }
     let mut judge = analyst.judge.write().unwrap_or_else(|e| e.into_inner());
-    for (.., analysis) in &pages {
-        judge.observe(&analysis.assessment, None);
+    for (.., assessment) in &pages {
+        judge.observe(assessment, None);
     }
-    for (text, fetched, analysis) in &pages {
-        let verdict = judge.decide(&analysis.assessment);
+    for (text, fetched, doc, assessment) in &pages {
+        let verdict = judge.decide(assessment);
         if args.json {
             let line = serde_json::json!({
-                "source": text, "url": fetched.url.as_str(), "title": analysis.doc.page.title,
-                "language": analysis.doc.page.language, "assessment": analysis.assessment, "verdict": verdict,
+                "source": text, "url": fetched.url.as_str(), "title": doc.page.title,
+                "language": doc.page.language, "assessment": assessment, "verdict": verdict,
             });
             println!("{line}");
         } else {
-            show(text, &analysis.doc.page, &analysis.assessment, verdict);
+            show(text, &doc.page, assessment, verdict);
         }
+    }
+    if !args.json
+        && !pages.is_empty()
+        && let Some(why) = judge.explain()
+    {
+        println!("{}", style(why).dim());
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -81,7 +97,7 @@ pub fn show(name: &str, page: &types::Page, a: &Assessment, v: Verdict) {
         style(shorten(&strip_controls(&page.title), 80)).dim()
     );
     explain_verdict(a, v);
-    if let Some(line) = highlighted(&page.text, a) {
+    for line in highlighted(page, a) {
         println!("  {line}");
     }
     println!();
@@ -106,12 +122,35 @@ pub fn explain_verdict(a: &Assessment, v: Verdict) {
     }
 }
 
-/// The stretch of text where most of the matched terms stand together, terms highlighted.
-fn highlighted(text: &str, a: &Assessment) -> Option<String> {
-    let query: Vec<String> = a.hits.iter().map(|h| format!("\"{}\"", h.term)).collect();
-    let segments = store::index::snippet(&query.join(" OR "), text);
-    if segments.is_empty() {
-        return None;
+/// Stretches of text shown for a page, at most.
+const STRETCHES: usize = 3;
+
+/// The title and the stretches of text where most of the matched terms stand together, terms highlighted; each stretch
+/// shows terms that those before it do not.
+fn highlighted(page: &types::Page, a: &Assessment) -> Vec<String> {
+    let mut left: Vec<&str> = a.hits.iter().filter(|h| h.set != "url").map(|h| h.term.as_str()).collect();
+    let all = query(&left);
+    let mut out = Vec::new();
+    while out.len() < STRETCHES && !left.is_empty() {
+        let found = store::index::snippet(&query(&left), &page.text);
+        let marked = found.iter().filter(|s| s.highlighted).filter_map(|s| page.text.get(s.range.clone()));
+        let shown: Vec<String> = marked.flat_map(str::split_whitespace).map(str::to_lowercase).collect();
+        let (from, to) =
+            (found.first().map_or(0, |s| s.range.start), found.last().map_or(0, |s| s.range.end));
+        let before = left.len();
+        left.retain(|t| !t.split_whitespace().all(|w| shown.contains(&w.to_lowercase())));
+        if left.len() == before || from >= to {
+            break;
+        }
+        // Once more for this stretch alone, so that terms shown before are marked here too.
+        let stretch = page.text.get(from..to).unwrap_or("");
+        let marked = store::index::snippet(&all, stretch);
+        let line: String = marked.iter().map(|s| super::search::segment(s, stretch)).collect();
+        out.push(format!("… {line} …"));
     }
-    Some(segments.iter().map(|s| super::search::segment(s, text)).collect())
+    out
+}
+
+fn query(terms: &[&str]) -> String {
+    terms.iter().map(|t| format!("\"{t}\"")).collect::<Vec<_>>().join(" OR ")
 }

@@ -22,22 +22,37 @@ mod config;
 mod crawl;
 mod crawl_report;
 mod demo;
+mod experiment;
 mod explain;
 mod export;
 mod extract;
 mod fetch;
 mod genres;
+mod guide;
 mod judge;
+mod label;
 mod lists;
 mod new;
 mod output;
+mod pages;
+mod picker;
 mod progress;
+mod reach;
+mod rejudge;
 mod report;
 mod search;
+mod seeds;
+mod serve;
 mod setup;
 mod source;
 mod status;
+mod terms;
 mod text;
+mod threshold;
+mod train;
+
+pub use report::write_crawl_report;
+pub use setup::slug;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -76,18 +91,34 @@ enum Command {
     New(new::Args),
     /// Show the built-in genres
     Genres(genres::Args),
+    /// Suggest terms from example pages
+    Terms(terms::Args),
+    /// Find seed pages with a search engine
+    Seeds(seeds::Args),
+    /// Where to draw the line between relevant and not
+    Threshold(threshold::Args),
     /// How a collection stands
     Status(status::Args),
     /// Search the pages of a collection
     Search(search::Args),
+    /// Dashboard and REST API in the browser: watch, search, explain
+    Serve(serve::Args),
     /// Why was this page fetched, and how was it judged?
     Explain(explain::Args),
+    /// Say of pages whether they are relevant
+    Label(label::Args),
+    /// Apply a changed topic or new labels to a collection, without fetching
+    Rejudge(rejudge::Args),
     /// Write a collection's pages as JSON lines, CSV, Parquet or WARC
     Export(export::Args),
     /// Write a crawl's report.html, or compare two backtest results
     Report(report::Args),
     /// Run strategies on a recorded or generated web and compare them
     Backtest(Box<backtest::Args>),
+    /// Look into the findings of the literature on recorded or generated webs
+    Experiment(experiment::Args),
+    /// Teach a judge from examples, or a strategy from a finished crawl
+    Train(Box<train::Args>),
     /// Fetch one URL and show every hop
     Fetch(fetch::Args),
     /// Show what is read from a page: text, links, language
@@ -138,12 +169,20 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Demo(args) => demo::run(args),
         Command::New(args) => new::run(args),
         Command::Genres(args) => genres::run(args),
+        Command::Terms(args) => terms::run(args),
+        Command::Seeds(args) => seeds::run(args),
+        Command::Threshold(args) => threshold::run(args),
         Command::Status(args) => status::run(args),
         Command::Search(args) => search::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Label(args) => label::run(args),
+        Command::Rejudge(args) => rejudge::run(args),
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),
         Command::Backtest(args) => backtest::run(*args),
+        Command::Experiment(args) => experiment::run(args),
+        Command::Train(args) => train::run(*args),
         Command::Fetch(args) => fetch::run(args),
         Command::Extract(args) => extract::run(args),
         Command::Judge(args) => judge::run(args),

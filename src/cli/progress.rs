@@ -1,6 +1,6 @@
 //! Shows a crawl while it runs: a small live panel on a terminal, plain lines elsewhere.
 
-use super::text::{bar_curve, count, duration, shorten, strip_controls};
+use super::text::{bar_curve, count, duration, outlook, shorten, strip_controls};
 use console::{Term, style};
 use crawl::{Event, Progress};
 use std::collections::VecDeque;
@@ -136,6 +136,9 @@ impl Display {
                 p.in_flight
             ),
         ];
+        if let Some(o) = &p.outlook {
+            lines.push(style(outlook(o, p.relevant)).dim().to_string());
+        }
         if !p.idle.is_empty() {
             lines.push(style(p.idle.clone()).yellow().to_string());
         }

@@ -84,7 +84,7 @@ pub fn guard_hint(failure: &types::Failure) -> &'static str {
     }
 }
 
-fn file(path: &Path) -> Result<Fetched, Problem> {
+pub fn file(path: &Path) -> Result<Fetched, Problem> {
     let bytes = std::fs::read(path).map_err(|e| Problem::io("read", path, &e))?;
     let name = path.file_name().map_or_else(|| "file".into(), |n| n.to_string_lossy());
     let url: Url = Canon::default()

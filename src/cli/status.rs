@@ -1,6 +1,6 @@
 //! `gleaner status DIR`: how a collection stands.
 
-use super::text::{bar_curve, count};
+use super::text::{bar_curve, count, outlook};
 use clap::Args as ClapArgs;
 use console::style;
 use std::path::PathBuf;
@@ -42,7 +42,16 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     println!("  frontier   {} URLs pending on {} hosts", count(s.pending), count(s.hosts as u64));
     let outcomes: Vec<String> = s.outcomes.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
     println!("  settled    {}", outcomes.join(", "));
-    println!("  threshold  {:.3}", s.threshold);
+    if let Some(o) = &s.outlook {
+        println!("  outlook    {}", outlook(o, s.relevant));
+    }
+    match s.choices.last() {
+        Some(c) => println!("  threshold  {} (after {} pages)", c.why, count(c.pages)),
+        None => println!("  threshold  {:.3}", s.threshold),
+    }
+    if let Some(q) = &s.labels {
+        println!("  labels     {}", super::label::describe(q));
+    }
     if !s.errors.is_empty() {
         let errors: Vec<String> = s.errors.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
         println!("  errors     {}", errors.join(", "));
@@ -62,8 +71,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         "  state      {}",
         if s.running { "a crawl is running" } else { "not running; `gleaner crawl` goes on with it" }
     );
-    for (name, shards, pages) in &s.workers {
-        println!("  worker     {name}: {shards} of 256 shards, {} pages", count(*pages));
+    for w in &s.workers {
+        println!("  worker     {}: {} of 256 shards, {} pages", w.name, w.shards, count(w.pages));
     }
     Ok(ExitCode::SUCCESS)
 }

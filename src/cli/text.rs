@@ -1,6 +1,9 @@
 //! Small things about showing numbers and text to people.
 
+use crawl::Outlook;
+use std::path::Path;
 use std::time::Duration;
+use types::Problem;
 
 /// `12,345`
 pub fn count(n: u64) -> String {
@@ -28,6 +31,22 @@ pub fn duration(d: Duration) -> String {
     }
 }
 
+/// `about 85 % of what can be reached is found; 1 page in 40 from here`
+pub fn outlook(o: &Outlook, found: u64) -> String {
+    let all = found as f64 + o.remaining;
+    let share = if all > 0.0 { 100.0 * found as f64 / all } else { 0.0 };
+    let rate = match o.next {
+        n if n >= 0.5 => format!("{:.0} % of the next pages", 100.0 * n),
+        n if n > 1e-6 => format!("1 page in {} from here", count((1.0 / n).round() as u64)),
+        _ => "nothing promising is left".to_string(),
+    };
+    if o.growing {
+        format!("no end in sight, at least {} more; {rate}", count(o.remaining as u64))
+    } else {
+        format!("about {share:.0} % of what can be reached is found; {rate}")
+    }
+}
+
 /// At most `width` characters, with an ellipsis when cut.
 pub fn shorten(s: &str, width: usize) -> String {
     if s.chars().count() <= width {
@@ -43,6 +62,26 @@ pub fn strip_controls(s: &str) -> String {
     s.chars()
         .map(|c| if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) { ' ' } else { c })
         .collect()
+}
+
+/// Replaces a topic file, all of it or nothing, once it is known that it can be read.
+pub fn save(path: &Path, text: &str) -> Result<(), Problem> {
+    crawl::Config::load(text, &path.display().to_string(), toml::Table::new())?;
+    // A link stays a link: what it points to is replaced.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".new");
+    let beside = path.with_file_name(name);
+    let written = std::fs::write(&beside, text).and_then(|()| {
+        if let Ok(old) = std::fs::metadata(path) {
+            std::fs::set_permissions(&beside, old.permissions())?;
+        }
+        std::fs::rename(&beside, path)
+    });
+    written.map_err(|e| {
+        let _ = std::fs::remove_file(&beside);
+        Problem::io("write", path, &e)
+    })
 }
 
 /// Harvest rate over time as a row of block characters: each shows the share of relevant pages in its stretch.

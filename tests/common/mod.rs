@@ -3,7 +3,10 @@
 // Each test file is a program of its own and uses its own part of this.
 #![allow(dead_code)]
 
+pub mod browser;
+pub mod campus;
 pub mod collection;
+pub mod dashboard;
 
 use gleaner::demo::{Log, Server, WebString};
 use std::ffi::OsStr;

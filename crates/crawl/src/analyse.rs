@@ -26,6 +26,15 @@ pub struct Analyst {
 impl Analyst {
     /// `None` when the answer is not a page (an error, a redirect, nothing we can read).
     pub fn analyse(&self, fetched: &Fetched) -> Option<Analysis> {
+        let (doc, digest) = self.read(fetched)?;
+        // A poisoned lock means another thread panicked while judging; the judge itself is still sound to read.
+        let judge = self.judge.read().unwrap_or_else(|e| e.into_inner());
+        let assessment = judge.assess(&doc);
+        Some(Analysis { doc, assessment, digest })
+    }
+
+    /// Step 3 alone: the page, and the SHA-1 of its payload.
+    pub fn read(&self, fetched: &Fetched) -> Option<(Doc, [u8; 20])> {
         if !(200..300).contains(&fetched.status) || fetched.failure.is_some() {
             return None;
         }
@@ -46,11 +55,7 @@ impl Analyst {
         if page.kind == PageKind::Opaque {
             return None;
         }
-        let doc = Doc::new(page, &self.text);
-        // A poisoned lock means another thread panicked while judging; the judge itself is still sound to read.
-        let judge = self.judge.read().unwrap_or_else(|e| e.into_inner());
-        let assessment = judge.assess(&doc);
-        Some(Analysis { doc, assessment, digest })
+        Some((Doc::new(page, &self.text), digest))
     }
 }
 

@@ -10,9 +10,11 @@
 
 use crate::analyse::Analyst;
 use crate::config::{Config, Loaded};
+use crate::control::Adjustments;
 use crate::crawl::{Crawl, Ledger, Parts, Rules};
 use crate::events::Event;
 use crate::scope::Scope;
+use crate::steer::Steering;
 use fetch::{Http, ResolveRule, Settings};
 use focus::judges::{self, Example, ExampleKind, Judge, JudgeSetup};
 use focus::strategies::{self, Strategy, StrategySetup};
@@ -128,6 +130,8 @@ impl Collection {
             proxy: f.proxy.clone(),
             resolve,
             languages: f.languages.clone(),
+            max_idle: defaults.max_idle.max(f.concurrency),
+            max_idle_per_origin: defaults.max_idle_per_origin.max(f.per_host_in_flight as usize),
             ..defaults
         })
     }
@@ -212,9 +216,9 @@ impl Collection {
         if !at_home && !replayed && !settings.is_local_only() {
             settings.check_public()?;
         }
-        let web = Http::new(settings.clone())?;
+        let web = Arc::new(Http::new(settings.clone())?);
         let canon = Self::canon(config);
-        let made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
+        let mut made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
         fs::create_dir_all(dir).map_err(|e| Problem::io("create the collection folder", dir, &e))?;
         let (mut ledger, resumed, files): (Box<dyn Ledger>, bool, Option<String>) = match shared {
             Some(store) => {
@@ -234,6 +238,14 @@ impl Collection {
             }
         };
         write_topic(dir, &loaded.text)?;
+        // What was changed while an earlier run was under way goes on.
+        let adjustments = Adjustments::read(ledger.as_ref())?;
+        let adjusted = adjustments.over(loaded)?;
+        let config = &adjusted;
+        ledger.set_limits(Self::limits(config));
+        if adjustments.change_the_topic() {
+            made = Made::new(&adjustments.topic(config)?, &canon, &live_answer(&web), seeds.len(), rng)?;
+        }
         let archive = match config.archive.warc {
             true => Some(open_archive(dir, config, &settings, ledger.as_mut(), files.as_deref())?),
             false => None,
@@ -256,7 +268,18 @@ impl Collection {
             archive,
             index,
         };
-        Ok(Open { crawl: Crawl::new(parts)?, web: Arc::new(web), analyst: made.analyst, resumed })
+        let answering = web.clone();
+        let steering = Steering {
+            dir: dir.to_path_buf(),
+            loaded: loaded.clone(),
+            analyst: made.analyst.clone(),
+            make_judge: made.make_judge,
+            seeds: seeds.len(),
+            rng,
+            answer: Box::new(move |url| live_answer(&answering)(url)),
+        };
+        let crawl = Crawl::new(parts)?.steered_by(steering)?;
+        Ok(Open { crawl, web, analyst: made.analyst, resumed })
     }
 }
 
@@ -281,7 +304,11 @@ impl Open {
 pub struct Made {
     pub analyst: Analyst,
     pub strategy: Box<dyn Strategy>,
+    /// Makes the judge again, as it was before it saw any page.
+    pub make_judge: MakeJudge,
 }
+
+pub type MakeJudge = Box<dyn Fn() -> Result<Box<dyn Judge>, Problem> + Send>;
 
 impl Made {
     /// `answer` brings example pages: from the live web, or from a recorded one.
@@ -298,15 +325,8 @@ impl Made {
         let examples = examples(topic, &extract, answer)?;
         let taxonomy = crate::resources::taxonomy(topic, &extract)?;
         let wordnet = crate::resources::wordnet(topic)?;
-        let judge = judges::build(&JudgeSetup {
-            topic,
-            options: &topic.judge.options,
-            idf: idf.as_ref(),
-            examples: &examples,
-            seeds,
-            rng,
-            taxonomy: &taxonomy,
-        })?;
+        let taught = |path: &Option<String>| path.as_deref().map(crate::resources::model).transpose();
+        let (judge_model, strategy_model) = (taught(&topic.judge.model)?, taught(&topic.strategy.model)?);
         let strategy = strategies::build(&StrategySetup {
             topic,
             options: &topic.strategy.options,
@@ -314,9 +334,54 @@ impl Made {
             idf: idf.as_ref(),
             examples: &examples,
             wordnet: wordnet.as_ref(),
+            model: strategy_model.as_ref(),
         })?;
-        let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(judge));
-        Ok(Made { analyst: Analyst { extract, text, judge }, strategy })
+        let topic = topic.clone();
+        let make_judge: MakeJudge = Box::new(move || {
+            judges::build(&JudgeSetup {
+                topic: &topic,
+                options: &topic.judge.options,
+                idf: idf.as_ref(),
+                examples: &examples,
+                seeds,
+                rng,
+                taxonomy: &taxonomy,
+                model: judge_model.as_ref(),
+            })
+        });
+        let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(make_judge()?));
+        Ok(Made { analyst: Analyst { extract, text, judge }, strategy, make_judge })
+    }
+}
+
+/// What a judge is trained on, read.
+pub struct Schoolbook {
+    pub examples: Vec<Example>,
+    pub taxonomy: Vec<focus::judges::TaxonomyPage>,
+    pub idf: Option<DocFreq>,
+}
+
+impl Schoolbook {
+    pub fn read(
+        topic: &Topic,
+        canon: &Canon,
+        answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+    ) -> Result<Schoolbook, Problem> {
+        let extract = extract::Options { canon: canon.clone(), ..extract::Options::default() };
+        Ok(Schoolbook {
+            examples: examples(topic, &extract, answer)?,
+            taxonomy: crate::resources::taxonomy(topic, &extract)?,
+            idf: background(topic)?,
+        })
+    }
+    pub fn setup<'a>(&'a self, topic: &'a Topic, rng: u64) -> JudgeSetup<'a> {
+        JudgeSetup {
+            idf: self.idf.as_ref(),
+            examples: &self.examples,
+            taxonomy: &self.taxonomy,
+            rng,
+            ..JudgeSetup::new(topic)
+        }
     }
 }
 
@@ -374,6 +439,11 @@ fn example(
         fetched.payload = Payload::plain(bytes);
         return Ok(fetched);
     }
+    // Nobody means a host by `/tmp/page.html` or `./page`.
+    if ["/", "./", "../", "~"].iter().any(|start| name.starts_with(start)) {
+        return Err(Problem::usage(format!("[examples] there is no file {name}"))
+            .hint("check the path; a URL begins with http:// or https://"));
+    }
     let mut url = canon
         .parse_typed(name)
         .map_err(|e| Problem::usage(format!("[examples] `{name}` is neither a file nor a URL")).because(e))?;
@@ -400,7 +470,7 @@ fn is_local(host: &str) -> bool {
 }
 
 /// Asks the live web, waiting for the answer.
-fn live_answer(web: &Http) -> impl Fn(&Url) -> Result<Fetched, Problem> + '_ {
+pub fn live_answer(web: &Http) -> impl Fn(&Url) -> Result<Fetched, Problem> + '_ {
     |url| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -412,7 +482,7 @@ fn live_answer(web: &Http) -> impl Fn(&Url) -> Result<Fetched, Problem> + '_ {
 
 /// Keeps the topic with the collection. Whatever happens meanwhile (a kill, a full disk), the old one or the new one is
 /// there whole.
-fn write_topic(dir: &Path, text: &str) -> Result<(), Problem> {
+pub(crate) fn write_topic(dir: &Path, text: &str) -> Result<(), Problem> {
     let path = Collection::topic_file(dir);
     if fs::read_to_string(&path).ok().as_deref() == Some(text) {
         return Ok(());

@@ -7,9 +7,10 @@
 use crate::units::{Size, Span};
 use focus::topic::{
     ContentSection, ExamplesSection, ExcludeSection, GenreSection, JudgeSection, Sections, StrategySection,
-    TextSection, Topic, UrlSection, nearest,
+    TextSection, Topic, UrlSection, nearest, presets,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use types::Problem;
@@ -35,6 +36,9 @@ pub struct Config {
     pub fetch: Fetch,
     pub archive: ArchiveSection,
     pub text: TextSection,
+    /// Where in which file it all stands, for messages.
+    #[serde(skip)]
+    pub places: Places,
 }
 
 /// Where to start.
@@ -273,14 +277,18 @@ impl Config {
     /// of the same shape, laid over it.
     pub fn load(text: &str, name: &str, flags: toml::Table) -> Result<Loaded, Problem> {
         // First alone, so that errors have a place; then merged.
-        let _: Config = toml::from_str(text).map_err(|e| explain(&e, text, name))?;
-        let file: toml::Table = toml::from_str(text).map_err(|e| explain(&e, text, name))?;
+        let places = Places::of(text, name);
+        let alone: Config = toml::from_str(text).map_err(|e| explain(&e, text, &places))?;
+        presets::find_all(&alone.genre.preset.0).map_err(|p| places.put(p))?;
+        let file: toml::Table = toml::from_str(text).map_err(|e| explain(&e, text, &places))?;
         let mut merged = file.clone();
         lay_over(&mut merged, &flags);
-        let config: Config = merged.try_into().map_err(|e: toml::de::Error| {
+        let mut config: Config = merged.try_into().map_err(|e: toml::de::Error| {
             Problem::usage(format!("the command line does not fit the settings: {}", e.message()))
         })?;
-        config.check(name)?;
+        config.places = places;
+        config.check()?;
+        presets::find_all(&config.genre.preset.0)?;
         let text = if text.trim().is_empty() { flags.to_string() } else { text.to_string() };
         Ok(Loaded { config, text, file, flags })
     }
@@ -295,7 +303,7 @@ impl Config {
 
     /// What the user wants.
     pub fn topic(&self) -> Result<Topic, Problem> {
-        Topic::from_sections(Sections {
+        let topic = Topic::from_sections(Sections {
             name: self.name.clone(),
             query: self.query.clone(),
             genre: self.genre.clone(),
@@ -306,7 +314,8 @@ impl Config {
             judge: self.judge.clone(),
             strategy: self.strategy.clone(),
             text: self.text.clone(),
-        })
+        });
+        topic.map_err(|p| self.places.put(p))
     }
 
     /// What the collection is called.
@@ -314,8 +323,8 @@ impl Config {
         self.name.as_deref().or(self.query.as_deref()).unwrap_or("collection")
     }
 
-    fn check(&self, name: &str) -> Result<(), Problem> {
-        let at = |what: &str| Problem::usage(format!("{name}: {what}"));
+    fn check(&self) -> Result<(), Problem> {
+        let at = |what: &str| self.places.put(Problem::usage(what));
         if self.fetch.concurrency == 0 {
             return Err(at("[fetch] concurrency = 0 would fetch nothing").hint("use 1 or more"));
         }
@@ -323,9 +332,8 @@ impl Config {
             return Err(at("[fetch] per_host_in_flight = 0 would fetch nothing").hint("use 1 or more"));
         }
         if self.limits.pages == Some(0) || self.limits.relevant == Some(0) {
-            return Err(
-                at("a limit of 0 pages leaves nothing to do").hint("leave the limit out, or use 1 or more")
-            );
+            return Err(at("[limits] a limit of 0 pages leaves nothing to do")
+                .hint("leave the limit out, or use 1 or more"));
         }
         if self.limits.links_per_page == 0 {
             return Err(at("[limits] links_per_page = 0 would follow no link").hint("use 1 or more"));
@@ -342,6 +350,11 @@ impl Config {
 }
 
 impl Loaded {
+    /// Was this set on the command line?
+    pub fn is_flag(&self, section: &str, key: &str) -> bool {
+        self.flags.get(section).and_then(|s| s.as_table()).is_some_and(|t| t.contains_key(key))
+    }
+
     /// Every setting with its value and where it came from, one per line, as TOML.
     pub fn describe(&self) -> String {
         let mut out = String::new();
@@ -386,17 +399,14 @@ fn lay_over(base: &mut toml::Table, over: &toml::Table) {
 }
 
 /// A TOML error as `file:line:column: what`, with the nearest known key when one was misspelt.
-fn explain(e: &toml::de::Error, text: &str, name: &str) -> Problem {
-    let place = match e.span() {
-        Some(span) => {
-            let before = text.get(..span.start.min(text.len())).unwrap_or("");
-            let line = before.matches('\n').count() + 1;
-            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-            format!("{name}:{line}:{column}")
-        }
-        None => name.to_string(),
-    };
+fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
     let message = e.message();
+    let place = match e.span() {
+        // Sections with options of their own lose the place of their values.
+        _ if message.contains("threshold") => places.of_key("judge", "threshold"),
+        Some(span) => places.at(text, span.start),
+        None => places.file.clone(),
+    };
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field")
         && let [unknown, known @ ..] = quoted.as_slice()
@@ -407,7 +417,81 @@ fn explain(e: &toml::de::Error, text: &str, name: &str) -> Problem {
             None => p.hint(format!("known keys here: {}", known.join(", "))),
         };
     }
-    Problem::usage(format!("{place}: {message}"))
+    let p = Problem::usage(format!("{place}: {message}"));
+    if message.contains("duplicate key") {
+        let twice = e.span().and_then(|s| text.get(s)).unwrap_or("it").trim();
+        return Problem::usage(format!("{place}: `{twice}` is there twice"))
+            .hint("put what belongs together into one, and take the other out");
+    }
+    if message.contains("threshold") {
+        return p.hint(
+            "write threshold = \"auto\", or a number such as 0.4; `gleaner threshold` helps to find it",
+        );
+    }
+    p
+}
+
+/// Where the keys of a topic file stand.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    file: String,
+    /// (section, key) to line and column; the key is empty for the section itself, the section for the top.
+    keys: BTreeMap<(String, String), (usize, usize)>,
+}
+
+impl Places {
+    fn of(text: &str, file: &str) -> Places {
+        let mut keys = BTreeMap::new();
+        if let Ok(table) = toml::de::DeTable::parse(text) {
+            for (name, value) in table.get_ref() {
+                keys.insert((String::new(), name.get_ref().to_string()), line(text, name.span().start));
+                if let toml::de::DeValue::Table(section) = value.get_ref() {
+                    for (key, _) in section {
+                        let at = line(text, key.span().start);
+                        keys.insert((name.get_ref().to_string(), key.get_ref().to_string()), at);
+                    }
+                }
+            }
+        }
+        Places { file: file.to_string(), keys }
+    }
+
+    fn at(&self, text: &str, byte: usize) -> String {
+        let (line, column) = line(text, byte);
+        format!("{}:{line}:{column}", self.file)
+    }
+
+    fn of_key(&self, section: &str, key: &str) -> String {
+        let find = |s: &str, k: &str| self.keys.get(&(s.to_string(), k.to_string()));
+        match find(section, key).or_else(|| find("", section)) {
+            Some((line, column)) => format!("{}:{line}:{column}", self.file),
+            None => self.file.clone(),
+        }
+    }
+
+    /// A problem with its place: that of the `[section] key` it begins with, or the topic's name.
+    fn put(&self, problem: Problem) -> Problem {
+        if self.file.is_empty() {
+            return problem;
+        }
+        let named = problem.what().strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let place = match named {
+            Some((section, rest)) => {
+                let key: String =
+                    rest.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                self.of_key(section, &key)
+            }
+            None if self.keys.contains_key(&(String::new(), "name".to_string())) => self.of_key("", "name"),
+            None => self.of_key("", "query"),
+        };
+        problem.at(place)
+    }
+}
+
+/// Line and column, from 1, of a byte.
+fn line(text: &str, byte: usize) -> (usize, usize) {
+    let before = text.get(..byte.min(text.len())).unwrap_or("");
+    (before.matches('\n').count() + 1, before.chars().rev().take_while(|c| *c != '\n').count() + 1)
 }
 
 #[cfg(test)]
@@ -433,6 +517,35 @@ mod tests {
         assert!(e.contains("unit"), "{e}");
         let e = error("[fetch\ndelay = 5\n");
         assert!(e.contains("t.toml:1:"), "{e}");
+    }
+
+    #[test]
+    fn a_topic_that_makes_no_sense_says_where_and_what_to_do() {
+        let topic = |text: &str| {
+            let loaded = Config::load(text, "t.toml", toml::Table::new());
+            loaded.and_then(|l| l.config.topic()).map(|t| t.name).unwrap_err().to_string()
+        };
+        for (text, place, fix) in [
+            ("name = \"x\"\n\n[genre]\npreset = \"sylabus\"\n", "t.toml:4:1: ", "did you mean `syllabus`?"),
+            ("# mine\nname = \"x\"\n", "t.toml:2:1: ", "give at least one of"),
+            (
+                "name = \"x\"\nquery = \"y\"\n[judge]\nthreshold = 1.5\n",
+                "t.toml:4:1: ",
+                "threshold = \"auto\"",
+            ),
+            ("name = \"x\"\n[judge]\nthreshold = \"atuo\"\n", "t.toml:3:1: ", "auto"),
+            (
+                "name = \"x\"\n[content]\nterms = []\n[content]\nterms = []\n",
+                "t.toml:4:",
+                "put what belongs together",
+            ),
+            ("name = \"x\"\nname = \"y\"\n", "t.toml:2:1: ", "`name` is there twice"),
+            ("query = \"y\"\n[text]\nstem = \"xx\"\n", "t.toml:3:1: ", "known:"),
+            ("query = \"y\"\n[judge]\nweights = { genre = -1 }\n", "t.toml:3:1: ", "the defaults are"),
+        ] {
+            let e = topic(text);
+            assert!(e.contains(place) && e.contains(fix), "{text}\n{e}");
+        }
     }
 
     #[test]

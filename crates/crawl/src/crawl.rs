@@ -2,22 +2,25 @@
 
 use crate::analyse::Analysis;
 use crate::collection::position_bytes;
+use crate::control::{Adjustments, merged};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
+use crate::outlook::Outlook;
 use crate::scope::Scope;
+use crate::steer::{Rejudging, Steering};
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
 use frontier::{Frontier, Gate, News, Next};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use store::Store;
 use store::archive::{Archive, Position};
 use store::index::Index;
 use types::{
-    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, Settle, Task,
-    Turn, Url, UrlId,
+    Assessment, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored,
+    Settle, Task, Turn, Url, UrlId,
 };
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.
@@ -139,12 +142,24 @@ pub(crate) struct Judged {
     pub barred: bool,
     /// Turned around by [`Rules::noise`].
     pub turned: bool,
+    /// The judge's verdict.
     pub relevant: bool,
+    /// What the user said of it: counts instead.
+    pub label: Option<bool>,
+}
+
+impl Judged {
+    /// Is it one of the wanted pages?
+    pub fn wanted(&self) -> bool {
+        self.label.unwrap_or(self.relevant)
+    }
 }
 
 pub struct Crawl {
     pub(crate) parts: Parts,
     pub(crate) judged: Vec<Judged>,
+    /// Their assessments, for judges that decide by more than the score.
+    pub(crate) assessed: Vec<Assessment>,
     pub(crate) duplicates: Duplicates,
     pub(crate) counts: Counts,
     robots: HashMap<String, Arc<Robots>>,
@@ -155,6 +170,10 @@ pub struct Crawl {
     paused: bool,
     recent: VecDeque<Millis>,
     idle: String,
+    /// URLs of pages that led to others lately.
+    pub(crate) parents: HashMap<UrlId, Arc<str>>,
+    /// Pages the strategy learned from since its state was saved.
+    pub(crate) unsaved: u32,
     /// Bytes of appended strategy state since the last whole save, and the size of that.
     pub(crate) appended: (usize, usize),
     /// How far the archive was written at the last commit.
@@ -162,6 +181,12 @@ pub struct Crawl {
     /// What the other workers of a shared crawl did.
     others: News,
     told_others: Millis,
+    /// What was changed while running, in this run or an earlier one.
+    pub(crate) adjustments: Adjustments,
+    pub(crate) steering: Option<Steering>,
+    pub(crate) rejudging: Option<Rejudging>,
+    /// Leases whose pages may have been measured by a judge that is gone.
+    pub(crate) measured_before: HashSet<u64>,
 }
 
 /// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its own.
@@ -218,6 +243,7 @@ impl Crawl {
         let mut crawl = Crawl {
             parts,
             judged: Vec::new(),
+            assessed: Vec::new(),
             duplicates: Duplicates::default(),
             counts: Counts::default(),
             robots: HashMap::new(),
@@ -228,11 +254,18 @@ impl Crawl {
             paused: false,
             recent: VecDeque::new(),
             idle: String::new(),
+            parents: HashMap::new(),
+            unsaved: 0,
             appended: (0, 0),
             archived: None,
             others: News::default(),
             told_others: Millis(0),
+            adjustments: Adjustments::default(),
+            steering: None,
+            rejudging: None,
+            measured_before: HashSet::new(),
         };
+        crawl.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
         crawl.restore()?;
         Ok(crawl)
     }
@@ -297,12 +330,16 @@ impl Crawl {
         let started = *self.started.get_or_insert(now);
         let none_in_flight = self.in_flight.is_empty();
         let busy_or = |stop| if none_in_flight { Step::Done(stop) } else { Step::Busy };
-        if let Some(stop) = self.reached(now, started) {
+        if let Some(stop) = self.stop {
             return Ok(busy_or(stop));
         }
+        // Before the limits: a crawl that has reached one can still be corrected, or given another limit.
         if self.paused {
-            let idle = "paused".to_string();
-            return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle });
+            self.idle = "paused".into();
+            return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle: self.idle.clone() });
+        }
+        if let Some(stop) = self.reached(now, started) {
+            return Ok(busy_or(stop));
         }
         let pages_in_flight = self.in_flight.values().filter(|(_, t)| *t == Task::Page).count() as u64;
         if self.in_flight.len() >= self.parts.rules.concurrency
@@ -341,9 +378,6 @@ impl Crawl {
 
     fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
         let rules = &self.parts.rules;
-        if self.stop.is_some() {
-            return self.stop;
-        }
         if rules.pages.is_some_and(|most| self.counts.pages + self.others.pages >= most) {
             return Some(Stop::Pages);
         }
@@ -376,7 +410,9 @@ impl Crawl {
     pub(crate) fn rescored(&mut self, id: UrlId, cause: Option<UrlId>) -> Result<Option<Rescored>, Problem> {
         let sources = self.parts.ledger.sources(id)?;
         let model = self.parts.strategy.model();
-        Ok(self.parts.strategy.rescore(&sources).map(|priority| Rescored { id, priority, model, cause }))
+        let Some(priority) = self.parts.strategy.rescore(&sources) else { return Ok(None) };
+        let priority = self.with_rule(id, priority)?;
+        Ok(Some(Rescored { id, priority, model, cause }))
     }
 
     /// May this URL not be fetched after all? (Scope may have changed since it was found; robots rules are only known
@@ -385,7 +421,7 @@ impl Crawl {
         if lease.task == Task::Robots {
             return Ok(None);
         }
-        if self.parts.scope.check(&lease.url).is_err() {
+        if self.parts.scope.check(&lease.url).is_err() || self.is_blocked(&lease.url) {
             return Ok(Some(Outcome::OutOfScope));
         }
         let Some(robots) = self.robots_of(&lease.url)? else { return Ok(None) };
@@ -471,6 +507,7 @@ impl Crawl {
 
     /// Makes what was applied survive: the archive first, because the ledger refers to it.
     pub fn commit(&mut self) -> Result<(), Problem> {
+        self.save_learned()?;
         if let Some(archive) = &mut self.parts.archive {
             archive.flush()?;
             let position = archive.position();
@@ -524,7 +561,7 @@ impl Crawl {
 
     pub(crate) fn apply(&mut self, turn: Turn) -> Result<frontier::Applied, Problem> {
         let strategy = &self.parts.strategy;
-        let merge = |old: Priority, new: Priority| strategy.merge(old, new);
+        let merge = |old: Priority, new: Priority| merged(old, new, |a, b| strategy.merge(a, b));
         self.parts.ledger.apply(turn, &merge)
     }
 
@@ -534,6 +571,10 @@ impl Crawl {
 
     pub fn pause(&mut self, paused: bool) {
         self.paused = paused;
+    }
+
+    pub(crate) fn in_flight_numbers(&self) -> HashSet<u64> {
+        self.in_flight.keys().copied().collect()
     }
 
     pub fn in_flight(&self) -> usize {
@@ -550,7 +591,7 @@ impl Crawl {
 
     /// The pages in fetch order, with their newest verdicts.
     pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool)> + '_ {
-        self.judged.iter().map(|j| (j.id, j.relevant))
+        self.judged.iter().map(|j| (j.id, j.wanted()))
     }
 
     pub fn parts(&self) -> &Parts {
@@ -589,6 +630,7 @@ impl Crawl {
             duplicates: self.counts.duplicates,
             near_duplicates: self.counts.near_duplicates,
             curve: self.counts.curve.points().to_vec(),
+            outlook: Outlook::of(self.counts.curve.points()),
         }
     }
 }

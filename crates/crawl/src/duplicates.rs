@@ -6,14 +6,25 @@ use types::UrlId;
 /// Two texts are near-duplicates when their SimHashes differ in at most this many bits (Manku et al. 2007).
 const NEAR_BITS: u32 = 3;
 
-/// Remembers the content of every page. About 60 bytes per page.
+/// Remembers the content of every page: about 70 bytes each, and a fixed megabyte.
 #[derive(Default)]
 pub struct Duplicates {
     exact: HashMap<[u8; 20], UrlId>,
-    /// One table per 16-bit quarter of the SimHash: hashes that differ in ≤ 3 bits agree in one quarter at least.
-    quarters: [HashMap<u16, Vec<u32>>; 4],
-    hashes: Vec<(u64, UrlId)>,
+    /// Per 16-bit quarter of the SimHash, the newest hash with each value of it: hashes that differ in ≤ 3 bits agree in
+    /// one quarter at least. Empty until the first hash.
+    newest: [Vec<u32>; 4],
+    hashes: Vec<Hash>,
 }
+
+/// A SimHash, whose it is, and per quarter the hash before it with the same value there.
+struct Hash {
+    hash: u64,
+    id: UrlId,
+    before: [u32; 4],
+}
+
+/// No hash.
+const NONE: u32 = u32::MAX;
 
 impl Duplicates {
     /// The earlier page with this payload, and the earlier page with nearly this text; then remembers this one.
@@ -29,29 +40,38 @@ impl Duplicates {
         }
         let near = self.near(simhash);
         if near.is_none() {
-            // One representative per cluster keeps the tables small on sites that repeat themselves.
+            // One representative per cluster keeps the lists short on sites that repeat themselves.
             let at = self.hashes.len() as u32;
-            self.hashes.push((simhash, id));
-            for (i, table) in self.quarters.iter_mut().enumerate() {
-                table.entry((simhash >> (16 * i)) as u16).or_default().push(at);
+            let mut before = [NONE; 4];
+            for (i, newest) in self.newest.iter_mut().enumerate() {
+                if newest.is_empty() {
+                    newest.resize(1 << 16, NONE);
+                }
+                before[i] = std::mem::replace(&mut newest[quarter(simhash, i)], at);
             }
+            self.hashes.push(Hash { hash: simhash, id, before });
         }
         (exact, near)
     }
 
     fn near(&self, simhash: u64) -> Option<UrlId> {
         let mut best: Option<(u32, UrlId)> = None;
-        for (i, table) in self.quarters.iter().enumerate() {
-            for &at in table.get(&((simhash >> (16 * i)) as u16)).map_or(&[][..], |v| v) {
-                let (other, id) = self.hashes[at as usize];
-                let distance = (other ^ simhash).count_ones();
-                if distance <= NEAR_BITS && best.is_none_or(|b| (distance, id) < b) {
-                    best = Some((distance, id));
+        for (i, newest) in self.newest.iter().enumerate() {
+            let mut at = newest.get(quarter(simhash, i)).copied().unwrap_or(NONE);
+            while let Some(other) = self.hashes.get(at as usize) {
+                let distance = (other.hash ^ simhash).count_ones();
+                if distance <= NEAR_BITS && best.is_none_or(|b| (distance, other.id) < b) {
+                    best = Some((distance, other.id));
                 }
+                at = other.before[i];
             }
         }
         best.map(|(_, id)| id)
     }
+}
+
+fn quarter(simhash: u64, i: usize) -> usize {
+    usize::from((simhash >> (16 * i)) as u16)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a crawl tells the world while it runs. The progress display, `--json`, the dashboard and the tests all read
 //! the same stream.
 
+use crate::outlook::Outlook;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use types::{Millis, Outcome, UrlId};
@@ -73,6 +74,8 @@ pub struct Progress {
     pub near_duplicates: u64,
     /// Relevant pages after every so many pages: `(pages, relevant)`, at most a few hundred points.
     pub curve: Vec<(u64, u64)>,
+    /// What is still to be found; `None` = too little is known.
+    pub outlook: Option<Outlook>,
 }
 
 impl Progress {

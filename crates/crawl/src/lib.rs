@@ -15,14 +15,21 @@
 pub mod analyse;
 pub mod collection;
 pub mod config;
+pub mod control;
 mod crawl;
 mod duplicates;
 pub mod events;
+pub mod labels;
 pub mod live;
+mod outlook;
 pub mod reader;
+pub mod rejudge;
 pub mod replay;
-mod resources;
+pub mod resources;
 pub mod scope;
+mod steer;
+pub mod stored;
+pub mod train;
 pub mod units;
 mod visit;
 
@@ -30,3 +37,4 @@ pub use analyse::{Analysis, Analyst};
 pub use config::Config;
 pub use crawl::{Arrival, Crawl, Ledger, Parts, Rules, Step, Stop};
 pub use events::{Event, Progress};
+pub use outlook::Outlook;

@@ -1,22 +1,15 @@
 //! Drives a crawl on the real web: requests on an async runtime, reading and judging on a thread pool, everything
 //! that decides on the calling thread, in arrival order.
 
-use crate::analyse::Analyst;
+use crate::analyse::{Analysis, Analyst};
+use crate::control::Order;
 use crate::crawl::{Arrival, Crawl, Step, Stop};
 use crate::events::{Event, Progress};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{Fetched, Lease, Millis, Problem, Request, Task, Web};
-
-/// What can be asked of a running crawl.
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// Finish what is in flight, save, and return.
-    Stop,
-    Pause,
-    Resume,
-}
 
 pub fn now() -> Millis {
     Millis(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64))
@@ -28,12 +21,12 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// Longest sleep without looking at commands and limits.
 const NAP: Duration = Duration::from_millis(250);
 
-/// Runs until a limit, the end of the frontier, or [`Command::Stop`].
+/// Runs until a limit, the end of the frontier, or [`crate::control::Command::Stop`].
 pub fn run(
     crawl: &mut Crawl,
     web: Arc<dyn Web>,
     analyst: Analyst,
-    commands: &Receiver<Command>,
+    orders: &Receiver<Order>,
 ) -> Result<(Stop, Progress), Problem> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -49,15 +42,20 @@ pub fn run(
     let mut last_progress = Instant::now();
 
     let stop = loop {
-        while let Ok(command) = commands.try_recv() {
-            match command {
-                Command::Stop => crawl.stop(Stop::User),
-                Command::Pause => crawl.pause(true),
-                Command::Resume => crawl.pause(false),
+        while let Ok(Order { command, reply }) = orders.try_recv() {
+            let done = crawl.obey(command, now());
+            match reply {
+                // Whoever asked is told; if the disk is full the loop will meet it soon enough itself.
+                Some(reply) => {
+                    let _ = reply.send(done);
+                }
+                None => {
+                    done?;
+                }
             }
         }
         crawl.tend(now())?;
-        let mut wait = NAP;
+        let mut wait = if crawl.rejudge_some()? { Duration::from_millis(1) } else { NAP };
         let done = loop {
             match crawl.next(now())? {
                 Step::Fetch(lease) => {
@@ -125,6 +123,9 @@ enum Back {
     Withheld(Box<Lease>),
 }
 
+/// Larger pages are read on threads of their own, so that the network does not wait for them.
+const READ_HERE: usize = 512 << 10;
+
 /// Steps 2, 3 and the pure half of 4.
 async fn fetch_and_read(lease: Lease, web: Arc<dyn Web>, analyst: Analyst) -> Arrival {
     let request = Request { url: lease.url.clone(), task: lease.task, etag: None, last_modified: None };
@@ -133,15 +134,19 @@ async fn fetch_and_read(lease: Lease, web: Arc<dyn Web>, analyst: Analyst) -> Ar
         return Arrival { lease, fetched, analysis: None };
     }
     let url = lease.url.clone();
-    let read = tokio::task::spawn_blocking(move || {
-        let analysis = analyst.analyse(&fetched);
-        (fetched, analysis)
-    });
-    match read.await {
+    // A page of the usual size takes less than a millisecond: handing it to another thread and back would cost a good
+    // part of that again.
+    let read = if fetched.payload.decoded().len() <= READ_HERE {
+        read(&analyst, fetched)
+    } else {
+        let reading = tokio::task::spawn_blocking(move || read(&analyst, fetched));
+        reading.await.unwrap_or_else(|e| Err(e.to_string()))
+    };
+    match read {
         Ok((fetched, analysis)) => Arrival { lease, fetched, analysis },
-        Err(e) => {
+        Err(error) => {
             // A panic while reading a page is a bug, but never a reason to lose the crawl: the page counts as unreadable.
-            tracing::error!(%url, error = %e, "reading the page failed");
+            tracing::error!(%url, error, "reading the page failed");
             let fetched = Fetched {
                 failure: Some(types::Failure::Unwanted("the page could not be read".into())),
                 ..Fetched::empty(url, now())
@@ -149,4 +154,13 @@ async fn fetch_and_read(lease: Lease, web: Arc<dyn Web>, analyst: Analyst) -> Ar
             Arrival { lease, fetched, analysis: None }
         }
     }
+}
+
+fn read(analyst: &Analyst, fetched: Fetched) -> Result<(Fetched, Option<Analysis>), String> {
+    let analysis = catch_unwind(AssertUnwindSafe(|| analyst.analyse(&fetched)));
+    let why = |e: Box<dyn std::any::Any + Send>| {
+        let text = e.downcast_ref::<String>().cloned();
+        text.or_else(|| e.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_else(|| "a panic".into())
+    };
+    analysis.map(|analysis| (fetched, analysis)).map_err(why)
 }

@@ -1,6 +1,7 @@
-//! What judges and strategies need from the disk besides pages: WordNet, and the pages of a taxonomy.
+//! What judges and strategies need from the disk besides pages: WordNet, the pages of a taxonomy, model files.
 
 use focus::judges::TaxonomyPage;
+use focus::model::Model;
 use focus::strategies::needs_wordnet;
 use focus::text::Doc;
 use focus::topic::Topic;
@@ -19,6 +20,16 @@ const MOST_TAXONOMY_PAGES: usize = 200_000;
 
 /// A page of a taxonomy that is larger is not read.
 const LARGEST_PAGE: u64 = 4 << 20;
+
+/// A model file that `[judge] model` or `[strategy] model` names.
+pub fn model(path: &str) -> Result<Model, Problem> {
+    let file = Path::new(path);
+    let bytes = fs::read(file).map_err(|e| {
+        let p = Problem::io("read the model", file, &e);
+        if e.kind() == std::io::ErrorKind::NotFound { p.hint("`gleaner train` writes one") } else { p }
+    })?;
+    Model::read(&bytes, path)
+}
 
 /// The database that `[text] wordnet` names, or the usual one; nothing when the topic's strategy does not ask for it, or
 /// there is none (the strategy then says how to get it). A tournament reads it once.

@@ -3,11 +3,12 @@
 use crate::analyse::{Analysis, is_soft_404};
 use crate::crawl::{Arrival, Counts, Crawl, Judged, Run};
 use crate::events::Event;
+use crate::labels::{CHOICES, Choice, Labels};
 use fetch::robots::Robots;
 use fetch::{Class, classify};
-use focus::strategies::{Miss, Rescore, Visit};
-use std::collections::HashMap;
+use focus::strategies::{Miss, Rescore, Revised, Visit};
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use store::archive::{Digest, Original, PageNote};
@@ -20,6 +21,11 @@ use types::{
 const ANCHOR_KEPT: usize = 120;
 /// First pause before an unavailable robots.txt is asked for again; doubles with each try.
 const ROBOTS_RETRY: Duration = Duration::from_secs(10);
+/// URLs of parents remembered for the archive.
+const PARENTS_KEPT: usize = 4096;
+/// What a strategy learned is saved once per commit, not once per page: changes of one batch overlap. No more pages than
+/// this wait for it, however large a batch grows.
+const UNSAVED: u32 = 64;
 /// The running totals and the judge's state are saved every so many pages; what came since is rebuilt from the pages.
 const SAVE_EVERY: u64 = 64;
 
@@ -191,6 +197,7 @@ impl Crawl {
         self.counts.error(kind);
         if outcome.is_some() {
             let sources = self.parts.ledger.sources(lease.id)?;
+            self.unsaved += 1;
             self.parts.strategy.miss(&Miss {
                 id: lease.id,
                 url: &lease.url,
@@ -217,7 +224,10 @@ impl Crawl {
         mut turn: Turn,
         now: Millis,
     ) -> Result<(), Problem> {
-        let Analysis { doc, assessment, digest } = analysis;
+        let Analysis { doc, mut assessment, digest } = analysis;
+        if self.measured_before.remove(&lease.number) {
+            assessment = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).assess(&doc);
+        }
         if matches!(doc.page.kind, PageKind::Sitemap | PageKind::Feed) {
             return self.listing(lease, doc, turn, now);
         }
@@ -229,17 +239,29 @@ impl Crawl {
         self.counts.pages += 1;
         self.counts.duplicates += u64::from(duplicate_of.is_some());
         self.counts.near_duplicates += u64::from(near_duplicate_of.is_some() && duplicate_of.is_none());
-        let judged =
-            Judged { id: lease.id, score: assessment.score, barred, turned, relevant: verdict.relevant };
+        let judged = Judged {
+            id: lease.id,
+            score: assessment.score,
+            barred,
+            turned,
+            relevant: verdict.relevant,
+            label: None,
+        };
         self.judged.push(judged);
+        if !self.by_score() {
+            self.assessed.push(assessment.clone());
+        }
         self.counts.relevant += u64::from(verdict.relevant);
         if revise {
             turn.revised = self.revise();
+            self.tell_revised(&turn.revised, false)?;
         }
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
 
         let sources = self.parts.ledger.sources(lease.id)?;
+        let known: Vec<bool> =
+            doc.page.links.iter().map(|l| self.parts.ledger.find(&l.url).is_some()).collect();
         let visit = Visit {
             id: lease.id,
             url: &lease.url,
@@ -253,15 +275,18 @@ impl Crawl {
             priority: lease.priority,
             evidence: &lease.evidence,
             sources: &sources,
+            known: &known,
             n: self.counts.pages,
             worthless: duplicate_of.is_some() || near_duplicate_of.is_some() || is_soft_404(&doc),
         };
         let rescore = self.parts.strategy.learn(&visit);
+        self.unsaved += 1;
         let follow = assessment.excluded.is_none()
             && verdict.relevance >= self.parts.rules.expand_min
             && !(self.parts.rules.obey_nofollow && doc.page.robots.nofollow);
         if follow {
             turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
+            self.rule_links(&mut turn.add);
             if let Some(target) = &doc.page.refresh
                 && *target != lease.url
                 && lease.hops < self.parts.rules.redirects
@@ -330,12 +355,10 @@ impl Crawl {
             Some(id) => self.parts.ledger.record(id)?.filter(|r| r.archive.is_some()),
             None => None,
         };
-        let parent = match record.parent {
-            Some(id) => Some(self.parts.ledger.url(id)?),
-            None => None,
-        };
+        let parent = record.parent.map(|id| parent_url(&mut self.parents, self.parts.ledger.as_ref(), id));
+        let parent = parent.transpose()?;
         let note = PageNote {
-            parent: parent.as_ref().map(|u| u.as_str()),
+            parent: parent.as_deref(),
             depth: record.depth,
             kind: record.kind,
             assessment: Some(&record.assessment),
@@ -367,10 +390,12 @@ impl Crawl {
             priority: lease.priority,
             evidence: &lease.evidence,
             sources: &[],
+            known: &[],
             n: self.counts.pages,
             worthless: true,
         };
         turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
+        self.rule_links(&mut turn.add);
         let found = turn.add.len();
         let applied = self.apply(turn)?;
         self.count_applied(&applied);
@@ -383,6 +408,19 @@ impl Crawl {
             at: now,
         });
         Ok(())
+    }
+
+    /// What the user wants of hosts, applied to links just found.
+    fn rule_links(&mut self, links: &mut Vec<Candidate>) {
+        if self.adjustments.hosts.is_empty() {
+            return;
+        }
+        let before = links.len();
+        links.retain(|c| !self.is_blocked(&c.url));
+        self.counts.refuse("blocked by you", (before - links.len()) as u64);
+        for c in links {
+            c.priority = self.with_rule_of(&c.url, c.priority);
+        }
     }
 
     fn count_applied(&mut self, applied: &frontier::Applied) {
@@ -401,18 +439,22 @@ impl Crawl {
     }
 
     /// Gives every verdict again; returns those that changed.
-    fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
+    pub(crate) fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Vec::new();
-        for j in &mut self.judged {
-            let verdict = judge.decide(&Assessment { score: j.score, ..Assessment::default() });
+        for (i, j) in self.judged.iter_mut().enumerate() {
+            let verdict = match self.assessed.get(i) {
+                Some(whole) => judge.decide(whole),
+                None => judge.decide(&Assessment { score: j.score, ..Assessment::default() }),
+            };
             let verdict = final_verdict(verdict, j.barred, j.turned);
             if verdict.relevant != j.relevant {
                 j.relevant = verdict.relevant;
-                if verdict.relevant {
-                    self.counts.relevant += 1;
-                } else {
-                    self.counts.relevant -= 1;
+                // What the user said stands, whatever the judge learns.
+                match (j.label, verdict.relevant) {
+                    (Some(_), _) => {}
+                    (None, true) => self.counts.relevant += 1,
+                    (None, false) => self.counts.relevant -= 1,
                 }
                 changed.push((j.id, verdict));
             }
@@ -420,10 +462,34 @@ impl Crawl {
         changed
     }
 
-    fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
+    /// Strategies that learnt from a verdict are told that it was another.
+    pub(crate) fn tell_revised(
+        &mut self,
+        changed: &[(UrlId, Verdict)],
+        by_user: bool,
+    ) -> Result<(), Problem> {
+        let mut known = Vec::with_capacity(changed.len());
+        for (id, verdict) in changed {
+            known.push((*id, *verdict, self.parts.ledger.url(*id)?, self.parts.ledger.sources(*id)?));
+        }
+        let pages: Vec<Revised> = known
+            .iter()
+            .map(|(id, verdict, url, sources)| Revised { id: *id, url, verdict: *verdict, sources, by_user })
+            .collect();
+        if !pages.is_empty() {
+            self.parts.strategy.revised(&pages);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn by_score(&self) -> bool {
+        self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).by_score()
+    }
+
+    pub(crate) fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
         let model = self.parts.strategy.model();
         let set = |id, priority| Rescored { id, priority, model, cause: Some(cause) };
-        Ok(match rescore {
+        let mut out = match rescore {
             Rescore::Nothing | Rescore::Stale => Vec::new(),
             Rescore::Siblings(priority) => {
                 self.parts.ledger.siblings(cause).into_iter().map(|id| set(id, priority)).collect()
@@ -435,23 +501,32 @@ impl Crawl {
                 for id in all {
                     out.extend(self.rescored(id, None)?);
                 }
-                out
+                return Ok(out);
             }
-        })
+        };
+        if !self.adjustments.hosts.is_empty() {
+            for r in &mut out {
+                r.priority = self.with_rule(r.id, r.priority)?;
+            }
+        }
+        Ok(out)
     }
 
     /// State that is saved with the page that caused it.
     fn page_state(&mut self, turn: &mut Turn, judged: Judged, digest: [u8; 20], simhash: u64, revised: bool) {
-        let mut line = Vec::with_capacity(41);
-        line.extend(judged.id.0.to_le_bytes());
-        line.extend(judged.score.to_le_bytes());
-        line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
-        line.extend(digest);
-        line.extend(simhash.to_le_bytes());
-        turn.state.push(("pages".into(), true, line));
-        self.strategy_state(turn);
+        turn.state.push(("pages".into(), true, page_line(&judged, digest, simhash)));
+        if self.unsaved >= UNSAVED
+            && let Some((change, bytes)) = self.strategy_state()
+        {
+            turn.state.push(("strategy".into(), change, bytes));
+        }
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let now_and_then = self.counts.pages.is_multiple_of(SAVE_EVERY);
+        if (revised || self.counts.pages == 1)
+            && let Some(line) = Choice::line(self.counts.pages, self.counts.threshold, judge.explain())
+        {
+            turn.state.push((CHOICES.into(), true, line));
+        }
         // Saved when it changed its mind, and now and then: `restore` shows it the pages since, so it is exact.
         if (revised || now_and_then)
             && let Some(bytes) = judge.save()
@@ -466,19 +541,33 @@ impl Crawl {
         }
     }
 
-    fn strategy_state(&mut self, turn: &mut Turn) {
+    /// What the strategy learned since it was last saved, if anything; `true`: it adds to what was saved before.
+    fn strategy_state(&mut self) -> Option<(bool, Vec<u8>)> {
+        self.unsaved = 0;
         let (appended, whole) = self.appended;
         // Changes are small; a whole save replaces them once they add up to several times its size.
         let full = whole == 0 || appended > 4 * whole + (1 << 16);
-        if let Some(bytes) = self.parts.strategy.save(full) {
-            self.appended = if full { (0, bytes.len().max(1)) } else { (appended + bytes.len(), whole) };
-            turn.state.push(("strategy".into(), !full, bytes));
+        let bytes = self.parts.strategy.save(full)?;
+        self.appended = if full { (0, bytes.len().max(1)) } else { (appended + bytes.len(), whole) };
+        Some((!full, bytes))
+    }
+
+    /// Adds what the strategy learned to the batch of the pages it learned it from.
+    pub(crate) fn save_learned(&mut self) -> Result<(), Problem> {
+        if self.parts.rules.keep
+            && self.unsaved > 0
+            && let Some((change, bytes)) = self.strategy_state()
+        {
+            self.parts.ledger.put_state("strategy", change, &bytes)?;
         }
+        Ok(())
     }
 
     /// The strategy's whole state outside a turn (after seeding).
     pub(crate) fn save_strategy_now(&mut self) -> Result<(), Problem> {
-        if let Some(bytes) = self.parts.strategy.save(true) {
+        if self.parts.rules.keep
+            && let Some(bytes) = self.parts.strategy.save(true)
+        {
             self.appended = (0, bytes.len().max(1));
             self.parts.ledger.put_state("strategy", false, &bytes)?;
         }
@@ -524,27 +613,91 @@ impl Crawl {
                 self.judged[i].relevant = verdict.relevant;
             }
         }
+        for (id, label) in Labels::read(ledger.as_ref())?.iter() {
+            if let Some(&i) = at.get(&id) {
+                self.judged[i].label = Some(label);
+            }
+        }
+        if !self.by_score() {
+            for j in &self.judged {
+                let record = self.parts.ledger.record(j.id)?;
+                self.assessed.push(record.map_or_else(
+                    || Assessment { score: j.score, ..Assessment::default() },
+                    |r| r.assessment,
+                ));
+            }
+        }
         let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
         let mut known = 0;
         if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
             judge.load(bytes)?;
             known = u64::from_le_bytes(*n);
         }
-        for j in &self.judged {
+        for (i, j) in self.judged.iter().enumerate() {
             self.counts.pages += 1;
-            self.counts.relevant += u64::from(j.relevant);
+            self.counts.relevant += u64::from(j.wanted());
             self.counts.curve.push(self.counts.pages, self.counts.relevant);
             if self.counts.pages > known {
-                judge.observe(&Assessment { score: j.score, ..Assessment::default() }, None);
+                match self.assessed.get(i) {
+                    Some(whole) => judge.observe(whole, j.label),
+                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
+                };
             }
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
+        drop(judge);
+        self.tell_labels()
+    }
+
+    /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
+    /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
+    pub(crate) fn tell_labels(&mut self) -> Result<(), Problem> {
+        let before = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
+        let line = |id: UrlId, label: bool| {
+            let [a, b, c, d] = id.0.to_le_bytes();
+            [a, b, c, d, u8::from(label)]
+        };
+        let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
+        let (mut now, mut changed) = (Vec::new(), Vec::new());
+        for j in &self.judged {
+            let Some(label) = j.label else { continue };
+            now.extend(line(j.id, label));
+            let turned = told.contains(&line(j.id, !label)[..]);
+            if turned || (label != j.relevant && !told.contains(&line(j.id, label)[..])) {
+                let relevance = f64::from(u8::from(label));
+                changed.push((j.id, Verdict { relevant: label, relevance, ..Verdict::default() }));
+            }
+        }
+        self.tell_revised(&changed, true)?;
+        if now != before && self.parts.rules.keep {
+            self.parts.ledger.put_state(TOLD, false, &now)?;
+        }
         Ok(())
     }
 }
 
+/// The URL of a page's parent. A hub has many children, and its own record is large: it is not read for each of them.
+fn parent_url(
+    known: &mut HashMap<UrlId, Arc<str>>,
+    ledger: &(impl store::Store + ?Sized),
+    id: UrlId,
+) -> Result<Arc<str>, Problem> {
+    if let Some(url) = known.get(&id) {
+        return Ok(url.clone());
+    }
+    if known.len() >= PARENTS_KEPT {
+        known.clear();
+    }
+    let url: Arc<str> = ledger.url(id)?.as_str().into();
+    known.insert(id, url.clone());
+    Ok(url)
+}
+
+/// State: the labels the strategy was told of.
+const TOLD: &str = "labels-told";
+
 /// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.
-fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {
+pub(crate) fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {
     v.relevant &= !barred;
     if turned {
         v.relevant = !v.relevant;
@@ -559,12 +712,22 @@ fn chance(url: &types::Url, rng: u64) -> f64 {
     (url.fingerprint((rng, 0x6e6f_6973)).0 >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Id and verdict at the time of a line of the `pages` state.
-pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool)> {
-    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant))
+/// Id, verdict at the time and score of a line of the `pages` state.
+pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool, f64)> {
+    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant, judged.score))
 }
 
-fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
+pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {
+    let mut line = Vec::with_capacity(41);
+    line.extend(judged.id.0.to_le_bytes());
+    line.extend(judged.score.to_le_bytes());
+    line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
+    line.extend(digest);
+    line.extend(simhash.to_le_bytes());
+    line
+}
+
+pub(crate) fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
     let (id, rest) = line.split_first_chunk::<4>()?;
     let (score, rest) = rest.split_first_chunk::<8>()?;
     let (flags, rest) = rest.split_first()?;
@@ -576,6 +739,7 @@ fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
         barred: flags & 1 != 0,
         turned: flags & 4 != 0,
         relevant: flags & 2 != 0,
+        label: None,
     };
     Some((judged, *digest, u64::from_le_bytes(*simhash)))
 }

@@ -258,3 +258,41 @@ fn a_resumed_crawl_goes_on_as_if_nothing_had_happened() {
         }
     }
 }
+
+/// Judges that ask others decide by more than one number: when a threshold moves, earlier verdicts are given again from all of it.
+#[test]
+fn a_combination_of_judges_keeps_its_verdicts_when_a_threshold_moves() {
+    let mut web = String::from("http://a.org/ => start ");
+    for i in 0..60 {
+        web += &format!("<a href=/{i}>x</a> ");
+    }
+    web.push('\n');
+    for i in 0..60 {
+        // Every tenth page has all terms, the rest one to three of them: the automatic threshold moves up.
+        let terms = ["sql", "joins", "index", "query", "table", "view"];
+        let n = if i % 10 == 0 { 6 } else { 1 + i % 3 };
+        web += &format!("http://a.org/{i} => {}\n", terms[..n].join(" "));
+    }
+    let topic = "name = 'x'\n[content]\nterms = ['sql', 'joins', 'index', 'query', 'table', 'view']\n[judge]\nkind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\nthreshold = 'auto'\n[judge.regex]\ntext = 'sql'\n[strategy]\nkind = 'breadth-first'\n";
+    let web = Pages::new(&web);
+    let verdicts = |topic: &str| {
+        let mut m = make(topic, memory(Limits::none()), Rules::default());
+        m.crawl.seed(&[url("http://a.org/")], Millis(0)).unwrap();
+        let stop = replay::run(&mut m.crawl, &web, &m.analyst).unwrap();
+        m.crawl.close(stop, Millis(1 << 40)).unwrap();
+        m.crawl.verdicts().map(|v| v.1).collect::<Vec<bool>>()
+    };
+    let all = verdicts(topic);
+    // `all` of the two is what `genre` alone says, since every page but the first has the word.
+    let alone = verdicts(
+        &topic
+            .replace("kind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\n", "kind = 'genre'\n")
+            .replace("[judge.regex]\ntext = 'sql'\n", ""),
+    );
+    assert_eq!(all, alone);
+    assert!(
+        all.contains(&true) && all.iter().skip(1).any(|r| !r),
+        "the threshold has moved above some: {all:?}"
+    );
+    assert!(all[1], "the first of the good pages is still one");
+}

@@ -74,6 +74,8 @@ pub struct Labels {
     pages: HashMap<Fingerprint, u32>,
     /// Pages in the order of the file.
     order: Vec<(Url, u32)>,
+    /// How similar pages are to the nearest example, when that is what the labels were made of.
+    similarity: HashMap<Fingerprint, f64>,
     pub notes: Tally,
 }
 
@@ -118,6 +120,23 @@ impl Labels {
             }
         }
         labels
+    }
+
+    /// From example pages (S3): relevant is a page whose highest cosine with one of them is more than `threshold`.
+    pub fn like_examples(pages: impl Iterator<Item = (Url, f64)>, threshold: f64) -> Labels {
+        let mut labels = Labels::default();
+        for (url, similarity) in pages {
+            labels.similarity.insert(url.fingerprint(KEY), similarity);
+            if similarity > threshold {
+                labels.add(url, RELEVANT[1], "");
+            }
+        }
+        labels
+    }
+
+    /// How similar a page is to the nearest example; `None` when the labels are not of that kind, or it is no page.
+    pub fn similarity(&self, url: &Url) -> Option<f64> {
+        self.similarity.get(&url.fingerprint(KEY)).copied()
     }
 
     fn add(&mut self, page: Url, label: &str, line: &str) {
@@ -321,6 +340,17 @@ mod tests {
 
     fn url(s: &str) -> Url {
         Canon::exact().parse(s).unwrap()
+    }
+
+    #[test]
+    fn labels_from_examples() {
+        let pages = [("http://a.org/x.html", 0.8), ("http://a.org/y.html", 0.75), ("http://a.org/", 0.1)];
+        let labels = Labels::like_examples(pages.iter().map(|(u, s)| (url(u), *s)), 0.75);
+        let class = |u: &str| Rules::default().class(labels.of(&url(u)));
+        assert_eq!(class("http://a.org/x.html"), Class::Relevant);
+        assert_eq!(class("http://a.org/y.html"), Class::Irrelevant, "not more than 0.75");
+        assert_eq!(labels.similarity(&url("http://a.org/")), Some(0.1));
+        assert_eq!((labels.similarity(&url("http://b.org/")), labels.len()), (None, 1));
     }
 
     #[test]

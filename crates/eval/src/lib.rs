@@ -12,6 +12,7 @@
 //! in from outside.
 
 pub mod cache;
+pub mod experiments;
 pub mod graph;
 pub mod labels;
 pub mod metrics;

@@ -10,10 +10,12 @@ use crawl::collection::Made;
 use crawl::config::{Config, ScopeSection};
 use crawl::scope::Scope;
 use crawl::{Crawl, Event, Parts, Rules, replay};
-use focus::strategies::{Miss, Reason, Rescore, Scored, Strategy, Visit};
+use focus::strategies::{Miss, Reason, Rescore, Revised, Scored, Strategy, Visit};
 use frontier::Limits;
 use std::collections::HashMap;
+use std::fs;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -40,14 +42,22 @@ pub struct Plan<'a> {
     pub threads: NonZeroUsize,
     /// Most pages taken into the link graph.
     pub max_pages: usize,
+    /// Keep every crawl's ledger in a folder below this one while it runs, as a live crawl does.
+    pub on_disk: Option<PathBuf>,
+    /// A model file and the strategy that starts from it.
+    pub strategy_model: Option<(String, String)>,
 }
 
 /// One run, measured.
 pub struct Run {
     pub result: results::Run,
     pub harvest_rate: Vec<(usize, f64)>,
+    /// Mean loss against the judge as a critic, after so many pages (S1).
+    pub loss: Vec<(usize, f64)>,
     pub sweep: Vec<SweepPoint>,
     pub order: Vec<Line>,
+    /// When the last page arrived, on the virtual clock.
+    pub virtual_ms: u64,
     pub timing: RunTiming,
 }
 
@@ -56,6 +66,18 @@ pub struct Line {
     pub url: String,
     pub score: f64,
     pub labels: String,
+    pub class: Class,
+    /// What the judge says of it in the end.
+    pub judged: bool,
+}
+
+/// One crawl to measure.
+struct Job {
+    topic: String,
+    strategy: String,
+    config: Config,
+    /// Which of the draws of the seeds.
+    rng: usize,
 }
 
 /// Everything a tournament found out.
@@ -93,25 +115,29 @@ impl Field {
     }
 }
 
-/// The topic with another strategy; its own options belong to the strategy it names.
-fn with_strategy(config: &Config, strategy: &str) -> Config {
-    let mut config = config.clone();
-    if config.strategy.kind.as_deref() != Some(strategy) {
-        config.strategy.kind = Some(strategy.to_string());
-        config.strategy.options = toml::Table::new();
-    }
-    config
-}
-
 impl Plan<'_> {
+    /// The topic with another strategy; its own options and model belong to the strategy it names.
+    fn with_strategy(&self, config: &Config, strategy: &str) -> Config {
+        let mut config = config.clone();
+        if config.strategy.kind.as_deref() != Some(strategy) {
+            config.strategy.kind = Some(strategy.to_string());
+            config.strategy.options = toml::Table::new();
+            config.strategy.model = None;
+        }
+        if let Some((_, file)) = self.strategy_model.as_ref().filter(|m| m.0 == strategy) {
+            config.strategy.model = Some(file.clone());
+        }
+        config
+    }
+
     /// The strategies that cannot be made for one of the topics (they need data that is not there), each with the reason;
     /// an error when none can.
     pub fn impossible(&self) -> Result<Vec<(String, Problem)>, Problem> {
         let mut out: Vec<(String, Problem)> = Vec::new();
         for name in &self.strategies {
             let made = self.topics.iter().try_for_each(|(_, config)| {
-                let config = with_strategy(config, name);
-                self.crawl(&config, &self.seeds, None, Arc::new(Clock::default())).map(|_| ())
+                let config = self.with_strategy(config, name);
+                self.crawl(&config, &self.seeds, None, Arc::new(Clock::default()), None).map(|_| ())
             });
             if let Err(problem) = made {
                 out.push((name.clone(), problem));
@@ -126,17 +152,37 @@ impl Plan<'_> {
 
     /// All runs; the same whatever the number of threads.
     pub fn run(&self, tell: Tell) -> Result<Outcome, Problem> {
-        let graph = Graph::build(&self.seeds, |url| self.ask(url), self.threads, self.max_pages);
-        let field = self.field(graph);
-        let known: Vec<Known> = self.rngs.iter().map(|rng| self.know(&field, *rng)).collect();
         let mut jobs = Vec::new();
-        for (topic, _) in self.topics.iter().enumerate() {
+        for (topic, config) in &self.topics {
             for strategy in &self.strategies {
                 for rng in 0..self.rngs.len() {
-                    jobs.push((topic, strategy.as_str(), rng));
+                    let config = self.with_strategy(config, strategy);
+                    jobs.push(Job { topic: topic.clone(), strategy: strategy.clone(), config, rng });
                 }
             }
         }
+        self.execute(&jobs, tell)
+    }
+
+    /// Settings that differ in more than the strategy, each under a name of its own in place of the strategy's.
+    pub fn run_variants(
+        &self,
+        topic: &str,
+        variants: &[(String, Config)],
+        tell: Tell,
+    ) -> Result<Outcome, Problem> {
+        let of = |(name, config): &(String, Config)| {
+            (0..self.rngs.len())
+                .map(|rng| Job { topic: topic.into(), strategy: name.clone(), config: config.clone(), rng })
+                .collect::<Vec<_>>()
+        };
+        self.execute(&variants.iter().flat_map(of).collect::<Vec<_>>(), tell)
+    }
+
+    fn execute(&self, jobs: &[Job], tell: Tell) -> Result<Outcome, Problem> {
+        let graph = Graph::build(&self.seeds, |url| self.ask(url), self.threads, self.max_pages);
+        let field = self.field(graph);
+        let known: Vec<Known> = self.rngs.iter().map(|rng| self.know(&field, *rng)).collect();
         let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
         let results: Mutex<Vec<(usize, Result<Run, Problem>)>> = Mutex::new(Vec::new());
@@ -145,8 +191,8 @@ impl Plan<'_> {
                 scope.spawn(|| {
                     loop {
                         let i = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(&(topic, strategy, rng)) = jobs.get(i) else { break };
-                        let result = self.one(&field, &known[rng], topic, strategy, self.rngs[rng]);
+                        let Some(job) = jobs.get(i) else { break };
+                        let result = self.one(&field, &known[job.rng], job);
                         let n = done.fetch_add(1, Ordering::Relaxed) + 1;
                         if let Ok(run) = &result {
                             tell(n, jobs.len(), run);
@@ -220,25 +266,26 @@ impl Plan<'_> {
         Known { seeds, reach, oracle }
     }
 
-    fn one(
-        &self,
-        field: &Field,
-        known: &Known,
-        topic: usize,
-        strategy: &str,
-        rng: Option<u64>,
-    ) -> Result<Run, Problem> {
-        let (name, config) = &self.topics[topic];
-        let config = with_strategy(config, strategy);
+    fn one(&self, field: &Field, known: &Known, job: &Job) -> Result<Run, Problem> {
+        let (name, strategy, rng) = (&job.topic, &job.strategy, self.rngs[job.rng]);
         let started = Instant::now();
         let clock = Arc::new(Clock::default());
-        let (mut crawl, analyst) = self.crawl(&config, &known.seeds, rng, clock.clone())?;
+        let folder = self.on_disk.as_ref().map(|dir| {
+            let file = results::order_file(name, strategy, rng.unwrap_or(0));
+            dir.join(file.replace("order-", "ledger-").replace(".tsv", ""))
+        });
+        let disk = folder.as_ref().map(|f| Scratch::new(f)).transpose()?;
+        let (mut crawl, analyst) =
+            self.crawl(&job.config, &known.seeds, rng, clock.clone(), folder.as_deref())?;
         let pages: Arc<Mutex<Vec<(UrlId, String, f64)>>> = Arc::default();
         let seen = pages.clone();
+        let last = Arc::new(AtomicU64::new(0));
+        let time = last.clone();
         crawl.on_event(move |event| {
-            if let Event::Page { id, url, score, .. } = event
+            if let Event::Page { id, url, score, at, .. } = event
                 && let Ok(mut pages) = seen.lock()
             {
+                time.store(at.0, Ordering::Relaxed);
                 pages.push((*id, url.clone(), *score));
             }
         });
@@ -264,7 +311,7 @@ impl Plan<'_> {
                 (None, _) => Class::Irrelevant,
             };
             steps.push(Step { class, judged, score });
-            order.push(Line { url, score, labels });
+            order.push(Line { url, score, labels, class, judged });
         }
         let relevant = match &known.oracle {
             Some(_) => known.reach.relevant_reachable(|n| field.is_relevant(n)),
@@ -287,7 +334,7 @@ impl Plan<'_> {
         let number = rng.unwrap_or(0);
         let timing = RunTiming {
             topic: name.clone(),
-            strategy: strategy.to_string(),
+            strategy: strategy.clone(),
             rng: number,
             pages: measures.pages,
             links: usize::try_from(links).unwrap_or(usize::MAX),
@@ -296,7 +343,13 @@ impl Plan<'_> {
             us_per_link: scoring / links.max(1) as f64,
             stages: Default::default(),
         };
+        drop((crawl, disk));
+        let scores: Vec<f64> = steps.iter().map(|s| s.score).collect();
+        let critic = metrics::against_critic(&scores, 1);
+        let loss = critic.cumulative_loss.iter().map(|(n, l)| (*n, l / (*n).max(1) as f64)).collect();
         Ok(Run {
+            loss,
+            virtual_ms: last.load(Ordering::Relaxed),
             result: results::Run::new(name, strategy, number, &truth, &measures, oracle_auc),
             harvest_rate: measures.harvest_rate,
             sweep: metrics::sweep(&steps),
@@ -312,6 +365,7 @@ impl Plan<'_> {
         seeds: &[Url],
         rng: Option<u64>,
         clock: Arc<Clock>,
+        folder: Option<&Path>,
     ) -> Result<(Crawl, crawl::Analyst), Problem> {
         let topic = config.topic()?;
         let canon = Canon::exact();
@@ -341,7 +395,8 @@ impl Plan<'_> {
             attempts: 1,
             redirects: crate::graph::MAX_HOPS as u8,
             concurrency: self.concurrency,
-            keep: false,
+            // On disk everything is kept, as in a live crawl.
+            keep: folder.is_some(),
             noise: self.judge_noise,
             rng,
             ..Rules::default()
@@ -353,13 +408,36 @@ impl Plan<'_> {
             rules,
             canon,
             scope: Scope::new(&scope, seeds)?,
-            ledger: Box::new(Ledger::in_memory(limits)),
+            ledger: match folder {
+                None => Box::new(Ledger::in_memory(limits)),
+                Some(dir) => Box::new(Ledger::open(dir, store::Options::new(limits), types::Millis(0))?),
+            },
             judge: made.analyst.judge.clone(),
             strategy: Box::new(Timed { inner: made.strategy, clock }),
             archive: None,
             index: None,
         };
         Ok((Crawl::new(parts)?, made.analyst))
+    }
+}
+
+/// A folder for the time of one run.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(dir: &Path) -> Result<Scratch, Problem> {
+        // A crawl that was killed may have left one: it would be taken up again.
+        if dir.exists() {
+            fs::remove_dir_all(dir).map_err(|e| Problem::io("empty", dir, &e))?;
+        }
+        fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
+        Ok(Scratch(dir.to_path_buf()))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -385,6 +463,9 @@ impl Strategy for Timed {
     }
     fn miss(&mut self, miss: &Miss) {
         self.inner.miss(miss);
+    }
+    fn revised(&mut self, pages: &[Revised]) {
+        self.inner.revised(pages);
     }
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
         let started = Instant::now();
@@ -448,6 +529,8 @@ mod tests {
             per_host: None,
             threads: NonZeroUsize::MIN,
             max_pages: 1000,
+            strategy_model: None,
+            on_disk: None,
         }
     }
 

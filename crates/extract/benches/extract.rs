@@ -127,6 +127,31 @@ fn real_pages(web: &Path, rounds: usize) {
         "\n{name}: {links} links; {cut} pages cut by a guard; {differ} trees differ from the bare one; at most {:.1} steps and {:.2} nodes per byte\n",
         worst.0, worst.1
     );
+    two_ways(&name, &decoded);
+}
+
+/// How many pages need no tree, why the others do, and whether both ways agree.
+fn two_ways(name: &str, pages: &[Cow<str>]) {
+    let url = Canon::default().parse("http://example.org/some/dir/page.html").expect("a URL");
+    let options = Options::default();
+    let mut reasons: std::collections::BTreeMap<&str, usize> = Default::default();
+    let mut differ = 0;
+    for page in pages {
+        match extract::ways::quick(page, &url, &options) {
+            Ok(quick) => differ += usize::from(quick != extract::ways::tree(page, &url, &options)),
+            Err(why) => *reasons.entry(why).or_default() += 1,
+        }
+    }
+    let left: usize = reasons.values().sum();
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|r| std::cmp::Reverse(r.1));
+    let reasons: Vec<String> = reasons.iter().map(|(why, n)| format!("{why} {n}")).collect();
+    println!(
+        "{name}: {} of {} pages read without a tree, {differ} of them differ from the tree's; the others: {}\n",
+        pages.len() - left,
+        pages.len(),
+        reasons.join(", ")
+    );
 }
 
 /// The guard must not change what a page is: same elements, same text, same order. (Contents of templates are kept

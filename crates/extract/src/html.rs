@@ -1,6 +1,6 @@
 //! HTML and XHTML → [`Page`].
 
-use crate::{Options, charset, context, language, meta, parse, simhash, walk};
+use crate::{Options, charset, context, language, meta, parse, quick, simhash, walk};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use types::{Page, PageKind, Region, Url};
 
@@ -18,16 +18,22 @@ pub fn html(
     let mut page =
         Page { kind: PageKind::Html, charset: charset.into(), cut: body.len() < body_whole, ..page };
     // The parser is not ours and asserts its own invariants; a page must not be able to stop a crawl with one.
-    let walked = catch_unwind(AssertUnwindSafe(|| {
-        let dom = parse::parse(&text, xhtml);
-        walk::walk(&dom, url, options, text.len(), page.clone())
-    }));
+    let walked = catch_unwind(AssertUnwindSafe(|| read(&text, url, xhtml, options, &page)));
     match walked {
         Ok(walked) => page = walked,
         Err(_) => page.cut = true,
     }
     finish(&mut page, options);
     page
+}
+
+/// Most pages can be read on the way; the others need a tree.
+fn read(text: &str, url: &Url, xhtml: bool, options: &Options, page: &Page) -> Page {
+    if !xhtml && let Ok(page) = quick::page(text, url, options, page.clone()) {
+        return page;
+    }
+    let dom = parse::parse(text, xhtml);
+    walk::dom(&dom, url, options, text.len(), page.clone())
 }
 
 /// What is computed from the text once it is whole.
@@ -58,10 +64,7 @@ pub fn text_of(fragment: &str, url: &Url, options: &Options) -> String {
         return crate::text::collapsed(fragment, options.max_text);
     }
     let bare = Options { max_links: 0, detect_language: false, detect_simhash: false, ..options.clone() };
-    let walked = catch_unwind(AssertUnwindSafe(|| {
-        let dom = parse::parse(fragment, false);
-        walk::walk(&dom, url, &bare, fragment.len(), Page::default())
-    }));
+    let walked = catch_unwind(AssertUnwindSafe(|| read(fragment, url, false, &bare, &Page::default())));
     let text = walked.map(|page| page.text).unwrap_or_default();
     text.replace(['\n', '\t'], " ")
 }

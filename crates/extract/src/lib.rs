@@ -30,13 +30,16 @@ pub mod dom;
 mod html;
 mod language;
 mod meta;
+mod names;
 #[doc(hidden)]
 pub mod parse;
 mod paths;
 mod pdf;
 mod plain;
+mod quick;
 mod simhash;
 mod sniff;
+mod source;
 mod text;
 mod walk;
 mod xml;
@@ -45,7 +48,7 @@ pub use sniff::{Kind, sniff};
 use types::{Canon, Page, PageKind, Url};
 
 /// Changes whenever the same bytes may give another page, so that caches of pages know.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -70,6 +73,22 @@ impl Default for Options {
             detect_language: true,
             detect_simhash: true,
         }
+    }
+}
+
+/// The two ways of reading HTML, before anything is computed from the text: for tests and benchmarks that compare them.
+#[doc(hidden)]
+pub mod ways {
+    use super::{Options, parse, quick, walk};
+    use types::{Page, Url};
+
+    /// On the way through the source; the error says why it cannot be done.
+    pub fn quick(text: &str, url: &Url, options: &Options) -> Result<Page, &'static str> {
+        quick::page(text, url, options, Page::default()).map_err(|odd| odd.0)
+    }
+    /// With a tree.
+    pub fn tree(text: &str, url: &Url, options: &Options) -> Page {
+        walk::dom(&parse::parse(text, false), url, options, text.len(), Page::default())
     }
 }
 

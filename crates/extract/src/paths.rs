@@ -3,8 +3,7 @@
 //! The path of the element being walked is kept as one string that grows and shrinks with the walk, and only as far
 //! as links need it: a list of a hundred links shares everything up to its `<ul>`.
 
-use crate::dom::{Dom, Element};
-use html5ever::local_name;
+use crate::walk::Frame;
 use std::collections::HashMap;
 
 /// Longest path kept; of a longer one the inner end, which says more about the link.
@@ -33,15 +32,13 @@ impl Paths {
     }
 
     /// The number of the path made of these elements, outermost first.
-    pub fn intern(&mut self, dom: &Dom, open: impl Iterator<Item = u32>) -> u32 {
-        for id in open.skip(self.ends.len()) {
+    pub fn intern(&mut self, open: &[Frame<'_>]) -> u32 {
+        for frame in open.iter().skip(self.ends.len()) {
             let start = self.text.len();
             if start > 0 {
                 self.text.push('>');
             }
-            if let Some(e) = dom.element(id) {
-                segment(&mut self.text, e);
-            }
+            segment(&mut self.text, frame);
             let before = self.ends.last().map_or(0, |e| e.1);
             let added = self.text.as_bytes().get(start..).unwrap_or_default();
             self.ends.push((self.text.len() as u32, hash(before, added)));
@@ -69,17 +66,12 @@ impl Paths {
 }
 
 /// `div#id.class`: the id and the first class, as far as they are plain names.
-fn segment(out: &mut String, e: &Element) {
-    out.push_str(&e.name.local);
-    let mut class = None;
-    for a in &e.attrs {
-        if a.name.local == local_name!("id") {
-            name(out, '#', &a.value);
-        } else if a.name.local == local_name!("class") {
-            class = Some(&a.value);
-        }
+fn segment(out: &mut String, frame: &Frame<'_>) {
+    out.push_str(frame.name.text);
+    if let Some(id) = &frame.id {
+        name(out, '#', id);
     }
-    if let Some(class) = class {
+    if let Some(class) = &frame.classes {
         name(out, '.', class);
     }
 }

@@ -22,24 +22,38 @@ pub fn simhash<'a>(pieces: impl Iterator<Item = &'a str>) -> u64 {
 /// Hashes of the words, ASCII letters without case. A character of a script written without spaces is a word.
 #[inline]
 fn each_word(bytes: &[u8], mut word: impl FnMut(u64)) {
-    const EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut h = EMPTY;
+    // Bytes gather in a register; only every eighth one waits for a multiplication.
+    let (mut h, mut eight, mut n) = (0u64, 0u64, 0u32);
+    let mut end = |h: &mut u64, eight: &mut u64, n: &mut u32| {
+        word(fold(*h, *eight).wrapping_add(u64::from(*n)));
+        (*h, *eight, *n) = (0, 0, 0);
+    };
     for &b in bytes {
         let folded = FOLD[b as usize];
         if folded == 0 || (0xe3..=0xed).contains(&b) {
-            if h != EMPTY {
-                word(h);
-                h = EMPTY;
+            if n > 0 {
+                end(&mut h, &mut eight, &mut n);
             }
             if folded == 0 {
                 continue;
             }
         }
-        h = (h ^ u64::from(folded)).wrapping_mul(0x100_0000_01b3);
+        eight = eight << 8 | u64::from(folded);
+        n += 1;
+        if n.is_multiple_of(8) {
+            h = fold(h, eight);
+            eight = 0;
+        }
     }
-    if h != EMPTY {
-        word(h);
+    if n > 0 {
+        end(&mut h, &mut eight, &mut n);
     }
+}
+
+#[inline]
+fn fold(h: u64, eight: u64) -> u64 {
+    let h = (h ^ eight).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    h ^ (h >> 32)
 }
 
 /// 0 for what separates words.

@@ -76,7 +76,13 @@ fn sniff_plain(content_type: Option<&str>, body: &[u8]) -> Kind {
         "text/plain" | "text/markdown" | "text/x-markdown" | "text/x-rst" | "text/rtf" | "text/x-tex" => {
             text(head)
         }
-        "" | "*/*" | "application/octet-stream" | "unknown/unknown" | "application/unknown" => unknown(head),
+        "" | "*/*" | "unknown/unknown" | "application/unknown" => unknown(head),
+        // "Some bytes": a page under a wrong name is known by its markup. What is only text (notebooks, sources, data) was
+        // not meant to be read as a page.
+        "application/octet-stream" => match unknown(head) {
+            Kind::Text => Kind::Opaque,
+            kind => kind,
+        },
         _ => Kind::Opaque,
     }
 }
@@ -181,7 +187,7 @@ mod tests {
     #[test]
     fn by_type_and_by_bytes() {
         let urlset = "<?xml version='1.0'?><!-- made --><urlset xmlns='x'>";
-        let table: [(Option<&str>, &[u8], Kind); 24] = [
+        let table: [(Option<&str>, &[u8], Kind); 27] = [
             (Some("text/html; charset=x"), b"hello", Kind::Html),
             (Some("TEXT/HTML"), b"", Kind::Html),
             (Some("application/xhtml+xml"), b"<html/>", Kind::Xhtml),
@@ -200,6 +206,9 @@ mod tests {
             (Some("image/png"), b"<html>", Kind::Opaque),
             (Some("application/pdf"), b"garbage", Kind::Pdf),
             (Some("application/octet-stream"), b"%PDF-1.4", Kind::Pdf),
+            (Some("application/octet-stream"), b"<!doctype html><p>x", Kind::Html),
+            (Some("application/octet-stream"), b"{ \"cells\": [] }", Kind::Opaque),
+            (Some("application/octet-stream"), b"just text", Kind::Opaque),
             (None, b"\n <!DOCTYPE HTML>", Kind::Html),
             (None, b"<p>x", Kind::Html),
             (None, b"<pre>x", Kind::Text),

@@ -1,14 +1,17 @@
-//! One walk over the tree that writes the text and finds everything in it.
+//! Writes the text and finds everything in it, while elements begin and end.
 //!
-//! The walk is iterative (a hostile tree may be deep), visits each node once and copies nothing but visible text.
+//! Two readers drive it: [`crate::quick`] straight from the source, and [`dom`] over the tree that the full parser built.
+//! Nothing recurses (a hostile tree may be deep), each node is visited once, and nothing is copied but visible text.
 
 use crate::Options;
 use crate::class::{self, BLOCK, CELL, Class, HEADING, HIDDEN, OPAQUE, PRE, REGION, SECTION, SPECIAL};
 use crate::dom::{DOCUMENT, Data, Dom, Element, NONE};
 use crate::meta;
+use crate::names::{self, Attr, Name};
 use crate::paths::{Identity, Paths, hash};
 use crate::text::{Gap, Text, collapsed, is_blank};
-use html5ever::{local_name, ns};
+use html5ever::ns;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use types::{Block, Heading, Leaf, Link, LinkKind, Page, Region, Rel, Span, Url};
 
@@ -18,9 +21,37 @@ const MAX_LABEL: usize = 300;
 /// Longest anchor: nested tables can put a whole page into every link.
 const MAX_ANCHOR: usize = 1_000;
 
+/// The attributes of an element that mean something, in order, each name once.
+#[derive(Clone, Debug, Default)]
+pub struct Attrs<'s>(Vec<(Attr, Cow<'s, str>)>);
+
+impl<'s> Attrs<'s> {
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+    #[inline]
+    pub fn has(&self, name: Attr) -> bool {
+        self.0.iter().any(|(n, _)| *n == name)
+    }
+    #[inline]
+    pub fn push(&mut self, name: Attr, value: Cow<'s, str>) {
+        self.0.push((name, value));
+    }
+    #[inline]
+    pub fn get(&self, name: Attr) -> Option<&str> {
+        self.0.iter().find(|(n, _)| *n == name).map(|(_, v)| &**v)
+    }
+    fn take(&mut self, name: Attr) -> Option<Cow<'s, str>> {
+        self.0.iter_mut().find(|(n, _)| *n == name).map(|(_, v)| std::mem::take(v))
+    }
+}
+
 /// An element whose children are being walked.
-struct Frame {
-    node: u32,
+pub struct Frame<'s> {
+    pub name: Name<'s>,
+    /// For the paths of links inside it.
+    pub id: Option<Cow<'s, str>>,
+    pub classes: Option<Cow<'s, str>>,
     class: Class,
     /// State to return to.
     inside: Class,
@@ -34,16 +65,17 @@ struct Frame {
     text: u32,
 }
 
-pub struct Walk<'a> {
-    dom: &'a Dom,
-    url: &'a Url,
+pub struct Walk<'s, 'o> {
+    url: &'o Url,
     /// What relative links are relative to.
     base: Url,
-    options: &'a Options,
+    /// Something was made with it.
+    base_used: bool,
+    options: &'o Options,
     page: Page,
     text: Text,
     paths: Paths,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<'s>>,
     /// Properties in force here: HIDDEN, PRE, SECTION.
     inside: Class,
     region: Region,
@@ -53,69 +85,110 @@ pub struct Walk<'a> {
     label: String,
     /// Links by hash of their `href`, to resolve a repeated one only once.
     resolved: HashMap<u64, u32, Identity>,
-    hrefs: Vec<&'a str>,
+    hrefs: Vec<Cow<'s, str>>,
+    /// A title began, and its text has not come yet.
+    in_title: bool,
+    lang_html: Option<String>,
     lang_meta: String,
+    cut: bool,
 }
 
-/// Fills in what the markup says. Contexts, language detection and the like come after it.
-pub fn walk(dom: &Dom, url: &Url, options: &Options, source_len: usize, page: Page) -> Page {
-    let base_href = dom.base.and_then(|b| dom.element(b)).and_then(|e| e.attr(&local_name!("href")));
-    let base = base_href.and_then(|href| options.canon.join(url, href).ok()).unwrap_or_else(|| url.clone());
-    let mut walk = Walk {
-        dom,
-        url,
-        base,
-        options,
-        page,
-        text: Text::new(options.max_text),
-        paths: Paths::default(),
-        frames: Vec::with_capacity(32),
-        inside: 0,
-        region: Region::Body,
-        link: NONE,
-        label: String::new(),
-        resolved: HashMap::default(),
-        hrefs: Vec::new(),
-        lang_meta: String::new(),
-    };
-    walk.text.reserve(source_len / 3);
+/// Walks over a tree. Contexts, language detection and the like come after it.
+pub fn dom(dom: &Dom, url: &Url, options: &Options, source_len: usize, page: Page) -> Page {
+    let mut walk = Walk::new(url, options, source_len, page);
+    let href = dom.base.and_then(|b| dom.element(b)).and_then(|e| e.attr(&html5ever::local_name!("href")));
+    if let Some(href) = href {
+        walk.set_base(href);
+    }
     walk.page.leaves.reserve(dom.nodes.len() / 2);
-    walk.run();
-    walk.finish()
+    walk.cut = dom.cut;
+    let mut open: Vec<u32> = Vec::with_capacity(32);
+    let mut attrs = Attrs::default();
+    let mut at = dom.node(DOCUMENT).map_or(NONE, |n| n.first);
+    loop {
+        let Some(node) = dom.node(at) else {
+            // No more siblings: back to the parent, which ends here.
+            let Some(parent) = open.pop() else { return walk.finish() };
+            at = dom.node(parent).map_or(NONE, |n| n.next);
+            walk.leave();
+            continue;
+        };
+        at = match &node.data {
+            Data::Text(s) => {
+                walk.text(s);
+                node.next
+            }
+            Data::Comment => {
+                walk.comment();
+                node.next
+            }
+            Data::Document => node.next,
+            Data::Element(e) => {
+                fill(&mut attrs, e);
+                walk.enter(Name::of(&e.name.local), e.name.ns == ns!(html), &mut attrs);
+                open.push(at);
+                // A script holds text, but nothing of it is ours; a template's contents are elsewhere.
+                if walk.is_opaque() { NONE } else { node.first }
+            }
+        };
+    }
 }
 
-impl<'a> Walk<'a> {
-    fn run(&mut self) {
-        let mut at = self.dom.node(DOCUMENT).map_or(NONE, |n| n.first);
-        loop {
-            let Some(node) = self.dom.node(at) else {
-                // No more siblings: back to the parent, which ends here.
-                let Some(frame) = self.frames.pop() else { return };
-                at = self.dom.node(frame.node).map_or(NONE, |n| n.next);
-                self.leave(frame);
-                continue;
-            };
-            at = match &node.data {
-                Data::Text(s) => {
-                    self.text_node(s);
-                    node.next
-                }
-                Data::Comment => {
-                    self.leaf(Span::default());
-                    node.next
-                }
-                Data::Document => node.next,
-                Data::Element(e) => {
-                    self.enter(at, e);
-                    // A script holds text, but nothing of it is ours; a template's contents are elsewhere.
-                    if self.frames.last().is_some_and(|f| f.class & OPAQUE != 0) { NONE } else { node.first }
-                }
-            };
+fn fill<'a>(attrs: &mut Attrs<'a>, e: &'a Element) {
+    attrs.clear();
+    for a in &e.attrs {
+        // In SVG the name may be `xlink:href`; its local part is the same.
+        if let Some(name) = Attr::of(&a.name.local)
+            && !attrs.has(name)
+        {
+            attrs.push(name, Cow::Borrowed(&*a.value));
+        }
+    }
+}
+
+impl<'s, 'o> Walk<'s, 'o> {
+    pub fn new(url: &'o Url, options: &'o Options, source_len: usize, page: Page) -> Walk<'s, 'o> {
+        let mut text = Text::new(options.max_text);
+        text.reserve(source_len / 3);
+        Walk {
+            url,
+            base: url.clone(),
+            base_used: false,
+            options,
+            page,
+            text,
+            paths: Paths::default(),
+            frames: Vec::with_capacity(32),
+            inside: 0,
+            region: Region::Body,
+            link: NONE,
+            label: String::new(),
+            resolved: HashMap::default(),
+            hrefs: Vec::new(),
+            in_title: false,
+            lang_html: None,
+            lang_meta: String::new(),
+            cut: false,
         }
     }
 
+    /// What relative links are relative to; `false` when it is too late to say so.
+    pub fn set_base(&mut self, href: &str) -> bool {
+        if let Ok(base) = self.options.canon.join(self.url, href) {
+            self.base = base;
+        }
+        !self.base_used
+    }
+
+    /// Nothing inside the innermost element is looked at.
     #[inline]
-    fn text_node(&mut self, s: &str) {
+    pub fn is_opaque(&self) -> bool {
+        self.frames.last().is_some_and(|f| f.class & OPAQUE != 0)
+    }
+
+    /// A text node.
+    #[inline]
+    pub fn text(&mut self, s: &str) {
         if self.inside & HIDDEN == 0 {
             let before = self.text.len();
             let span = self.text.push(s, self.inside & PRE != 0);
@@ -127,11 +200,18 @@ impl<'a> Walk<'a> {
             if !self.text.full {
                 return;
             }
+        } else if self.in_title {
+            self.in_title = false;
+            self.page.title = collapsed(s, MAX_TITLE);
         }
         // Text that is not shown is still a leaf of the tree.
         if !is_blank(s) {
             self.leaf(Span::default());
         }
+    }
+
+    pub fn comment(&mut self) {
+        self.leaf(Span::default());
     }
 
     #[inline]
@@ -160,17 +240,20 @@ impl<'a> Walk<'a> {
         self.page.blocks.push(Block { span, region: self.region });
     }
 
+    /// An element begins.
     #[inline]
-    fn enter(&mut self, node: u32, e: &'a Element) {
-        let is_html = e.name.ns == ns!(html);
-        let class = if is_html { class::html(&e.name.local) } else { class::foreign(&e.name.local) };
+    pub fn enter(&mut self, name: Name<'s>, is_html: bool, attrs: &mut Attrs<'s>) {
+        let class = if is_html { names::html_class(name.id) } else { names::foreign_class(name.id) };
+        self.in_title = false;
         if class & BLOCK != 0 {
             self.text.gap(Gap::Line);
         } else if class & CELL != 0 {
             self.text.gap(Gap::Cell);
         }
         let mut frame = Frame {
-            node,
+            name,
+            id: None,
+            classes: None,
             class,
             inside: self.inside,
             region: self.region,
@@ -180,28 +263,37 @@ impl<'a> Walk<'a> {
             text: self.text.len() as u32,
         };
         if class & REGION != 0
-            && let Some(region) = class::region(&e.name.local, self.inside & SECTION != 0)
+            && let Some(region) = class::region(name.id, self.inside & SECTION != 0)
         {
             self.region = region;
         }
-        if !e.attrs.is_empty()
-            && let Some(region) = e.attr(&local_name!("role")).and_then(class::role)
-        {
-            self.region = region;
+        if !attrs.0.is_empty() {
+            if let Some(region) = attrs.get(Attr::Role).and_then(class::role) {
+                self.region = region;
+            }
+            frame.id = attrs.take(Attr::Id);
+            frame.classes = attrs.take(Attr::Class);
         }
         self.inside |= class & (HIDDEN | PRE | SECTION);
         if class & HEADING != 0 {
             frame.heading = self.page.headings.len() as u32;
-            self.page.headings.push(Heading { level: class::level(&e.name.local), span: Span::default() });
+            self.page.headings.push(Heading { level: class::level(name.id), span: Span::default() });
         }
         self.frames.push(frame);
         if class & SPECIAL != 0 {
-            self.special(e, is_html);
+            self.special(name, is_html, attrs);
+        } else if name.id == names::HTML && self.lang_html.is_none() {
+            // `xml:lang` arrives under its whole name outside foreign content.
+            let lang = attrs.get(Attr::Lang).or_else(|| attrs.get(Attr::XmlLang));
+            self.lang_html = Some(lang.unwrap_or_default().into());
         }
     }
 
+    /// The innermost element ends.
     #[inline]
-    fn leave(&mut self, frame: Frame) {
+    pub fn leave(&mut self) {
+        let Some(frame) = self.frames.pop() else { return };
+        self.in_title = false;
         if frame.class & BLOCK != 0 {
             self.text.gap(Gap::Line);
         } else if frame.class & CELL != 0 {
@@ -223,7 +315,7 @@ impl<'a> Walk<'a> {
         self.paths.leave(self.frames.len());
     }
 
-    fn close_link(&mut self, frame: &Frame) {
+    fn close_link(&mut self, frame: &Frame<'s>) {
         let last_leaf = (self.page.leaves.len() as u32).saturating_sub(1);
         let mut anchor = self.text.since(frame.text as usize);
         if anchor.len() > MAX_ANCHOR {
@@ -245,36 +337,33 @@ impl<'a> Walk<'a> {
         self.link = frame.link;
     }
 
-    fn special(&mut self, e: &'a Element, is_html: bool) {
-        match e.name.local {
-            local_name!("a") => self.anchor(e),
-            local_name!("img") => self.label_of(e, false),
-            local_name!("input") => {
-                if e.attr(&local_name!("type")).is_some_and(|t| t.eq_ignore_ascii_case("image")) {
-                    self.label_of(e, false);
+    fn special(&mut self, name: Name<'s>, is_html: bool, attrs: &mut Attrs<'s>) {
+        match name.id {
+            names::A => self.anchor(attrs),
+            names::IMG => self.label_of(attrs, false),
+            names::INPUT if attrs.get(Attr::Type).is_some_and(|t| t.eq_ignore_ascii_case("image")) => {
+                self.label_of(attrs, false);
+            }
+            names::AREA => {
+                if let Some(href) = attrs.take(Attr::Href) {
+                    self.childless(attrs, href, LinkKind::Area);
                 }
             }
-            local_name!("area") => {
-                if let Some(href) = e.attr(&local_name!("href")) {
-                    self.childless(e, href, LinkKind::Area);
+            names::FRAME | names::IFRAME => {
+                if let Some(src) = attrs.take(Attr::Src) {
+                    self.childless(attrs, src, LinkKind::Frame);
                 }
             }
-            local_name!("frame") | local_name!("iframe") => {
-                if let Some(src) = e.attr(&local_name!("src")) {
-                    self.childless(e, src, LinkKind::Frame);
-                }
-            }
-            local_name!("title") if is_html => self.title(),
-            local_name!("meta") => self.meta(e),
-            local_name!("link") => self.link_element(e),
+            names::TITLE => self.in_title = is_html && self.page.title.is_empty(),
+            names::META => self.meta(attrs),
+            names::LINK => self.link_element(attrs),
             _ => {}
         }
     }
 
-    fn anchor(&mut self, e: &'a Element) {
-        // In SVG the name may be `xlink:href`; its local part is the same.
-        let Some(href) = e.attr(&local_name!("href")) else { return };
-        let Some(n) = self.add_link(e, href, LinkKind::Anchor) else { return };
+    fn anchor(&mut self, attrs: &mut Attrs<'s>) {
+        let Some(href) = attrs.take(Attr::Href) else { return };
+        let Some(n) = self.add_link(attrs, href, LinkKind::Anchor) else { return };
         // A link inside a link (tables, foreign content): the outer one keeps the label it has so far.
         if self.link != NONE
             && let Some(outer) = self.page.links.get_mut(self.link as usize)
@@ -283,34 +372,34 @@ impl<'a> Walk<'a> {
         }
         self.label.clear();
         self.link = n;
-        self.label_of(e, true);
+        self.label_of(attrs, true);
     }
 
     /// Adds what is said of a link without being shown: `title` and `aria-label` of itself, `alt` of images inside.
-    fn label_of(&mut self, e: &Element, is_link: bool) {
-        if self.link == NONE || e.attrs.is_empty() {
+    fn label_of(&mut self, attrs: &Attrs<'s>, is_link: bool) {
+        if self.link == NONE {
             return;
         }
-        for a in &e.attrs {
-            let wanted = match a.name.local {
-                local_name!("title") => true,
-                local_name!("aria-label") => is_link,
-                local_name!("alt") => !is_link,
+        for (name, value) in &attrs.0 {
+            let wanted = match name {
+                Attr::Title => true,
+                Attr::AriaLabel => is_link,
+                Attr::Alt => !is_link,
                 _ => false,
             };
             if wanted {
-                add_label(&mut self.label, &a.value);
+                add_label(&mut self.label, value);
             }
         }
     }
 
     /// A link from an element that has no text of its own.
-    fn childless(&mut self, e: &'a Element, href: &'a str, kind: LinkKind) {
-        let Some(n) = self.add_link(e, href, kind) else { return };
+    fn childless(&mut self, attrs: &Attrs<'s>, href: Cow<'s, str>, kind: LinkKind) {
+        let Some(n) = self.add_link(attrs, href, kind) else { return };
         let mut label = String::new();
-        for a in &e.attrs {
-            if matches!(a.name.local, local_name!("title") | local_name!("alt") | local_name!("aria-label")) {
-                add_label(&mut label, &a.value);
+        for (name, value) in &attrs.0 {
+            if matches!(name, Attr::Title | Attr::Alt | Attr::AriaLabel) {
+                add_label(&mut label, value);
             }
         }
         let leaf = self.page.leaves.len() as u32;
@@ -322,11 +411,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn add_link(&mut self, e: &'a Element, href: &'a str, kind: LinkKind) -> Option<u32> {
+    fn add_link(&mut self, attrs: &Attrs<'s>, href: Cow<'s, str>, kind: LinkKind) -> Option<u32> {
         if self.page.links.len() >= self.options.max_links {
             return None;
         }
-        let href = href.trim_ascii();
+        let href = match href {
+            Cow::Borrowed(h) => Cow::Borrowed(h.trim_ascii()),
+            Cow::Owned(h) => Cow::Owned(h.trim_ascii().to_string()),
+        };
+        self.base_used = true;
         // A place on this page is not a link to anywhere else.
         if href.starts_with('#') && self.base == *self.url {
             return None;
@@ -338,19 +431,19 @@ impl<'a> Walk<'a> {
                 self.page.links.get(old as usize)?.url.clone()
             }
             _ => {
-                let url = self.options.canon.join(&self.base, href).ok()?;
+                let url = self.options.canon.join(&self.base, &href).ok()?;
                 self.resolved.insert(key, n);
                 url
             }
         };
         self.hrefs.push(href);
-        let path = self.paths.intern(self.dom, self.frames.iter().map(|f| f.node));
+        let path = self.paths.intern(&self.frames);
         self.page.links.push(Link {
             url,
             kind,
             anchor: Span::default(),
             label: "".into(),
-            rel: e.attr(&local_name!("rel")).map_or(Rel::default(), meta::rel),
+            rel: attrs.get(Attr::Rel).map_or(Rel::default(), meta::rel),
             region: self.region,
             context: Span::default(),
             heading: None,
@@ -361,21 +454,9 @@ impl<'a> Walk<'a> {
         Some(n)
     }
 
-    fn title(&mut self) {
-        if !self.page.title.is_empty() {
-            return;
-        }
-        // The title's text is its only child (the tokenizer sees no tags in it).
-        let child =
-            self.frames.last().and_then(|f| self.dom.node(f.node)).and_then(|n| self.dom.node(n.first));
-        if let Some(Data::Text(s)) = child.map(|c| &c.data) {
-            self.page.title = collapsed(s, MAX_TITLE);
-        }
-    }
-
-    fn meta(&mut self, e: &Element) {
-        let Some(content) = e.attr(&local_name!("content")) else { return };
-        let name = e.attr(&local_name!("name")).or_else(|| e.attr(&local_name!("property")));
+    fn meta(&mut self, attrs: &Attrs<'s>) {
+        let Some(content) = attrs.get(Attr::Content) else { return };
+        let name = attrs.get(Attr::Name).or_else(|| attrs.get(Attr::Property));
         if let Some(name) = name {
             if name.eq_ignore_ascii_case("robots") {
                 meta::robots(&mut self.page.robots, content);
@@ -384,8 +465,9 @@ impl<'a> Walk<'a> {
             {
                 self.page.description = collapsed(content, MAX_TITLE);
             }
-        } else if let Some(header) = e.attr(&local_name!("http-equiv")) {
+        } else if let Some(header) = attrs.get(Attr::HttpEquiv) {
             if header.eq_ignore_ascii_case("refresh") && self.page.refresh.is_none() {
+                self.base_used = true;
                 self.page.refresh = meta::refresh(content)
                     .and_then(|target| self.options.canon.join(&self.base, target).ok());
             } else if header.eq_ignore_ascii_case("content-language") && self.lang_meta.is_empty() {
@@ -394,46 +476,41 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn link_element(&mut self, e: &'a Element) {
-        let (Some(rel), Some(href)) = (e.attr(&local_name!("rel")), e.attr(&local_name!("href"))) else {
-            return;
-        };
+    fn link_element(&mut self, attrs: &mut Attrs<'s>) {
+        let Some(rel) = attrs.get(Attr::Rel) else { return };
         let has = |name: &str| rel.split_ascii_whitespace().any(|r| r.eq_ignore_ascii_case(name));
         if has("stylesheet") {
             return;
         }
-        if has("canonical") && self.page.canonical.is_none() {
-            self.page.canonical = self.options.canon.join(&self.base, href).ok();
+        let (canonical, next, alternate) = (has("canonical"), has("next"), has("alternate"));
+        if !(canonical || next || alternate) {
+            return;
         }
-        if has("next") {
-            self.childless(e, href, LinkKind::Anchor);
-        } else if has("alternate") {
-            let media = e.attr(&local_name!("type")).unwrap_or("").trim_ascii();
+        let Some(href) = attrs.take(Attr::Href) else { return };
+        if canonical && self.page.canonical.is_none() {
+            self.base_used = true;
+            self.page.canonical = self.options.canon.join(&self.base, &href).ok();
+        }
+        if next {
+            self.childless(attrs, href, LinkKind::Anchor);
+        } else if alternate {
+            let media = attrs.get(Attr::Type).unwrap_or("").trim_ascii();
             if meta::is_feed_type(media) {
-                self.childless(e, href, LinkKind::Feed);
+                self.childless(attrs, href, LinkKind::Feed);
             } else if (media.is_empty() || media.eq_ignore_ascii_case("text/html"))
-                && e.attr(&local_name!("hreflang")).is_some()
+                && attrs.has(Attr::Hreflang)
             {
-                self.childless(e, href, LinkKind::Anchor);
+                self.childless(attrs, href, LinkKind::Anchor);
             }
         }
     }
 
-    fn finish(mut self) -> Page {
-        let html = self.dom.nodes.iter().find_map(|n| match &n.data {
-            Data::Element(e) if e.name.local == local_name!("html") => Some(e),
-            _ => None,
-        });
-        // `xml:lang` arrives under its whole name outside foreign content.
-        let lang = html.and_then(|e| {
-            e.attr(&local_name!("lang"))
-                .or_else(|| e.attrs.iter().find(|a| &*a.name.local == "xml:lang").map(|a| &*a.value))
-        });
-        self.page.language = lang.map(meta::language_tag).unwrap_or_default();
+    pub fn finish(mut self) -> Page {
+        self.page.language = self.lang_html.as_deref().map(meta::language_tag).unwrap_or_default();
         if self.page.language.is_empty() {
             self.page.language = self.lang_meta;
         }
-        self.page.cut |= self.text.full || self.dom.cut;
+        self.page.cut |= self.text.full || self.cut;
         self.page.text = self.text.finish();
         // Room was made for more than most pages need, and pages are kept for a while.
         self.page.text.shrink_to_fit();

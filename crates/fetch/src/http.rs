@@ -81,9 +81,17 @@ impl Http {
         if let Some(languages) = settings.accept_language() {
             add(header::ACCEPT_LANGUAGE, "Accept-Language", languages, "the list of languages")?;
         }
+        for (name, value) in &settings.headers {
+            // A secret: neither in the errors nor in the copy of the request.
+            let bad = || Problem::usage(format!("the header `{}` cannot be sent", name.escape_debug()));
+            let parsed = HeaderName::try_from(name.as_str()).map_err(|_| bad())?;
+            let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            common.push((parsed, value));
+        }
         Ok(Http {
             connector: Connector::new(&settings, resolver)?,
-            pool: Pool::new(settings.max_idle),
+            pool: Pool::new(settings.max_idle, settings.max_idle_per_origin),
             wanted: Wanted::new(&settings.accept),
             timeout: settings.timeout,
             idle_timeout: settings.idle_timeout,

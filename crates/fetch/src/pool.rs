@@ -126,6 +126,7 @@ struct Idle {
 pub(crate) struct Pool {
     idle: Mutex<Shelves>,
     max_total: usize,
+    per_origin: usize,
 }
 
 #[derive(Default)]
@@ -136,13 +137,11 @@ struct Shelves {
 }
 
 impl Pool {
-    /// Polite crawling uses one connection per host; a second covers a raised limit.
-    const PER_ORIGIN: usize = 4;
     const MAX_AGE: Duration = Duration::from_secs(60);
     const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
-    pub fn new(max_total: usize) -> Pool {
-        Pool { idle: Mutex::default(), max_total }
+    pub fn new(max_total: usize, per_origin: usize) -> Pool {
+        Pool { idle: Mutex::default(), max_total, per_origin }
     }
 
     /// A usable idle connection. HTTP/2 ones stay in the pool and are shared.
@@ -194,7 +193,7 @@ impl Pool {
         };
         // One HTTP/2 connection is enough for any number of requests.
         let shared = matches!(conn.sender, Sender::H2 { .. });
-        if shelf.len() >= if shared { 1 } else { Pool::PER_ORIGIN } {
+        if shelf.len() >= if shared { 1 } else { self.per_origin } {
             return;
         }
         shelf.push(Idle { conn, since: now });

@@ -35,10 +35,15 @@ pub struct Settings {
     pub http2: bool,
     /// `Accept-Language`, best first. Empty = the header is not sent.
     pub languages: Vec<String>,
+    /// Further headers of every request (a search engine's key). Their values are in no copy of the request.
+    pub headers: Vec<(String, String)>,
     /// Certificates (DER) trusted besides the public ones, for intranets and tests.
     pub extra_roots: Vec<Vec<u8>>,
     /// Idle connections kept, in all.
     pub max_idle: usize,
+    /// Idle connections kept of one origin: as many as there are requests to one host at a time, or each burst opens its
+    /// connections anew.
+    pub max_idle_per_origin: usize,
 }
 
 impl Default for Settings {
@@ -69,8 +74,10 @@ impl Default for Settings {
             cookies: false,
             http2: true,
             languages: Vec::new(),
+            headers: Vec::new(),
             extra_roots: Vec::new(),
             max_idle: 256,
+            max_idle_per_origin: 4,
         }
     }
 }

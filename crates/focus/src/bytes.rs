@@ -48,7 +48,7 @@ pub(crate) fn damaged() -> Problem {
 }
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, n: usize) -> Result<&'a [u8], Problem> {
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8], Problem> {
         let (head, tail) = self.0.split_at_checked(n).ok_or_else(damaged)?;
         self.0 = tail;
         Ok(head)

@@ -4,10 +4,11 @@
 //! * [`topic`]: what the user asked for, resolved ([`topic::Topic`]); genre presets; thresholds.
 //! * [`judges`]: is this page what the user wants? One list, [`judges::ALL`].
 //! * [`strategies`]: which link next? One list, [`strategies::ALL`].
-//! * [`learn`]: the numeric parts they stand on; [`wordnet`]: what words mean.
+//! * [`learn`]: the numeric parts they stand on; [`wordnet`]: what words mean; [`model`]: files of what was learnt.
 
 pub mod judges;
 pub mod learn;
+pub mod model;
 pub mod rng;
 pub mod strategies;
 #[cfg(any(test, feature = "testkit"))]

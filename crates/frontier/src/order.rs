@@ -128,6 +128,10 @@ impl Order {
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
+    /// Decisions read them; nothing that is kept depends on them.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
     pub fn key(&self) -> (u64, u64) {
         self.key
     }

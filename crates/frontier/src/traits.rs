@@ -1,6 +1,6 @@
 //! The frontier as the crawl loop sees it: memory, disk or a shared database.
 
-use crate::{Next, Refusal};
+use crate::{Limits, Next, Refusal};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use types::{Candidate, Millis, Priority, Problem, Rescored, RobotsAnswer, Source, Turn, UrlId};
@@ -27,6 +27,9 @@ pub trait Frontier {
 
     /// New priorities; those of URLs that are no longer pending are ignored.
     fn rescore(&mut self, rescored: &[Rescored]) -> Result<(), Problem>;
+
+    /// Other caps and clocks from now on: what is decided later obeys them, what was decided stands.
+    fn set_limits(&mut self, _limits: Limits) {}
 
     /// Everything applied so far is kept, all of it or nothing. When it fails (a full disk), nothing is lost in memory and
     /// a later commit takes it up again.

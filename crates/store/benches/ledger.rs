@@ -20,6 +20,7 @@ use types::{Candidate, Canon, HostUpdate, LinkKind, Millis, Outcome, Priority, S
 
 const LINKS: usize = 50;
 const TURNS_PER_COMMIT: usize = 20;
+const REOPENED: usize = 4;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -34,7 +35,10 @@ fn main() {
 
     let before = resident();
     let (ledger_admit, ledger_cycle, data, stats) = ledger(&dir, size, cycles, durability, before);
-    reopen(&dir, durability, "after a crash, with the last checkpoint");
+    // Whoever else uses the machine only ever makes it slower: the least of several counts.
+    for _ in 0..REOPENED {
+        reopen(&dir, durability, "after a crash, with the last checkpoint");
+    }
     for entry in std::fs::read_dir(&dir).expect("the ledger's folder").flatten() {
         if entry.file_name().to_string_lossy().starts_with("checkpoint") {
             std::fs::remove_file(entry.path()).expect("a removable checkpoint");

@@ -8,5 +8,5 @@ pub mod postgres;
 mod traits;
 
 pub use ledger::{Durability, FileLog, Ledger, MemLog, Options};
-pub use postgres::{Shared, SharedOptions, SharedReader};
+pub use postgres::{Judged, Shared, SharedOptions, SharedReader, WorkerInfo};
 pub use traits::{Stats, Store};

@@ -1,7 +1,7 @@
 //! The store as everyone but the frontier sees it: records, verdicts, state.
 
 use frontier::{HostInfo, Info};
-use types::{Problem, Record, Url, UrlId, Verdict};
+use types::{Assessment, Problem, Record, Url, UrlId, Verdict};
 
 /// What a collection keeps. Reading works while a crawl writes.
 pub trait Store {
@@ -15,14 +15,12 @@ pub trait Store {
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem>;
     /// Fetched pages in the order they were fetched, with their newest verdicts, from the `from`th on.
     fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_>;
-    /// Every page in the order they were fetched with its newest verdict, when the store can tell without reading them all.
-    fn verdicts(&self) -> Result<Option<Vec<(UrlId, bool)>>, Problem> {
-        Ok(None)
-    }
     /// Every verdict that was changed after the page was recorded.
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem>;
     /// Changes verdicts; part of the next commit.
     fn revise(&mut self, verdicts: &[(UrlId, Verdict)]) -> Result<(), Problem>;
+    /// Changes verdicts together with what they rest on: the topic is another now. Part of the next commit.
+    fn reassess(&mut self, pages: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem>;
     /// A named piece of state: the newest whole one, then every change appended to it.
     fn state(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem>;
     /// Part of the next commit.

@@ -37,11 +37,24 @@ impl Problem {
         self.hint = Some(hint.into());
         self
     }
+    /// The same with its place (`topic.toml:3:1`) in front.
+    pub fn at(mut self, place: impl fmt::Display) -> Problem {
+        self.what = format!("{place}: {}", self.what);
+        self
+    }
     pub fn exit_code(&self) -> u8 {
         self.exit
     }
     pub fn what(&self) -> &str {
         &self.what
+    }
+    /// Why it happened.
+    pub fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+    /// What to do next.
+    pub fn next_step(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
     /// A file or folder could not be read or written.
     pub fn io(doing: &str, path: &std::path::Path, e: &std::io::Error) -> Problem {

@@ -99,8 +99,11 @@ pub fn domain_of(host_key: &str) -> &str {
 impl Fingerprint {
     /// Of the text of a canonical URL (a ledger that replays ten million of them need not parse each again).
     pub fn of(text: &str, key: (u64, u64)) -> Fingerprint {
+        Fingerprint::of_bytes(text.as_bytes(), key)
+    }
+    pub fn of_bytes(bytes: &[u8], key: (u64, u64)) -> Fingerprint {
         let mut h = SipHasher24::new_with_keys(key.0, key.1);
-        h.write(text.as_bytes());
+        h.write(bytes);
         let h = h.finish128();
         Fingerprint(h.h1, h.h2)
     }

@@ -1,7 +1,8 @@
 //! Judge `bayes`: multinomial naive Bayes over two classes of examples or over a topic taxonomy (S1 §2.1, §2.3, §3.1).
 
 use super::evidence::{self, TOP};
-use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded, Usual};
+use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
+use crate::bytes::{Reader, Writer, damaged};
 use crate::learn::bayes::Bayes;
 use crate::learn::taxonomy;
 use crate::options;
@@ -33,7 +34,7 @@ few or one-sided irrelevant examples everything unknown looks relevant.
 ## Options
 `threshold` = \"auto\" (default), 0–1, or an estimator · `taxonomy` = a folder · `focus` = the wanted topics, as
 \"Science/Biology\" or a list of them (with `taxonomy`) · `least` = 300: leaves with fewer examples are joined with their parent ·
-`most` = 300 examples per class.
+`most` = 300 examples per class · `model` = a file of `gleaner train`, instead of examples.
 
 ## Source
 Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback (S1), §2.1, §2.3, §3.1.",
@@ -61,8 +62,9 @@ impl Default for Options {
     }
 }
 
-/// How many classes a verdict names.
+/// How many classes a verdict names, and a report.
 const CLASSES_SHOWN: usize = 5;
+const CLASSES_NAMED: usize = 12;
 
 struct BayesMeasure {
     bayes: Bayes,
@@ -72,12 +74,42 @@ struct BayesMeasure {
 
 fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
     let o: Options = options::parse("judge `bayes`", setup.options)?;
-    let measure = if o.taxonomy.is_some() || !setup.taxonomy.is_empty() {
+    let measure = if let Some(bytes) = setup.trained("bayes")? {
+        of_model(bytes, &o.focus.0)?
+    } else if o.taxonomy.is_some() || !setup.taxonomy.is_empty() {
         of_taxonomy(setup, &o)?
     } else {
         of_two(setup, &o)?
     };
     Ok(Thresholded::over(measure, setup))
+}
+
+/// As it was trained before. Other topics of its taxonomy may be wanted now.
+fn of_model(bytes: &[u8], focus: &[String]) -> Result<BayesMeasure, Problem> {
+    let mut r = Reader(bytes);
+    let mut classes = Vec::new();
+    for _ in 0..r.var()? {
+        let wanted = r.u8()? == 1;
+        let name = String::from_utf8(r.bytes()?.to_vec()).map_err(|_| damaged())?;
+        classes.push((name, wanted));
+    }
+    if classes.len() < 2 {
+        return Err(damaged());
+    }
+    let mut bayes = Bayes::new(classes.len());
+    bayes.load(r.bytes()?)?;
+    r.end()?;
+    for f in focus {
+        if !classes.iter().any(|c| taxonomy::is_under(&c.0, f)) {
+            let known: Vec<&str> = classes.iter().map(|c| c.0.as_str()).collect();
+            return Err(Problem::usage(format!("judge `bayes`: the model has no topic `{f}`"))
+                .hint(did_you_mean(f, &known)));
+        }
+    }
+    if !focus.is_empty() {
+        classes.iter_mut().for_each(|c| c.1 = focus.iter().any(|f| taxonomy::is_under(&c.0, f)));
+    }
+    Ok(BayesMeasure { bayes, classes })
 }
 
 fn of_two(setup: &JudgeSetup, o: &Options) -> Result<BayesMeasure, Problem> {
@@ -178,8 +210,28 @@ impl Measure for BayesMeasure {
         Assessment { score: score.clamp(0.0, 1.0), parts, hits, excluded: None }
     }
 
-    fn usual(&self) -> Usual {
-        Usual { prior: 0.5, low: 0.3, high: 0.9 }
+    fn explain(&self) -> Option<String> {
+        let of = |(i, (name, wanted)): (usize, &(String, bool))| {
+            let name = if name.is_empty() { "(root)" } else { name };
+            format!("{}{name}: {}", if *wanted { "+" } else { "" }, self.bayes.documents(i))
+        };
+        let mut list: Vec<String> = self.classes.iter().enumerate().map(of).collect();
+        let more = list.len().saturating_sub(CLASSES_NAMED);
+        list.truncate(CLASSES_NAMED);
+        if more > 0 {
+            list.push(format!("and {more} more classes"));
+        }
+        Some(format!("{} words; pages per class (+ = wanted): {}", self.bayes.vocabulary(), list.join(", ")))
+    }
+
+    fn trained(&self) -> Option<Vec<u8>> {
+        let mut w = Writer::default();
+        w.var(self.classes.len() as u64);
+        for (name, wanted) in &self.classes {
+            w.u8(u8::from(*wanted)).bytes(name.as_bytes());
+        }
+        w.bytes(&self.bayes.clone().save(true)?);
+        Some(w.0)
     }
 }
 

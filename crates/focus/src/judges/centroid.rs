@@ -1,7 +1,7 @@
 //! Judge `centroid`: how near a page comes to the nearest of the example pages (S3 §4.2).
 
 use super::evidence::{self, TOP};
-use super::{ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded, Usual};
+use super::{ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
 use crate::text::{Doc, DocFreq, SparseVec};
 use crate::topic::Threshold;
 use types::{Assessment, Part, Problem};
@@ -91,8 +91,8 @@ impl Measure for Centroid {
         Assessment { score, parts, hits, excluded: None }
     }
 
-    fn usual(&self) -> Usual {
-        Usual { prior: MORE_THAN, low: 0.2, high: 0.95 }
+    fn usual(&self) -> f64 {
+        MORE_THAN
     }
 }
 

@@ -252,6 +252,9 @@ impl Judge for Combined {
     fn explain(&self) -> Option<String> {
         explain(&self.judges)
     }
+    fn by_score(&self) -> bool {
+        false
+    }
 }
 
 fn build_weighted(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
@@ -275,6 +278,9 @@ impl Measure for Weighted {
     }
     fn relevance(&self, a: &Assessment) -> f64 {
         self.mean(|s| s.judge.decide(&own(s.name, a)).relevance)
+    }
+    fn by_score(&self) -> bool {
+        false
     }
     fn observe(&mut self, a: &Assessment) -> bool {
         // The judges' own thresholds do not count here, only what they learn about scores.

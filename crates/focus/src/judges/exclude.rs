@@ -49,4 +49,10 @@ impl Judge for Excluding {
     fn explain(&self) -> Option<String> {
         self.inner.explain()
     }
+    fn by_score(&self) -> bool {
+        self.inner.by_score()
+    }
+    fn trained(&self) -> Option<Vec<u8>> {
+        self.inner.trained()
+    }
 }

@@ -1,6 +1,6 @@
 //! Judges `genre` (S0 Algorithm 2) and `terms` (its ablation, S0 Tab. 4.4).
 
-use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded, Usual};
+use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::text::vector::idf;
 use crate::text::{Doc, Found, Language, Terms};
@@ -57,6 +57,9 @@ fn build(setup: &JudgeSetup, merged: bool) -> Result<Box<dyn Judge>, Problem> {
     super::no_options(setup)?;
     Ok(Thresholded::over(GenreMeasure::new(setup, merged)?, setup))
 }
+
+/// Wanted pages usually score so many times what a page with one term of each set does.
+const ABOVE: f64 = 1.16;
 
 /// Page words against the sets `genre` and `content` (or `terms`), URL words against `url`.
 struct GenreMeasure {
@@ -145,6 +148,33 @@ impl GenreMeasure {
         parts
     }
 
+    /// The score of a page that has one term of each set, in the usual language.
+    fn one_of_each(&self) -> f64 {
+        let list = self.words.list_for(None);
+        let one = |terms: &Terms, set: usize, list, kinds: f64| {
+            let n = terms.active(set, list).count() as f64;
+            if n > 0.0 { libm::sqrt((kinds / n).min(1.0)) } else { 0.0 }
+        };
+        let mut weighted = Vec::with_capacity(2);
+        for (name, weight, kinds) in [
+            ("genre", self.weights.genre, 1.0),
+            ("content", self.weights.content, 1.0),
+            // Two kinds of terms in one set.
+            ("terms", 1.0, 2.0),
+        ] {
+            let Some(set) = self.words.set(name).filter(|s| !self.words.set_is_empty(*s)) else { continue };
+            weighted.push((one(&self.words, set, list, kinds), weight));
+        }
+        let combined = mean(&weighted);
+        match self.urls.set("url").filter(|s| !self.urls.set_is_empty(*s)) {
+            Some(set) => mean(&[
+                (combined, self.weights.combined),
+                (one(&self.urls, set, None, 1.0), self.weights.url),
+            ]),
+            None => combined,
+        }
+    }
+
     /// What was found, from the hits of an earlier assessment.
     fn recall(&self, assessment: &Assessment) -> Found {
         let list =
@@ -202,11 +232,16 @@ impl Measure for GenreMeasure {
         self.parts(&self.recall(assessment), assessment.part("url")).pop().map_or(0.0, |p| p.value)
     }
 
-    /// Cosines with hand-written term sets. The numbers come from the eight labelled topics we have (best threshold by
-    /// sweep 0.30 to 0.46, seven of them 0.35 or more) and agree with the 0.47 S0 reports for DB-2; they were chosen on
-    /// those topics, so expect a little less on others.
-    fn usual(&self) -> Usual {
-        Usual { prior: 0.38, low: 0.37, high: 0.46 }
+    /// Online idf weighs the counts of the terms anew: they are among the evidence.
+    fn by_score(&self) -> bool {
+        !matches!(self.idf, Idf::Online { .. })
+    }
+
+    /// A cosine with n terms has a scale that depends on n: one of them on the page makes 1/√n, a quarter of them 1/2. So the
+    /// unit is the score of a page with one term of each set, and the line is usually a little above it: wanted pages
+    /// have a few terms of every set, others some of one. The factor is from 35 labelled topics (ADR 5).
+    fn usual(&self) -> f64 {
+        (ABOVE * self.one_of_each()).clamp(0.05, 0.9)
     }
 
     fn observe(&mut self, assessment: &Assessment) -> bool {

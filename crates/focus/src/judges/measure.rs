@@ -3,16 +3,6 @@
 use crate::text::Doc;
 use types::{Assessment, Problem};
 
-/// Where the line usually is on the scale of a measure.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Usual {
-    /// The threshold to begin with, and to lean towards.
-    pub prior: f64,
-    /// An automatic threshold stays within these.
-    pub low: f64,
-    pub high: f64,
-}
-
 /// Measures how much a page is like the wanted ones.
 pub trait Measure: Send + Sync {
     fn assess(&self, doc: &Doc) -> Assessment;
@@ -23,9 +13,9 @@ pub trait Measure: Send + Sync {
         assessment.score
     }
 
-    /// For `threshold = "auto"`.
-    fn usual(&self) -> Usual {
-        Usual { prior: 0.5, low: 0.1, high: 0.9 }
+    /// Where the line usually is on this measure's scale, for `threshold = "auto"`.
+    fn usual(&self) -> f64 {
+        0.5
     }
 
     /// Told of every page in arrival order. True when `relevance` of earlier pages has changed enough to matter.
@@ -35,6 +25,16 @@ pub trait Measure: Send + Sync {
 
     /// How it was made, when that was not by the user ("RBF kernel, γ = …"), for reports.
     fn explain(&self) -> Option<String> {
+        None
+    }
+
+    /// See [`super::Judge::by_score`].
+    fn by_score(&self) -> bool {
+        true
+    }
+
+    /// See [`super::Judge::trained`].
+    fn trained(&self) -> Option<Vec<u8>> {
         None
     }
 

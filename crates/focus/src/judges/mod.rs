@@ -12,10 +12,13 @@ mod svm;
 #[cfg(test)]
 mod testing;
 mod threshold;
+mod validate;
 
-pub use measure::{Measure, Usual};
+pub use measure::Measure;
 pub use threshold::Thresholded;
+pub use validate::{Accuracy, validate};
 
+use crate::model::{Model, Role};
 use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use std::sync::Arc;
@@ -44,6 +47,17 @@ pub trait Judge: Send + Sync {
 
     /// What was chosen by itself and why ("threshold 0.31: …"), for reports; `None` when there is nothing to tell.
     fn explain(&self) -> Option<String> {
+        None
+    }
+
+    /// True when `decide` and `observe` look at nothing but an assessment's score: then no more of it need be kept for the
+    /// day verdicts are given again.
+    fn by_score(&self) -> bool {
+        true
+    }
+
+    /// What it was trained to, for a model file; `None` for judges that are not trained. [`JudgeSetup::model`] takes it.
+    fn trained(&self) -> Option<Vec<u8>> {
         None
     }
 }
@@ -78,6 +92,8 @@ pub struct JudgeSetup<'a> {
     pub rng: u64,
     /// The pages of the folder that `bayes` names as its `taxonomy`, read.
     pub taxonomy: &'a [TaxonomyPage],
+    /// What judges were trained to before, for those that are trained.
+    pub model: Option<&'a Model>,
 }
 
 /// A page of a topic taxonomy.
@@ -99,7 +115,13 @@ impl<'a> JudgeSetup<'a> {
             seeds: 0,
             rng: 0,
             taxonomy: &[],
+            model: None,
         }
+    }
+    /// What the judge of this name was trained to.
+    fn trained(&self, kind: &str) -> Result<Option<&'a [u8]>, Problem> {
+        let part = self.model.and_then(|m| m.find(Role::Judge, kind));
+        part.map(|p| p.body_for(self.text())).transpose()
     }
     pub fn text(&self) -> &'a TextOptions {
         &self.topic.text.options
@@ -141,8 +163,29 @@ pub fn find(name: &str) -> Result<&'static JudgeEntry, Problem> {
 
 /// The topic's judge, with its `exclude` terms on top.
 pub fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
+    if let Some(model) = setup.model {
+        usable(model, &setup.topic.judge.kind, setup.options)?;
+    }
     let inner = (find(&setup.topic.judge.kind)?.build)(setup)?;
     Ok(exclude::over(inner, setup))
+}
+
+/// Judges that learn from examples beforehand: `gleaner train` makes model files of them.
+pub const TRAINED: &[&str] = &["bayes", "svm"];
+
+/// A model that the chosen judge (or one of those it asks) does not know is a mistake.
+fn usable(model: &Model, kind: &str, options: &toml::Table) -> Result<(), Problem> {
+    let asked = options.get("of").and_then(|o| o.as_array()).into_iter().flatten().filter_map(|v| v.as_str());
+    if asked.chain([kind]).any(|k| model.find(Role::Judge, k).is_some()) {
+        return Ok(());
+    }
+    let has: Vec<String> = model.parts.iter().map(|p| format!("{} `{}`", p.role.name(), p.kind)).collect();
+    let problem =
+        Problem::usage(format!("the model has nothing for judge `{kind}`, but for {}", has.join(", ")));
+    Err(match model.parts.iter().find(|p| p.role == Role::Judge) {
+        Some(p) => problem.hint(format!("set [judge] kind = \"{}\"", p.kind)),
+        None => problem.hint("name a model of a judge, or put this one under [strategy] model"),
+    })
 }
 
 /// For judges that have none of their own.

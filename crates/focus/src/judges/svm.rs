@@ -1,7 +1,8 @@
 //! Judge `svm`: a support vector machine on tf·idf vectors (S0 §4.1.2).
 
 use super::evidence::{self, TOP};
-use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded, Usual};
+use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
+use crate::bytes::{Reader, Writer, damaged};
 use crate::learn::smo::Kernel;
 use crate::learn::svm::{Search, Svm};
 use crate::options;
@@ -29,8 +30,8 @@ their square. Pages of a kind that neither set of examples has are guessed.
 
 ## Options
 `threshold` = \"auto\" (default), 0–1, or an estimator · `c` = [0.5, 2, 8, 32, 128] · `gamma` = [0.03125, 0.125, 0.5, 2], or [] for the
-linear kernel · `folds` = 5 · `balanced` = true: both classes count alike · `[text] idf` = a file of document counts; otherwise
-the examples are counted.
+linear kernel · `folds` = 5 · `balanced` = true: both classes count alike · `model` = a file of `gleaner train`, instead of
+examples · `[text] idf` = a file of document counts; otherwise the examples are counted.
 
 ## Source
 S0 §4.1.2 (the crawler it compares with); grid search, cross-validation and Platt scaling are ours.",
@@ -69,6 +70,9 @@ fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
         return Err(Problem::usage(
             "judge `svm`: c and gamma are lists of numbers above 0, folds is 2 or more",
         ));
+    }
+    if let Some(bytes) = setup.trained("svm")? {
+        return Ok(Thresholded::over(of_model(bytes)?, setup));
     }
     let (yes, no) = super::two_classes("svm", setup)?;
     if yes.len() + no.len() > MOST {
@@ -110,6 +114,20 @@ fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
     Ok(Thresholded::over(SvmMeasure { svm, df, how }, setup))
 }
 
+/// As it was trained before, with the idf of its examples.
+fn of_model(bytes: &[u8]) -> Result<SvmMeasure, Problem> {
+    let mut r = Reader(bytes);
+    let how = String::from_utf8(r.bytes()?.to_vec()).map_err(|_| damaged())?;
+    let mut df = DocFreq::default();
+    let counts = r.bytes()?;
+    if !counts.is_empty() {
+        df.load(counts)?;
+    }
+    let svm = Svm::load(r.bytes()?)?;
+    r.end()?;
+    Ok(SvmMeasure { svm, df, how })
+}
+
 fn vector(doc: &Doc, df: &DocFreq) -> SparseVec {
     let mut v = doc.counts().tf_idf(df);
     v.normalise();
@@ -129,12 +147,15 @@ impl Measure for SvmMeasure {
         Assessment { score: p.clamp(0.0, 1.0), parts, hits, excluded: None }
     }
 
-    fn usual(&self) -> Usual {
-        Usual { prior: 0.5, low: 0.2, high: 0.9 }
-    }
-
     fn explain(&self) -> Option<String> {
         Some(self.how.clone())
+    }
+
+    fn trained(&self) -> Option<Vec<u8>> {
+        let mut w = Writer::default();
+        w.bytes(self.how.as_bytes()).bytes(&self.df.clone().save(true).unwrap_or_default());
+        w.bytes(&self.svm.save());
+        Some(w.0)
     }
 }
 

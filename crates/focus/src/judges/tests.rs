@@ -348,3 +348,80 @@ fn combinations_by_hand() {
         assert!(build(&JudgeSetup::new(&t)).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn trained_judges_judge_the_same_from_their_model() {
+    use crate::model::{Model, Part, Role};
+    let web = crate::testkit::Web::new(
+        "== http://a/y1\nsql joins\n== /y2\nsql index\n== /n1\nsoup\n== /n2\nsoup stew\n== /p\nsql soup soup\n== /empty\n",
+    );
+    for kind in TRAINED {
+        let t = Topic::from_toml(&format!("query = 'x'\n[judge]\nkind = '{kind}'\nthreshold = 0.5")).unwrap();
+        let doc = |p: &str| web.doc(p, &t.text.options);
+        let example = |p: &str, kind| Example { doc: std::sync::Arc::new(doc(p)), kind };
+        let examples = [
+            example("/y1", ExampleKind::Relevant),
+            example("/y2", ExampleKind::Relevant),
+            example("/n1", ExampleKind::Irrelevant),
+            example("/n2", ExampleKind::Irrelevant),
+        ];
+        let judge = build(&JudgeSetup { examples: &examples, ..JudgeSetup::new(&t) }).unwrap();
+        let body = judge.trained().unwrap();
+        let part = Part::new(Role::Judge, kind, String::new(), &t.text.options, body.clone());
+        let model = Model { parts: vec![part] };
+        // No examples: everything is in the model.
+        let again = build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(&t) }).unwrap();
+        for p in ["/y1", "/y2", "/n1", "/n2", "/p", "/empty"] {
+            assert_eq!(judge.assess(&doc(p)), again.assess(&doc(p)), "{kind} {p}");
+        }
+        assert_eq!(again.trained(), Some(body.clone()), "{kind}");
+        // For another judge it is a mistake, and a damaged one is told.
+        let other = Topic::from_toml("query = 'x'").unwrap();
+        let message = build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(&other) }).err().unwrap();
+        assert!(message.to_string().contains(&format!("[judge] kind = \"{kind}\"")), "{message}");
+        for n in 0..body.len() {
+            let cut = Part::new(Role::Judge, kind, String::new(), &t.text.options, body[..n].to_vec());
+            let cut = Model { parts: vec![cut] };
+            assert!(
+                build(&JudgeSetup { model: Some(&cut), ..JudgeSetup::new(&t) }).is_err(),
+                "{kind} cut at {n}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_taxonomy_model_takes_another_focus() {
+    use crate::model::{Model, Part, Role};
+    let web = crate::testkit::Web::new("== http://a/b\ncell\n== /m\nproof\n== /c\nsoup\n");
+    let t = |focus: &str| {
+        Topic::from_toml(&format!(
+            "query = 'x'\n[judge]\nkind = 'bayes'\nleast = 1\nfocus = '{focus}'\nthreshold = 0.5"
+        ))
+        .unwrap()
+    };
+    let bio = t("Sci/Bio");
+    let page = |path: &str, p: &str| TaxonomyPage {
+        path: path.into(),
+        doc: std::sync::Arc::new(web.doc(p, &bio.text.options)),
+    };
+    let pages = [page("Sci/Bio", "/b"), page("Sci/Maths", "/m"), page("Cooking", "/c")];
+    let judge = build(&JudgeSetup { taxonomy: &pages, ..JudgeSetup::new(&bio) }).unwrap();
+    let part = Part::new(Role::Judge, "bayes", String::new(), &bio.text.options, judge.trained().unwrap());
+    let model = Model { parts: vec![part] };
+    let relevant = |topic: &Topic, p: &str| {
+        let j = build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(topic) }).unwrap();
+        j.decide(&j.assess(&web.doc(p, &topic.text.options))).relevant
+    };
+    let science = t("Sci");
+    assert!(
+        relevant(&bio, "/b")
+            && !relevant(&bio, "/m")
+            && relevant(&science, "/m")
+            && !relevant(&science, "/c")
+    );
+    let wrong = t("Sci/Physics");
+    let message =
+        build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(&wrong) }).err().unwrap().to_string();
+    assert!(message.contains("no topic `Sci/Physics`"), "{message}");
+}

@@ -1,13 +1,17 @@
 //! Makes a judge of a measure: a page is relevant from a threshold on, which may be estimated while crawling.
 //!
-//! `auto` looks at the scores of the pages crawled so far, not at the seeds alone: entry pages say nothing of what is
-//! wanted. Most pages of a crawl are background. Their scores lie around the median, and wanted pages are outliers
-//! above: the line is drawn two robust standard deviations (of the median absolute deviation) above the median of the
-//! scores that are not 0, and leans towards what is usual for the measure, since a focused crawl soon sees few
-//! background pages, and a short one few pages at all. Two-means, best for S4's search results, was measured too: it
-//! draws the line through the background when few pages are wanted. Example pages pull the line towards their
-//! median; labels, once there are enough of both kinds, decide alone. The estimate is refined after 10, 20, 50, 100,
-//! 200, 500 pages and then every 500; small changes are ignored, so that verdicts are not revised for nothing.
+//! `auto` needs no seeds that are relevant themselves: entry pages say nothing of what is wanted. It begins with what is
+//! usual for the measure on the terms of this topic ([`Measure::usual`]) and then looks at the background: the score
+//! that nine in ten of the pages crawled stay below. Where common pages score high, because their URLs or texts share
+//! words with the topic, the line is higher; but not by more than a fixed share, since most pages of a focused crawl are
+//! wanted, and those are not background. For the same reason seeds that look like search results (most of them reach the
+//! line) are left out, and entry pages are counted. The line is never above the median of the example pages; labels, once
+//! there are enough of both kinds, decide alone. The estimate is refined after 10, 20, 50, 100, 200, 500 pages and then
+//! every 500; small changes are ignored, so that verdicts are not revised for nothing.
+//!
+//! What was measured and left alone (ADR 5): two-means and the other estimators of S4 on all pages, mixtures of two
+//! distributions, false-discovery rates, outliers by median absolute deviation. They find *some* structure in the
+//! scores, mostly pages with much text, and draw the line anywhere.
 
 use super::{Example, ExampleKind, Judge, JudgeSetup, Measure};
 use crate::bytes::{Reader, Writer, damaged};
@@ -20,13 +24,16 @@ use types::{Assessment, Problem, Verdict};
 const BINS: usize = 1000;
 
 /// Smaller changes of the threshold are not worth revising verdicts for.
-const WORTH: f64 = 0.015;
+const WORTH: f64 = 0.005;
 
-/// How much the measure's usual threshold counts against what the pages say.
-const LEAN: f64 = 0.35;
+/// The line: so much of the usual one, and so much of what nine in ten pages score below, but of that at most so much of
+/// the usual one.
+const OF_USUAL: f64 = 0.707;
+const OF_BACKGROUND: f64 = 0.42;
+const MOST_BACKGROUND: f64 = 0.99;
 
-/// How much the median of the relevant examples counts, from three on.
-const EXAMPLES: f64 = 0.25;
+/// Fewer pages are no background.
+const FEW: u64 = 10;
 
 /// Seeds whose scores are kept one by one, in order.
 const MOST_SEEDS: usize = 200;
@@ -37,6 +44,8 @@ pub struct Thresholded<M> {
     setting: Threshold,
     /// How many of the first pages are seeds.
     seeds: usize,
+    /// The user said how many; 10 is assumed otherwise, for the estimators that need some.
+    seeds_known: bool,
     /// Median score of the user's relevant examples.
     examples: Option<f64>,
     state: State,
@@ -82,10 +91,11 @@ impl<M: Measure + 'static> Thresholded<M> {
             yes.sort_by(f64::total_cmp);
             quantile(&yes, 0.5)
         });
-        let mut judge = Thresholded { measure, setting, seeds, examples, state };
+        let seeds_known = setup.seeds > 0;
+        let mut judge = Thresholded { measure, setting, seeds, seeds_known, examples, state };
         (judge.state.threshold, judge.state.why) = match setting {
             Threshold::Fixed(t) => (t, Why::Fixed),
-            Threshold::Estimated(_) => (judge.measure.usual().prior, Why::Start),
+            Threshold::Estimated(_) => (judge.measure.usual(), Why::Start),
             Threshold::Auto => judge.estimate(),
         };
         Box::new(judge)
@@ -99,14 +109,78 @@ impl<M: Measure> Thresholded<M> {
             return (t, Why::Labels);
         }
         let usual = self.measure.usual();
-        let (t, why) = match outliers(&self.state.bins) {
-            Some(line) if self.state.seen >= 10 => {
-                ((LEAN * usual.prior + (1.0 - LEAN) * line).clamp(usual.low, usual.high), Why::Pages)
-            }
-            _ => (usual.prior, Why::Start),
+        let (t, why) = match self.background() {
+            Some(common) => (line(usual, common), Why::Pages),
+            None => (usual, Why::Start),
         };
-        (self.examples.map_or(t, |e| (1.0 - EXAMPLES) * t + EXAMPLES * e), why)
+        // Whatever the pages say, at least half of the user's examples are relevant.
+        (self.examples.map_or(t, |e| t.min(e)), why)
     }
+
+    /// What nine in ten pages score below, seeds that look like search results left out.
+    fn background(&self) -> Option<f64> {
+        let mut bins = self.state.bins.clone();
+        let mut pages = self.state.seen;
+        if self.seeds_are() == Some(Seeds::Results) {
+            for score in self.seed_scores() {
+                if let Some(n) = bins.get_mut(bin(*score)) {
+                    *n = n.saturating_sub(1);
+                    pages = pages.saturating_sub(1);
+                }
+            }
+        }
+        (pages >= FEW).then(|| quantile_of_bins(&bins, 0.9)).flatten()
+    }
+
+    /// For people: what the seeds look like and what follows from it.
+    fn about_seeds(&self) -> String {
+        let (n, all) = (self.seeds_above(), self.seed_scores().len());
+        match self.seeds_are() {
+            Some(Seeds::Results) => {
+                format!(
+                    "; {n} of {all} seeds are relevant, as search results are, and do not count as background"
+                )
+            }
+            Some(Seeds::Entries) => {
+                format!(
+                    "; only {n} of {all} seeds look relevant: they are entry pages, so their own scores say nothing"
+                )
+            }
+            None => String::new(),
+        }
+    }
+
+    fn seed_scores(&self) -> &[f64] {
+        self.state.first.get(..self.seeds.min(self.state.first.len())).unwrap_or(&[])
+    }
+
+    /// How many seeds reach the usual threshold.
+    fn seeds_above(&self) -> usize {
+        let usual = self.measure.usual();
+        self.seed_scores().iter().filter(|s| **s >= usual).count()
+    }
+
+    /// What the seeds look like, once all have been seen.
+    fn seeds_are(&self) -> Option<Seeds> {
+        let scores = self.seed_scores();
+        if !self.seeds_known || scores.len() < self.seeds {
+            return None;
+        }
+        Some(if 2 * self.seeds_above() >= scores.len() { Seeds::Results } else { Seeds::Entries })
+    }
+}
+
+/// What the seeds of a crawl look like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Seeds {
+    /// Mostly relevant themselves.
+    Results,
+    /// Pages to start from, whose own score says nothing.
+    Entries,
+}
+
+fn line(usual: f64, background: f64) -> f64 {
+    (OF_USUAL * usual + OF_BACKGROUND * background.min(MOST_BACKGROUND * usual)).clamp(0.0, 1.0)
 }
 
 /// Is this a moment to look again? 10, 20, 50, 100, 200, 500, then every 500 pages.
@@ -186,29 +260,14 @@ fn best_for_labels(labels: &[Vec<u32>; 2]) -> Option<f64> {
     best.map(|(_, high, low)| (high + low) as f64 / (2 * BINS) as f64)
 }
 
-/// Two robust standard deviations above the median of the scores that are not 0; `None` without such scores.
-fn outliers(bins: &[u32]) -> Option<f64> {
-    let values: Vec<(f64, u64)> = bins
-        .iter()
-        .enumerate()
-        .skip(1)
-        .filter(|b| *b.1 > 0)
-        .map(|(i, n)| (i as f64 / BINS as f64, u64::from(*n)))
-        .collect();
-    let median = weighted_median(&values)?;
-    let mut away: Vec<(f64, u64)> = values.iter().map(|(v, n)| ((v - median).abs(), *n)).collect();
-    away.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // 1.4826 makes the median absolute deviation of a normal distribution its standard deviation.
-    Some(median + 2.0 * 1.4826 * weighted_median(&away)?)
-}
-
-/// Of `(value, how many)` sorted by value: the value of the middle one, the upper of two.
-fn weighted_median(values: &[(f64, u64)]) -> Option<f64> {
-    let total: u64 = values.iter().map(|v| v.1).sum();
+/// The score that this share of the pages stays below or at; `None` without pages.
+fn quantile_of_bins(bins: &[u32], share: f64) -> Option<f64> {
+    let total: u64 = bins.iter().map(|n| u64::from(*n)).sum();
+    let wanted = (share * total as f64).ceil().max(1.0) as u64;
     let mut before = 0;
-    values.iter().find_map(|&(v, n)| {
-        before += n;
-        (before > total / 2).then_some(v)
+    bins.iter().enumerate().find_map(|(i, n)| {
+        before += u64::from(*n);
+        (before >= wanted).then_some(i as f64 / BINS as f64)
     })
 }
 
@@ -312,12 +371,20 @@ impl<M: Measure> Judge for Thresholded<M> {
         Ok(())
     }
 
+    fn by_score(&self) -> bool {
+        self.measure.by_score()
+    }
+
+    fn trained(&self) -> Option<Vec<u8>> {
+        self.measure.trained()
+    }
+
     fn explain(&self) -> Option<String> {
         let s = &self.state;
         let t = s.threshold;
         let threshold = match s.why {
             Why::Fixed => format!("threshold {t:.3}, as set"),
-            Why::Start => format!("threshold {t:.3} until enough pages are known"),
+            Why::Start => format!("threshold {t:.3}, usual for these terms, until {FEW} pages are known"),
             Why::Seeds => {
                 let how = match self.setting {
                     Threshold::Estimated(e) => e,
@@ -329,7 +396,18 @@ impl<M: Measure> Judge for Thresholded<M> {
                     s.first.len().min(self.seeds)
                 )
             }
-            Why::Pages => format!("threshold {t:.3}, estimated from the scores of {} pages", s.seen),
+            Why::Pages => {
+                let common = self.background().unwrap_or(0.0);
+                let examples = match self.examples {
+                    Some(e) if t >= e => ", held to the median of the example pages",
+                    _ => "",
+                };
+                format!(
+                    "threshold {t:.3}, from what is usual for these terms and the scores of {} pages (nine in ten have {common:.2} or less){examples}{}",
+                    s.seen,
+                    self.about_seeds()
+                )
+            }
             Why::Labels => {
                 let n: u64 = s.labels.iter().flatten().map(|n| u64::from(*n)).sum();
                 format!("threshold {t:.3}, the best for {n} labelled pages")
@@ -345,7 +423,6 @@ impl<M: Measure> Judge for Thresholded<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judges::Usual;
     use crate::topic::Topic;
 
     /// Takes the score from a part of the assessment: tests feed scores without pages.
@@ -354,8 +431,8 @@ mod tests {
         fn assess(&self, _: &Doc) -> Assessment {
             Assessment::default()
         }
-        fn usual(&self) -> Usual {
-            Usual { prior: 0.4, low: 0.2, high: 0.6 }
+        fn usual(&self) -> f64 {
+            0.4
         }
     }
 
@@ -399,14 +476,14 @@ mod tests {
     fn auto_by_hand() {
         let mut j = judge("'auto'", 0);
         assert_eq!(threshold(j.as_ref()), 0.4);
-        // Zeros do not count. Of 0.1 ×4, 0.2 ×3, 0.3 ×1 the median is 0.2 (upper of two: fifth of eight), deviations
-        // 0 ×3, 0.1 ×5, their median 0.1: line 0.2 + 2·1.4826·0.1.
-        let scores = [0.0, 0.1, 0.2, 0.1, 0.0, 0.2, 0.1, 0.3, 0.1, 0.2];
+        assert!(j.explain().unwrap().contains("usual"));
+        // Of ten pages nine score 0.1 or less: 0.707·0.4 + 0.42·0.1.
+        let scores = [0.0, 0.1, 0.05, 0.1, 0.0, 0.02, 0.1, 0.9, 0.1, 0.1];
         let moved: Vec<bool> = scores.iter().map(|s| j.observe(&page(*s), None)).collect();
         assert_eq!(moved.iter().position(|m| *m), Some(9), "looked at after ten pages");
-        let line = 0.2 + 2.0 * 1.4826 * 0.1;
-        close(threshold(j.as_ref()), 0.35 * 0.4 + 0.65 * line);
+        close(threshold(j.as_ref()), 0.707 * 0.4 + 0.42 * 0.1);
         assert_eq!(j.decide(&page(0.5)).version, 1);
+        assert!(j.explain().unwrap().contains("10 pages (nine in ten have 0.10 or less)"));
         // The same pages again and again: nothing to revise.
         for _ in 0..200 {
             for s in scores {
@@ -416,21 +493,41 @@ mod tests {
     }
 
     #[test]
-    fn auto_stays_within_what_is_usual() {
-        for (score, expected) in [(1.0, 0.6), (0.001, 0.2)] {
-            let mut j = judge("'auto'", 0);
-            for _ in 0..20 {
-                j.observe(&page(score), None);
-            }
-            // One score only: the line is at it, 0.35·0.4 + 0.65·score, and is held back.
-            close(threshold(j.as_ref()), (0.35 * 0.4 + 0.65 * score).clamp(0.2, 0.6));
-            close(threshold(j.as_ref()), expected);
+    fn a_background_that_scores_high_moves_the_line_only_so_far() {
+        let mut j = judge("'auto'", 0);
+        for _ in 0..20 {
+            j.observe(&page(1.0), None);
         }
+        close(threshold(j.as_ref()), 0.707 * 0.4 + 0.42 * 0.99 * 0.4);
         let mut none = judge("'auto'", 0);
         for _ in 0..20 {
             none.observe(&page(0.0), None);
         }
-        assert_eq!(threshold(none.as_ref()), 0.4, "scores of 0 say nothing");
+        close(threshold(none.as_ref()), 0.707 * 0.4);
+    }
+
+    #[test]
+    fn auto_tells_entry_pages_from_search_results() {
+        // Four seeds, then forty pages of the background.
+        let run = |seeds: [f64; 4]| {
+            let mut j = judge("'auto'", 4);
+            for s in seeds.into_iter().chain(std::iter::repeat_n(0.2, 46)) {
+                j.observe(&page(s), None);
+            }
+            (threshold(j.as_ref()), j.explain().unwrap())
+        };
+        let (entries, why) = run([0.1, 0.0, 0.2, 0.5]);
+        assert!(why.contains("only 1 of 4 seeds look relevant: they are entry pages"), "{why}");
+        let (results, why) = run([0.6, 0.5, 0.7, 0.1]);
+        assert!(why.contains("3 of 4 seeds are relevant, as search results are"), "{why}");
+        close(entries, 0.707 * 0.4 + 0.42 * 0.2);
+        close(results, 0.707 * 0.4 + 0.42 * 0.2);
+        // Search results alone are no background.
+        let mut j = judge("'auto'", 20);
+        for _ in 0..20 {
+            j.observe(&page(0.8), None);
+        }
+        close(threshold(j.as_ref()), 0.4);
     }
 
     #[test]

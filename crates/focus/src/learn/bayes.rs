@@ -127,6 +127,34 @@ impl Bayes {
         self.refresh();
     }
 
+    /// A document that was counted in one class belongs to another. What was never counted is not moved. Other workers, to
+    /// whom only sums can be told, hear of the new class alone.
+    pub fn relabel(&mut self, from: usize, to: usize, features: impl IntoIterator<Item = (u64, u32)>) {
+        if from == to || to >= self.classes() || self.documents(from) == 0 {
+            return;
+        }
+        for t in [Some(&mut self.all), self.unshared.as_mut()].into_iter().flatten() {
+            if let Some(d) = t.documents.get_mut(from) {
+                *d = d.saturating_sub(1);
+            }
+            if let Some(d) = t.documents.get_mut(to) {
+                *d = d.saturating_add(1);
+            }
+        }
+        for (feature, count) in features {
+            let moved = self.all.take(from, feature, count);
+            self.all.add(to, feature, moved);
+            if let Some(t) = &mut self.unshared {
+                t.take(from, feature, moved);
+                t.add(to, feature, moved);
+            }
+        }
+        // A change can only add: the next save holds everything.
+        self.unsaved = None;
+        self.bound();
+        self.refresh();
+    }
+
     fn bound(&mut self) {
         if self.all.bound(self.most) {
             self.unsaved = None;

@@ -8,7 +8,6 @@
 //! * [`svm`], [`smo`], [`platt`]: support vectors with probabilities (S0).
 //! * [`kmeans`], [`xmeans`], [`birch`], [`silhouette`], [`knn`]: groups of pages and of values (S3, S4).
 //! * [`hmm`]: where along a path to a target we are (S3).
-//! * [`logistic`]: the online model of `adaptive`.
 //! * [`pagerank`]: over the growing crawled graph.
 //! * [`matrix`]: sparse vectors as rows of one table, the input of the clusterings and of the SVM.
 
@@ -17,7 +16,6 @@ pub mod birch;
 pub mod hmm;
 pub mod kmeans;
 pub mod knn;
-pub mod logistic;
 pub mod matrix;
 pub mod pagerank;
 pub mod platt;

@@ -144,6 +144,28 @@ impl Tally {
         }
     }
 
+    /// Takes up to `count` of a feature out of a class; how many there were to take.
+    pub fn take(&mut self, class: usize, hash: u64, count: u32) -> u32 {
+        if class >= self.classes || self.keys.is_empty() {
+            return 0;
+        }
+        let Ok(slot) = self.probe(key_of(hash)) else { return 0 };
+        let place = match &mut self.rows {
+            Rows::Few(counts) => counts.get_mut(slot * self.classes + class),
+            Rows::Many(rows) => {
+                let row = rows.get_mut(slot).map_or(&mut [][..], |r| r);
+                row.iter_mut().find(|e| e.0 == class as u32).map(|e| &mut e.1)
+            }
+        };
+        let Some(place) = place else { return 0 };
+        let taken = count.min(*place);
+        *place -= taken;
+        if let Some(t) = self.tokens.get_mut(class) {
+            *t = t.saturating_sub(u64::from(taken));
+        }
+        taken
+    }
+
     /// Calls `each(class, count)` for every class in which the feature was counted, in order; false if it is unknown.
     #[inline]
     pub fn of(&self, hash: u64, mut each: impl FnMut(usize, u32)) -> bool {
@@ -159,7 +181,7 @@ impl Tally {
                 }
             }
             Rows::Many(rows) => {
-                for (class, count) in rows.get(slot).map_or(&[][..], |r| r) {
+                for (class, count) in rows.get(slot).map_or(&[][..], |r| r).iter().filter(|e| e.1 > 0) {
                     each(*class as usize, *count);
                 }
             }

@@ -1,8 +1,10 @@
 //! Strategy `context-graph`: how far is this page from a target? Links of near pages first.
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer, damaged};
+use super::{
+    Lesson, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+};
+use crate::bytes::{Reader, Writer};
 use crate::learn::bayes::Bayes;
 use crate::learn::softmax;
 use crate::options;
@@ -62,8 +64,6 @@ struct ContextGraph {
     idf: Option<DocFreq>,
     warmup: Warmup,
     model: Option<Model>,
-    told: bool,
-    changed: bool,
 }
 
 struct Model {
@@ -148,7 +148,7 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
     }
     let warmup = Warmup::new(setup, o.warmup);
     let told = warmup.told();
-    let mut graph = ContextGraph { o, idf: setup.idf.cloned(), warmup, model: None, told, changed: false };
+    let mut graph = ContextGraph { o, idf: setup.idf.cloned(), warmup, model: None };
     if told {
         graph.train();
     }
@@ -158,7 +158,7 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 impl ContextGraph {
     fn train(&mut self) {
         let record = &self.warmup.record;
-        let extra: &[Counts] = if self.told { &[] } else { &self.warmup.examples };
+        let extra = self.warmup.beside();
         let mut df = DocFreq::default();
         record.iter().map(|p| &p.words).chain(extra).for_each(|w| df.add(w));
         let df = self.idf.as_ref().unwrap_or(&df);
@@ -200,7 +200,6 @@ impl Strategy for ContextGraph {
         if self.model.is_some() {
             return Rescore::Nothing;
         }
-        self.changed = true;
         if !self.warmup.learn(visit) {
             return Rescore::Nothing;
         }
@@ -244,26 +243,35 @@ impl Strategy for ContextGraph {
         }
     }
 
-    fn save(&mut self, full: bool) -> Option<Vec<u8>> {
-        if self.told || (!full && !self.changed) {
-            return None;
+    fn revised(&mut self, pages: &[Revised]) {
+        if self.model.is_none() {
+            self.warmup.revise(pages);
         }
-        self.changed = false;
-        let mut w = Writer::default();
-        w.u8(1).u8(u8::from(self.model.is_some()));
-        self.warmup.save(full, self.model.is_none(), &mut w);
-        Some(w.0)
+    }
+
+    fn school(&mut self, lessons: &[Lesson]) -> Training {
+        self.model = None;
+        self.warmup.expect(lessons.len());
+        Training::Replay
+    }
+
+    /// The record: it makes the model again.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        self.warmup.export()
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.warmup.import(bytes)?;
+        self.train();
+        Ok(())
+    }
+
+    fn save(&mut self, full: bool) -> Option<Vec<u8>> {
+        self.warmup.save(full, self.model.is_some())
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        let mut r = Reader(bytes);
-        if r.u8()? != 1 {
-            return Err(damaged());
-        }
-        let trained = r.u8()? == 1;
-        self.warmup.load(&mut r)?;
-        r.end()?;
-        self.told = false;
+        let trained = self.warmup.load(bytes)?;
         self.model = None;
         if trained {
             self.train();

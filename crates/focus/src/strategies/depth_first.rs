@@ -52,6 +52,10 @@ impl Strategy for DepthFirst {
     fn merge(&self, _: Priority, new: Priority) -> Priority {
         new
     }
+    /// Nothing of it is of use elsewhere.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        None
+    }
     fn save(&mut self, _: bool) -> Option<Vec<u8>> {
         let mut w = Writer::default();
         w.u64(self.pages);

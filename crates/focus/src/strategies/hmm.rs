@@ -2,8 +2,10 @@
 //! (`hybrid-hmm`, `hybrid-hmm-anchor`) share with it.
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer, damaged};
+use super::{
+    Lesson, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+};
+use crate::bytes::{Reader, Writer};
 use crate::learn::hmm::Hmm;
 use crate::learn::kmeans::kmeans;
 use crate::learn::knn::Neighbours;
@@ -98,9 +100,6 @@ pub(super) struct Chain {
     idf: Option<DocFreq>,
     warmup: Warmup,
     model: Option<Model>,
-    /// Made from the examples: nothing to save, nothing to wait for.
-    told: bool,
-    changed: bool,
 }
 
 /// What was learnt.
@@ -187,16 +186,7 @@ impl Chain {
         }
         let warmup = Warmup::new(setup, o.warmup);
         let told = warmup.told();
-        let mut chain = Chain {
-            mix,
-            o,
-            rng: setup.rng,
-            idf: setup.idf.cloned(),
-            warmup,
-            model: None,
-            told,
-            changed: false,
-        };
+        let mut chain = Chain { mix, o, rng: setup.rng, idf: setup.idf.cloned(), warmup, model: None };
         if told {
             chain.train();
         }
@@ -206,8 +196,7 @@ impl Chain {
     /// From the record to the chain. The same record always gives the same chain, so only the record is saved.
     fn train(&mut self) {
         let record = &self.warmup.record;
-        // Relevant examples that are not in the record are targets too.
-        let extra: &[Counts] = if self.told { &[] } else { &self.warmup.examples };
+        let extra = self.warmup.beside();
         let mut df = DocFreq::default();
         record.iter().map(|p| &p.words).chain(extra).for_each(|w| df.add(w));
         if self.o.clusters == Clusters::Kmeans
@@ -314,7 +303,6 @@ impl Strategy for Chain {
         if self.model.is_some() {
             return Rescore::Nothing;
         }
-        self.changed = true;
         if !self.warmup.learn(visit) {
             return Rescore::Nothing;
         }
@@ -378,26 +366,35 @@ impl Strategy for Chain {
         out
     }
 
-    fn save(&mut self, full: bool) -> Option<Vec<u8>> {
-        if self.told || (!full && !self.changed) {
-            return None;
+    fn revised(&mut self, pages: &[Revised]) {
+        if self.model.is_none() {
+            self.warmup.revise(pages);
         }
-        self.changed = false;
-        let mut w = Writer::default();
-        w.u8(1).u8(u8::from(self.model.is_some()));
-        self.warmup.save(full, self.model.is_none(), &mut w);
-        Some(w.0)
+    }
+
+    fn school(&mut self, lessons: &[Lesson]) -> Training {
+        self.model = None;
+        self.warmup.expect(lessons.len());
+        Training::Replay
+    }
+
+    /// The record: it makes the model again.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        self.warmup.export()
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.warmup.import(bytes)?;
+        self.train();
+        Ok(())
+    }
+
+    fn save(&mut self, full: bool) -> Option<Vec<u8>> {
+        self.warmup.save(full, self.model.is_some())
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        let mut r = Reader(bytes);
-        if r.u8()? != 1 {
-            return Err(damaged());
-        }
-        let trained = r.u8()? == 1;
-        self.warmup.load(&mut r)?;
-        r.end()?;
-        self.told = false;
+        let trained = self.warmup.load(bytes)?;
         self.model = None;
         if trained {
             self.train();

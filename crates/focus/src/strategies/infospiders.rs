@@ -153,6 +153,8 @@ struct InfoSpiders {
     o: Options,
     seed: u64,
     query: QueryVector,
+    /// The genes it starts with.
+    first: Genes,
     world: World,
     /// The page just learnt from, and the lanes its links go to: of the agent at hand, and of its offspring.
     here: (UrlId, u8, Option<u8>),
@@ -176,6 +178,7 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
     let keywords: Vec<u64> = query.vector().iter().map(|e| e.0).take(MOST_KEYWORDS).collect();
     let weights = vec![FIRST_WEIGHT; keywords.len()];
     let ancestor = Genes { list: 0, keywords, weights, bias: 0.0 };
+    let first = ancestor.clone();
     let world = World {
         agents: Vec::new(),
         ancestor,
@@ -192,6 +195,7 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
         o,
         seed: setup.rng,
         query,
+        first,
         world,
         here: (UrlId(u32::MAX), 1, None),
         changed: false,
@@ -505,6 +509,26 @@ impl Strategy for InfoSpiders {
             w.bytes(&words);
         }
         Some(w.0)
+    }
+
+    /// The genes of the fittest: whoever is born elsewhere has them.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        if *self.world.fittest() == self.first {
+            return None;
+        }
+        let mut w = Writer::default();
+        write_genes(&mut w, self.world.fittest());
+        Some(w.0)
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        let genes = read_genes(&mut r)?;
+        r.end()?;
+        self.world.lists = self.world.lists.max(genes.list);
+        self.world.ancestor = genes;
+        self.changed = true;
+        Ok(())
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {

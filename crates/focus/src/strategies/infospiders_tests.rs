@@ -27,7 +27,8 @@ fn spiders(options: &str) -> InfoSpiders {
         births: 0,
         deaths: 0,
     };
-    InfoSpiders { o, seed: 0, query, world, here: (types::UrlId(u32::MAX), 1, None), changed: false }
+    let first = world.ancestor.clone();
+    InfoSpiders { o, seed: 0, query, first, world, here: (types::UrlId(u32::MAX), 1, None), changed: false }
 }
 
 #[test]
@@ -105,6 +106,7 @@ fn live(s: &mut InfoSpiders, pages: &[(&str, u8)]) {
             priority: Priority::new(*lane, 0.0),
             evidence: &[],
             sources: &[],
+            known: &[],
             n: i as u64 + 1,
             worthless: false,
         };

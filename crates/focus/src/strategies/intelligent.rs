@@ -1,7 +1,10 @@
 //! Strategy `intelligent`: learns during the crawl which properties wanted pages have before they are fetched
 //! (Aggarwal, Al-Garawi, Yu 2001; S2, S3 §2.3).
 
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+#[path = "intelligent_share.rs"]
+mod share;
+
+use super::{Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use crate::text::Token;
@@ -165,6 +168,8 @@ struct Intelligent {
     known: Knowledge,
     /// Observations since the last save, as bytes; `None` = the next save must hold everything.
     log: Option<Writer>,
+    /// What other workers know of it; `None` = nothing yet.
+    told: Option<share::Sums>,
 }
 
 fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
@@ -172,13 +177,13 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
     let fine = |v: f64| v.is_finite() && (0.0..=1e6).contains(&v);
     if ![o.content, o.url, o.link, o.sibling, o.significance].into_iter().all(fine)
         || !fine(o.pseudo)
-        || o.pseudo <= 0.0
+        || o.pseudo < 0.001
     {
         return Err(Problem::usage(
-            "strategy `intelligent`: weights and significance are numbers, 0 or more, pseudo more than 0",
+            "strategy `intelligent`: weights and significance are numbers, 0 or more, pseudo at least 0.001",
         ));
     }
-    Ok(Box::new(Intelligent { o, known: Knowledge::default(), log: None }))
+    Ok(Box::new(Intelligent { o, known: Knowledge::default(), log: None, told: None }))
 }
 
 impl Knowledge {
@@ -236,26 +241,36 @@ struct Logs {
 }
 
 impl Intelligent {
-    /// The logarithm of a property's interest ratio: `ln( (relevant + 10·b)/(all + 10) / b )`, b the share among all pages.
-    fn interest(&self, seen: Seen) -> f64 {
+    /// A property's interest ratio: `(relevant + 10·b)/(all + 10) / b`, b the share of relevant pages among all.
+    fn ratio(&self, seen: Seen) -> f64 {
         let pages = self.known.pages;
         if pages.relevant == 0 || seen.all == 0 {
-            return 0.0;
+            return 1.0;
         }
         let b = f64::from(pages.relevant) / f64::from(pages.all);
         let (all, relevant) = (f64::from(seen.all), f64::from(seen.relevant));
         if self.o.significance > 0.0 {
             let deviation = libm::sqrt(b * (1.0 - b) / all);
             if (relevant / all - b).abs() < self.o.significance * deviation {
-                return 0.0;
+                return 1.0;
             }
         }
-        libm::log((relevant + self.o.pseudo * b) / (all + self.o.pseudo) / b)
+        (relevant + self.o.pseudo * b) / (all + self.o.pseudo) / b
     }
 
+    fn interest(&self, seen: Seen) -> f64 {
+        libm::log(self.ratio(seen))
+    }
+
+    /// The sum of the logarithms of the properties' ratios.
     fn of_table(&self, table: &Table, properties: &[u32]) -> f64 {
-        let seen = |p: &u32| table.0.get(p).copied().unwrap_or_default();
-        properties.iter().map(|p| self.interest(seen(p))).sum()
+        let mut sum = 0.0;
+        // One logarithm for several: a ratio lies between 1e-13 and 1e10, so the product of sixteen is a number yet.
+        for some in properties.chunks(16) {
+            let seen = |p: &u32| table.0.get(p).copied().unwrap_or_default();
+            sum += libm::log(some.iter().map(|p| self.ratio(seen(p))).product());
+        }
+        sum
     }
 
     /// What the pages that link to a URL say of it.
@@ -392,6 +407,24 @@ impl Strategy for Intelligent {
         ]
     }
 
+    fn revised(&mut self, pages: &[Revised]) {
+        pages.iter().filter(|p| p.by_user).for_each(|p| self.turn(p));
+    }
+
+    fn export(&mut self) -> Option<Vec<u8>> {
+        self.write_model()
+    }
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.read_model(bytes)
+    }
+
+    fn delta(&mut self) -> Option<Vec<u8>> {
+        self.write_delta()
+    }
+    fn apply(&mut self, delta: &[u8]) -> Result<(), Problem> {
+        self.read_delta(delta)
+    }
+
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         let log = self.log.replace(Writer::default()).filter(|_| !full);
         let mut w = Writer::default();
@@ -449,6 +482,8 @@ impl Strategy for Intelligent {
             }
             _ => return Err(damaged()),
         }
+        // What was saved was told before, or is others' already.
+        self.told = None;
         self.log = Some(Writer::default());
         Ok(())
     }

@@ -29,6 +29,7 @@ mod ssrm;
 mod synset;
 
 use crate::judges::Example;
+use crate::model::{Model, Role};
 use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use crate::wordnet::WordNet;
@@ -49,6 +50,8 @@ pub struct StrategySetup<'a> {
     pub examples: &'a [Example],
     /// What words mean, for the strategies that ask ([`needs_wordnet`]), when there is such a database.
     pub wordnet: Option<&'a Arc<WordNet>>,
+    /// What the strategy learnt elsewhere.
+    pub model: Option<&'a Model>,
 }
 
 impl<'a> StrategySetup<'a> {
@@ -61,6 +64,7 @@ impl<'a> StrategySetup<'a> {
             idf: None,
             examples: &[],
             wordnet: None,
+            model: None,
         }
     }
     pub fn text(&self) -> &'a TextOptions {
@@ -124,9 +128,27 @@ pub fn needs_wordnet(name: &str) -> bool {
     [ehrig::ENTRY.name, ssrm::ENTRY.name, synset::ENTRY.name].contains(&name)
 }
 
-/// The topic's strategy.
+/// The topic's strategy, knowing what its model says.
 pub fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
-    (find(&setup.topic.strategy.kind)?.build)(setup)
+    let kind = &setup.topic.strategy.kind;
+    let mut strategy = (find(kind)?.build)(setup)?;
+    if let Some(model) = setup.model {
+        let Some(part) = model.find(Role::Strategy, kind) else {
+            let has: Vec<String> =
+                model.parts.iter().map(|p| format!("{} `{}`", p.role.name(), p.kind)).collect();
+            return Err(Problem::usage(format!(
+                "the model has nothing for strategy `{kind}`, but for {}",
+                has.join(", ")
+            ))
+            .hint("name a model of this strategy, or choose the one the model is for"));
+        };
+        strategy.import(part.body_for(setup.text())?).map_err(|p| {
+            Problem::usage(format!("the model of strategy `{kind}` does not fit its options"))
+                .because(p.what())
+                .hint("use the options it was trained with, or train again")
+        })?;
+    }
+    Ok(strategy)
 }
 
 /// A page that was fetched and judged, as a strategy sees it.
@@ -148,6 +170,8 @@ pub struct Visit<'a> {
     pub evidence: &'a [u8],
     /// Every remembered sighting of it, first found first: what a learner trains on.
     pub sources: &'a [Source],
+    /// For every link of the page: was its target known before? Shorter than the links = the rest was not.
+    pub known: &'a [bool],
     /// Pages fetched so far, this one included.
     pub n: u64,
     /// Near-duplicate of an earlier page, soft 404 or error page: earns nothing.
@@ -161,6 +185,33 @@ pub struct Miss<'a> {
     pub priority: Priority,
     pub evidence: &'a [u8],
     pub sources: &'a [Source],
+}
+
+/// A page whose verdict has changed since it was learnt from: the judge's threshold moved, or the user labelled it.
+pub struct Revised<'a> {
+    pub id: UrlId,
+    pub url: &'a Url,
+    pub verdict: Verdict,
+    pub sources: &'a [Source],
+    /// The user said so. The judge alone changes its mind whenever its threshold moves: learners that were measured with both
+    /// (`hmm`, `context-graph`, `intelligent`) do better without following that.
+    pub by_user: bool,
+}
+
+/// A page of a finished crawl that a strategy is trained on: what is known of it before its text is looked at.
+#[derive(Clone, Debug)]
+pub struct Lesson {
+    pub url: Url,
+    pub verdict: Verdict,
+}
+
+/// How a strategy is trained on a finished crawl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Training {
+    /// It is shown the pages in the order they were fetched, as if it had been there: `learn`, `score`.
+    Replay,
+    /// It is shown every link between two pages of the crawl and what was behind it, whichever came first: `pair`.
+    Pairs,
 }
 
 /// The score of one link, and what is needed to score it again.
@@ -215,6 +266,9 @@ pub trait Strategy: Send {
     /// Learn from a fetch that brought nothing.
     fn miss(&mut self, _miss: &Miss) {}
 
+    /// Earlier pages were not what they seemed when they were learnt from. Called before `learn` of the page that caused it.
+    fn revised(&mut self, _pages: &[Revised]) {}
+
     /// One answer per link of the page, in order; `None` = do not follow it.
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>>;
 
@@ -256,6 +310,22 @@ pub trait Strategy: Send {
     fn load(&mut self, _bytes: &[u8]) -> Result<(), Problem> {
         Ok(())
     }
+
+    /// What was learnt, without what belongs to this crawl alone (numbers of URLs, positions): another crawl may start
+    /// from it with `import`. `None` = nothing that would be of use elsewhere.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        self.save(true)
+    }
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.load(bytes)
+    }
+
+    /// A finished crawl is going to be shown to it; these are all its pages, in order.
+    fn school(&mut self, _lessons: &[Lesson]) -> Training {
+        Training::Replay
+    }
+    /// One link of a finished crawl (`evidence` as `score` gave it) and what it led to.
+    fn pair(&mut self, _evidence: &[u8], _target: &Lesson) {}
 
     /// What was learnt since the last call, as a sum other workers can add to theirs; `apply` adds theirs to ours.
     fn delta(&mut self) -> Option<Vec<u8>> {

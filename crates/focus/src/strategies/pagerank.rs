@@ -244,6 +244,10 @@ impl Strategy for Ranked {
         out
     }
 
+    /// Nothing of it is of use elsewhere.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        None
+    }
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         let log = self.log.replace(Vec::new()).filter(|_| !full);
         let mut w = Writer::default();

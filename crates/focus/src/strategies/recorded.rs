@@ -5,7 +5,7 @@
 //! that lead to them), else the first pages of the crawl itself, ordered by best-first (ours): see [`Warmup`].
 
 use super::query_vector::QueryVector;
-use super::{Scored, StrategySetup, Visit};
+use super::{Revised, Scored, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::judges::ExampleKind;
 use crate::text::{Counts, Doc, Token};
@@ -15,10 +15,14 @@ use types::{Fingerprint, Priority, Problem, Url};
 /// Words and links remembered of one page: a hostile page must not fill the memory.
 const MOST_WORDS: usize = 2_000;
 const MOST_LINKS: usize = 1_000;
+/// Pages of a record: neighbours are looked for among all of them.
+const MOST_PAGES: usize = 5_000;
 /// Words of an anchor kept with a link.
 const MOST_ANCHOR: usize = 24;
 /// Seeds come first.
 pub(super) const SEED: u8 = u8::MAX;
+/// Layout version of what is saved.
+const STATE: u8 = 1;
 
 /// One page of the record.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,10 +143,14 @@ pub(super) struct Warmup {
     pages: u64,
     pub record: Vec<Recorded>,
     index: HashMap<u32, u32>,
-    /// How much of the record has been saved.
-    saved: usize,
+    /// How much of the record has been saved; `None` = a page that was saved has changed.
+    saved: Option<usize>,
     /// Words of the relevant examples.
     pub examples: Vec<Counts>,
+    /// The examples alone are the record: nothing to save, nothing to wait for.
+    told: bool,
+    /// Something was recorded or corrected since the last save.
+    changed: bool,
 }
 
 impl Warmup {
@@ -153,8 +161,10 @@ impl Warmup {
             pages,
             record: Vec::new(),
             index: HashMap::new(),
-            saved: 0,
+            saved: Some(0),
             examples: Vec::new(),
+            told: false,
+            changed: false,
         };
         let shown = setup.examples.iter().filter(|e| e.kind != ExampleKind::Genre);
         for (i, e) in shown.enumerate() {
@@ -172,20 +182,27 @@ impl Warmup {
                 words: words_of(&e.doc),
             });
         }
-        if !w.told() {
+        // Some are relevant, and some others lead to them.
+        let targets: Vec<bool> = w.record.iter().map(|p| p.relevant).collect();
+        w.told = distances(&w.record, &targets).iter().any(|d| d.is_some_and(|d| d > 0));
+        if !w.told {
             w.record.clear();
         }
         w
     }
 
-    /// The examples alone are a record: some are relevant, and some others lead to them.
     pub fn told(&self) -> bool {
-        let targets: Vec<bool> = self.record.iter().map(|p| p.relevant).collect();
-        distances(&self.record, &targets).iter().any(|d| d.is_some_and(|d| d > 0))
+        self.told
+    }
+
+    /// Relevant examples that are not in the record: they are targets too.
+    pub fn beside(&self) -> &[Counts] {
+        if self.told { &[] } else { &self.examples }
     }
 
     /// Records a page; true when that was the last one.
     pub fn learn(&mut self, visit: &Visit) -> bool {
+        self.changed = true;
         self.baseline.learn(visit.doc);
         let index = self.record.len() as u32;
         self.index.insert(visit.id.0, index);
@@ -215,46 +232,38 @@ impl Warmup {
         visit.doc.page.links.iter().map(one).collect()
     }
 
-    /// Everything, or what is new; of the baseline only as long as it is `used`.
-    pub fn save(&mut self, full: bool, used: bool, w: &mut Writer) {
-        let from = if full { 0 } else { self.saved };
-        self.saved = self.record.len();
-        w.u8(u8::from(full)).var(self.record.len().saturating_sub(from) as u64);
-        for p in self.record.iter().skip(from) {
-            w.u32(p.id).u64(p.url).var(p.parent.map_or(0, |p| u64::from(p) + 1));
-            w.u8(u8::from(p.relevant)).f64(p.relevance).var(p.links.len() as u64);
-            p.links.iter().for_each(|l| {
-                w.u64(*l);
-            });
-            w.var(p.words.len() as u64);
-            p.words.iter().for_each(|(h, n)| {
-                w.u64(h).var(u64::from(n));
-            });
+    /// Everything, or what is new; the baseline only as long as it is used: until a model was `trained`.
+    pub fn save(&mut self, full: bool, trained: bool) -> Option<Vec<u8>> {
+        if self.told || (!full && !self.changed) {
+            return None;
         }
-        let baseline = if used { self.baseline.save(full) } else { None };
+        self.changed = false;
+        let mut w = Writer::default();
+        w.u8(STATE).u8(u8::from(trained));
+        let (full_record, from) = match self.saved {
+            Some(saved) if !full => (false, saved),
+            _ => (true, 0),
+        };
+        self.saved = Some(self.record.len());
+        w.u8(u8::from(full_record));
+        let fresh = self.record.get(from..).unwrap_or(&[]);
+        write_pages(fresh.iter().cloned(), fresh.len(), &mut w);
+        let baseline = if trained { None } else { self.baseline.save(full) };
         w.bytes(&baseline.unwrap_or_default());
+        Some(w.0)
     }
 
-    pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {
-        let full = r.u8()? == 1;
-        let mut fresh = Vec::new();
-        for _ in 0..r.var()? {
-            let (id, url) = (r.u32()?, r.u64()?);
-            let parent =
-                r.var()?.checked_sub(1).map(|p| u32::try_from(p).map_err(|_| damaged())).transpose()?;
-            let (relevant, relevance) = (r.u8()? == 1, r.f64()?);
-            let mut links = Vec::new();
-            for _ in 0..r.var()? {
-                links.push(r.u64()?);
-            }
-            let mut words = Vec::new();
-            for _ in 0..r.var()? {
-                words.push((r.u64()?, u32::try_from(r.var()?).map_err(|_| damaged())?));
-            }
-            let words = Counts::from_pairs(words);
-            fresh.push(Recorded { id, url, parent, relevant, relevance, links, words });
+    /// Takes back what was saved; true when a model had been trained: the same record gives the same one again.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<bool, Problem> {
+        let mut r = Reader(bytes);
+        if r.u8()? != STATE {
+            return Err(damaged());
         }
+        let trained = r.u8()? == 1;
+        let full = r.u8()? == 1;
+        let fresh = read_pages(&mut r)?;
         let baseline = r.bytes()?;
+        r.end()?;
         if !baseline.is_empty() {
             self.baseline.load(baseline)?;
         }
@@ -268,9 +277,87 @@ impl Warmup {
             }
             self.record.push(page);
         }
-        self.saved = self.record.len();
+        self.saved = Some(self.record.len());
+        self.told = false;
+        Ok(trained)
+    }
+
+    /// A page of the record was not what it seemed.
+    pub fn revise(&mut self, pages: &[Revised]) {
+        self.changed = true;
+        for page in pages.iter().filter(|p| p.by_user) {
+            let at = self.index.get(&page.id.0).and_then(|i| self.record.get_mut(*i as usize));
+            if let Some(p) = at.filter(|p| p.relevant != page.verdict.relevant) {
+                p.relevant = page.verdict.relevant;
+                self.saved = None;
+            }
+        }
+    }
+
+    /// A finished crawl of so many pages is the record.
+    pub fn expect(&mut self, pages: usize) {
+        self.told = false;
+        self.record.clear();
+        self.index.clear();
+        self.pages = pages.clamp(1, MOST_PAGES) as u64;
+    }
+
+    /// The record for another crawl, in which its pages have other numbers; `None` when it is empty.
+    pub fn export(&self) -> Option<Vec<u8>> {
+        if self.record.is_empty() {
+            return None;
+        }
+        let mut w = Writer::default();
+        let nameless = |p: &Recorded| Recorded { id: u32::MAX, ..p.clone() };
+        write_pages(self.record.iter().map(nameless), self.record.len(), &mut w);
+        Some(w.0)
+    }
+    pub fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        let record = read_pages(&mut r)?;
+        r.end()?;
+        if record.is_empty() {
+            return Err(damaged());
+        }
+        self.record = record;
+        self.index.clear();
+        (self.told, self.changed, self.saved) = (false, true, None);
         Ok(())
     }
+}
+
+fn write_pages(pages: impl Iterator<Item = Recorded>, n: usize, w: &mut Writer) {
+    w.var(n as u64);
+    for p in pages {
+        w.u32(p.id).u64(p.url).var(p.parent.map_or(0, |p| u64::from(p) + 1));
+        w.u8(u8::from(p.relevant)).f64(p.relevance).var(p.links.len() as u64);
+        p.links.iter().for_each(|l| {
+            w.u64(*l);
+        });
+        w.var(p.words.len() as u64);
+        p.words.iter().for_each(|(h, n)| {
+            w.u64(h).var(u64::from(n));
+        });
+    }
+}
+
+fn read_pages(r: &mut Reader) -> Result<Vec<Recorded>, Problem> {
+    let mut out = Vec::new();
+    for _ in 0..r.var()? {
+        let (id, url) = (r.u32()?, r.u64()?);
+        let parent = r.var()?.checked_sub(1).map(|p| u32::try_from(p).map_err(|_| damaged())).transpose()?;
+        let (relevant, relevance) = (r.u8()? == 1, r.f64()?);
+        let mut links = Vec::new();
+        for _ in 0..r.var()? {
+            links.push(r.u64()?);
+        }
+        let mut words = Vec::new();
+        for _ in 0..r.var()? {
+            words.push((r.u64()?, u32::try_from(r.var()?).map_err(|_| damaged())?));
+        }
+        out.push(Recorded { id, url, parent, relevant, relevance, links, words: Counts::from_pairs(words) });
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

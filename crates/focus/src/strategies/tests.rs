@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::testkit::{Options, run_with};
+use crate::text::Doc;
 use std::collections::HashSet;
+use types::Assessment;
 
 /// Options a strategy cannot do without, for the tests below.
 fn topic(name: &str) -> String {
@@ -101,5 +103,246 @@ fn an_unknown_option_names_the_nearest() {
     for wrong in ["policy = 'XS'", "change = 2", "change = 'often'", "links = -1"] {
         let t = Topic::from_toml(&format!("query = 'x'\n[strategy]\nkind = 'genre'\n{wrong}")).unwrap();
         assert!(build(&StrategySetup::new(&t)).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn every_strategy_that_learnt_can_teach_another_crawl() {
+    let mut learners = Vec::new();
+    for e in ALL {
+        let t = Topic::from_toml(&topic(e.name)).unwrap();
+        let net = Arc::new(crate::testkit::small_wordnet());
+        let make = || build(&StrategySetup { wordnet: Some(&net), ..StrategySetup::new(&t) }).unwrap();
+        // Learns a little, with the real numbers of this crawl.
+        let web = crate::testkit::Web::new(WEB);
+        let learnt = std::sync::Mutex::new(None);
+        struct Spy<'a>(Box<dyn Strategy>, &'a std::sync::Mutex<Option<Vec<u8>>>);
+        impl Strategy for Spy<'_> {
+            fn seed(&mut self, url: &Url) -> Scored {
+                self.0.seed(url)
+            }
+            fn learn(&mut self, visit: &Visit) -> Rescore {
+                let out = self.0.learn(visit);
+                *self.1.lock().unwrap() = self.0.export();
+                out
+            }
+            fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
+                self.0.score(visit)
+            }
+            fn rescore(&mut self, sources: &[Source]) -> Option<Priority> {
+                self.0.rescore(sources)
+            }
+            fn lane(&mut self) -> Option<u8> {
+                self.0.lane()
+            }
+        }
+        // The crawl wants strategies that live for ever; a leak in a test is none.
+        let learnt: &'static std::sync::Mutex<Option<Vec<u8>>> = Box::leak(Box::new(learnt));
+        let judge = || crate::judges::build(&crate::judges::JudgeSetup::new(&t)).unwrap();
+        let spied = || Box::new(Spy(make(), learnt)) as Box<dyn Strategy>;
+        crate::testkit::crawl(&web, &t.text.options, &judge, &spied, &Options::default());
+        let Some(bytes) = learnt.lock().unwrap().clone() else { continue };
+        learners.push(e.name);
+        let mut other = make();
+        other.import(&bytes).unwrap_or_else(|p| panic!("{}: {p}", e.name));
+        // What is imported is what is exported again, survives a save, and damage is told.
+        assert_eq!(other.export(), Some(bytes.clone()), "{}", e.name);
+        let mut third = make();
+        if let Some(saved) = other.save(true) {
+            third.load(&saved).unwrap();
+            assert_eq!(third.export(), Some(bytes.clone()), "{} after a save", e.name);
+        }
+        let cut = bytes.len() / 2;
+        assert!(make().import(&bytes[..cut]).is_err(), "{}", e.name);
+    }
+    for name in [
+        "adaptive",
+        "apprentice",
+        "hmm",
+        "hybrid-hmm",
+        "context-graph",
+        "intelligent",
+        "agents",
+        "infospiders",
+    ] {
+        assert!(learners.contains(&name), "{name} taught nothing: {learners:?}");
+    }
+}
+
+#[test]
+fn workers_that_share_what_they_learnt_know_the_same() {
+    // Half of the pages each, told to one another: as if one had seen them all. (A median would be each worker's own.)
+    for (name, links) in [("apprentice", true), ("intelligent", true)] {
+        let t = Topic::from_toml(&format!(
+            "{}\n{}",
+            topic(name),
+            if name == "apprentice" { "batch = 1\nwarmup = 1\nsplit = 0.2" } else { "" }
+        ))
+        .unwrap();
+        let make = || build(&StrategySetup::new(&t)).unwrap();
+        let web = crate::testkit::Web::new(WEB);
+        let judge = crate::judges::build(&crate::judges::JudgeSetup::new(&t)).unwrap();
+        let (mut a, mut b, mut alone) = (make(), make(), make());
+        let urls: Vec<Url> = web.pages.keys().cloned().collect();
+        for (i, url) in urls.iter().enumerate() {
+            let doc = web.doc(url.as_str(), &t.text.options);
+            let assessment = judge.assess(&doc);
+            let hub = web.doc("/courses", &t.text.options);
+            let hub_assessment = judge.assess(&hub);
+            let hub_url = web.url("/courses");
+            let evidence = |s: &mut Box<dyn Strategy>| {
+                let visit = visit(UrlId(500), &hub_url, &hub, &hub_assessment, &[]);
+                s.score(&visit).swap_remove(i % 3).map(|s| s.evidence).unwrap_or_default()
+            };
+            let half = if i % 2 == 0 { &mut a } else { &mut b };
+            for s in [half, &mut alone] {
+                let source = Source {
+                    parent: links.then_some(UrlId(500)),
+                    kind: LinkKind::Anchor,
+                    priority: Priority::key_only(0.0),
+                    evidence: evidence(s),
+                    anchor: "".into(),
+                };
+                s.learn(&visit(UrlId(i as u32), url, &doc, &assessment, &[source]));
+            }
+        }
+        let (da, db) = (a.delta(), b.delta());
+        a.apply(&db.unwrap()).unwrap();
+        b.apply(&da.unwrap()).unwrap();
+        assert!(a.delta().is_none() && b.delta().is_none(), "{name}: what others said is not told again");
+        // One more page for all of them: the apprentice takes over with a page.
+        let more = web.doc("/hours", &t.text.options);
+        let (assessment, url) = (judge.assess(&more), web.url("/hours"));
+        for s in [&mut a, &mut b, &mut alone] {
+            s.learn(&visit(UrlId(800), &url, &more, &assessment, &[]));
+        }
+        // Asked about links of a page none of them knows, they say the same.
+        let doc = web.doc("/people", &t.text.options);
+        let (assessment, url) = (judge.assess(&doc), web.url("/people"));
+        let page = visit(UrlId(900), &url, &doc, &assessment, &[]);
+        let expected = alone.score(&page);
+        assert_eq!((a.score(&page), b.score(&page)), (expected.clone(), expected), "{name}");
+    }
+}
+
+fn visit<'a>(
+    id: UrlId,
+    url: &'a Url,
+    doc: &'a Doc,
+    assessment: &'a Assessment,
+    sources: &'a [Source],
+) -> Visit<'a> {
+    Visit {
+        id,
+        url,
+        kind: LinkKind::Anchor,
+        doc,
+        assessment,
+        verdict: Verdict {
+            relevant: assessment.score >= 0.2,
+            relevance: assessment.score,
+            ..Verdict::default()
+        },
+        parent: None,
+        depth: 0,
+        site_depth: 0,
+        priority: Priority::key_only(0.0),
+        evidence: &[],
+        sources,
+        known: &[],
+        n: 1,
+        worthless: false,
+    }
+}
+
+/// No terms, no anchors, pages without words, pages without links: nothing to go by, and nothing breaks.
+#[test]
+fn every_strategy_is_sane_with_nothing_to_go_by() {
+    let web = "
+        == http://a/ seed
+        [](/1) [](/2) [?](/3)
+        == /1
+        ?! ...
+        == /2
+        [](/4)
+        == /3
+        [](/1) [](/5)
+        == /4
+        == /5
+        soup
+        ";
+    let worded = web.replace("?! ...", "sql sql").replace("== /4\n", "== /4\nsql\n");
+    for e in ALL {
+        for (terms, pages) in [("'?!'", web), ("'?!'", &worded), ("'sql'", web)] {
+            let topic = format!(
+                "name = 'x'\n[content]\nterms = [{terms}]\n[judge]\nkind = 'regex'\nany = 'sql'\n[strategy]\nkind = '{}'",
+                e.name
+            );
+            // The crawl itself asserts that every score is a number and every piece of evidence small.
+            let crawl = run_with(pages, &topic, Options { rng: 1, ..Options::default() });
+            // Fish-Search alone gives up, after three pages without food.
+            let least = if e.name == "fish" { 4 } else { 6 };
+            assert!(crawl.steps.len() >= least, "{} with {terms}: {}", e.name, crawl.order());
+        }
+    }
+}
+
+/// Strategies that keep verdicts take them back: the record of `hmm` and `context-graph`, the counts of `intelligent`.
+#[test]
+fn revised_verdicts_change_what_was_learnt() {
+    for name in ["intelligent", "hmm", "context-graph"] {
+        let t = Topic::from_toml(&format!("query = 'sql'\n[strategy]\nkind = '{name}'")).unwrap();
+        let web = crate::testkit::Web::new(
+            "== http://a/\n[g](/good/1) [b](/bad/1)\n== /good/1\nalpha\n== /bad/1\nbeta\n",
+        );
+        let learn = |verdicts: [bool; 2], revise: bool| {
+            let mut s = build(&StrategySetup::new(&t)).unwrap();
+            let hub = web.doc("/", &t.text.options);
+            let nothing = Assessment::default();
+            let start = web.url("/");
+            let page = visit(UrlId(0), &start, &hub, &nothing, &[]);
+            s.learn(&page);
+            let links = s.score(&page);
+            let source = |n: usize| Source {
+                parent: Some(UrlId(0)),
+                kind: LinkKind::Anchor,
+                priority: Priority::key_only(0.0),
+                evidence: links[n].as_ref().map(|l| l.evidence.clone()).unwrap_or_default(),
+                anchor: "".into(),
+            };
+            for (n, path) in ["/good/1", "/bad/1"].iter().enumerate() {
+                let (url, doc, sources) = (web.url(path), web.doc(path, &t.text.options), [source(n)]);
+                let relevant = verdicts[n] != revise;
+                let mut v = visit(UrlId(n as u32 + 1), &url, &doc, &nothing, &sources);
+                v.verdict.relevant = relevant;
+                v.parent = Some(UrlId(0));
+                s.learn(&v);
+            }
+            if revise {
+                for (n, path) in ["/good/1", "/bad/1"].iter().enumerate() {
+                    let (url, sources) = (web.url(path), [source(n)]);
+                    let verdict = Verdict { relevant: verdicts[n], ..Verdict::default() };
+                    s.revised(&[Revised {
+                        id: UrlId(n as u32 + 1),
+                        url: &url,
+                        verdict,
+                        sources: &sources,
+                        by_user: true,
+                    }]);
+                }
+            }
+            // What another crawl would learn of it is all there is to know.
+            (s.export().unwrap(), s)
+        };
+        let (straight, _) = learn([true, false], false);
+        let (revised, mut s) = learn([true, false], true);
+        let (wrong, _) = learn([false, true], false);
+        assert_eq!(straight, revised, "{name}");
+        assert_ne!(straight, wrong, "{name}");
+        // And it is kept: a restart after the revision knows it too.
+        let saved = s.save(false).unwrap();
+        let mut again = build(&StrategySetup::new(&t)).unwrap();
+        again.load(&saved).unwrap();
+        assert_eq!(again.export(), Some(revised), "{name}");
     }
 }

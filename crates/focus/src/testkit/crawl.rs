@@ -163,6 +163,7 @@ pub fn crawl(
             }
         }
         let verdict = j.decide(&assessment);
+        let known: Vec<bool> = page.links.iter().map(|l| ids.contains_key(&l.url)).collect();
         let visit = Visit {
             id,
             url: &p.url,
@@ -176,6 +177,7 @@ pub fn crawl(
             priority: p.priority,
             evidence: &evidence,
             sources: &p.sources,
+            known: &known,
             n: out.steps.len() as u64 + 1,
             worthless: false,
         };

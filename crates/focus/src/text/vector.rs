@@ -3,7 +3,7 @@
 
 use super::Token;
 use crate::bytes::{Reader, Writer, damaged};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use types::Problem;
 
 /// How often each word occurs: sorted by hash, stopwords left out.
@@ -174,8 +174,8 @@ impl SparseVec {
 pub struct DocFreq {
     documents: u32,
     words: HashMap<u32, u32, Plain>,
-    /// Words changed since the last `save`; `None` = all of it must be saved.
-    changed: Option<BTreeSet<u32>>,
+    /// Words changed since the last `save`, in any order and maybe more than once; `None` = all of it must be saved.
+    changed: Option<Vec<u32>>,
     /// Anything is new since then, be it only one more document without words.
     dirty: bool,
 }
@@ -218,8 +218,12 @@ impl DocFreq {
             let key = hash as u32;
             *self.words.entry(key).or_insert(0) += 1;
             if let Some(changed) = &mut self.changed {
-                changed.insert(key);
+                changed.push(key);
             }
+        }
+        if self.changed.as_ref().is_some_and(|c| c.len() > MOST_WORDS) {
+            // Nobody saves: what changed is no shorter than everything.
+            self.changed = None;
         }
         self.bound();
     }
@@ -287,15 +291,13 @@ impl DocFreq {
             return None;
         }
         self.dirty = false;
-        let changed = self.changed.replace(BTreeSet::new());
-        let keys: Vec<u32> = match changed {
-            Some(keys) if !full => keys.into_iter().collect(),
-            _ => {
-                let mut keys: Vec<u32> = self.words.keys().copied().collect();
-                keys.sort_unstable();
-                keys
-            }
+        let changed = self.changed.replace(Vec::new());
+        let mut keys: Vec<u32> = match changed {
+            Some(keys) if !full => keys,
+            _ => self.words.keys().copied().collect(),
         };
+        keys.sort_unstable();
+        keys.dedup();
         // A change says what is new; everything replaces what was there.
         let whole = keys.len() == self.words.len();
         let mut w = Writer::default();
@@ -327,7 +329,7 @@ impl DocFreq {
                 self.words.insert(key, count);
             }
         }
-        self.changed = Some(BTreeSet::new());
+        self.changed = Some(Vec::new());
         self.dirty = false;
         r.end()
     }

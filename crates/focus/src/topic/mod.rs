@@ -1,7 +1,10 @@
 //! What the user asked for, resolved: terms with their presets, examples, which judge and which strategy.
 
+pub mod edit;
+pub mod generate;
 mod nearest;
 pub mod presets;
+pub mod queries;
 pub mod sections;
 pub mod threshold;
 
@@ -35,6 +38,8 @@ pub struct TermList {
     pub own: Vec<String>,
     pub presets: Vec<&'static Preset>,
     which: Which,
+    /// Terms of presets that do not count, lower-case.
+    muted: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -49,17 +54,31 @@ impl TermList {
         self.own.is_empty() && self.presets.is_empty()
     }
 
+    fn is_muted(&self, term: &str) -> bool {
+        !self.muted.is_empty() && self.muted.contains(&term.to_lowercase())
+    }
+
+    fn mute(&mut self, term: &str) {
+        let term = term.to_lowercase();
+        self.own.retain(|t| t.to_lowercase() != term);
+        self.muted.push(term);
+    }
+
     /// Adds the terms to a set under construction: own terms first, then each preset's lists.
     pub fn add_to<'a>(&self, mut builder: TermsBuilder<'a>) -> TermsBuilder<'a> {
         builder = builder.terms(&self.own);
         for preset in &self.presets {
             builder = match self.which {
                 // URLs are written in whatever language: all of them count.
-                Which::Urls => builder.terms(&preset.url),
+                Which::Urls => {
+                    let heard: Vec<&str> = preset.url.iter().copied().filter(|t| !self.is_muted(t)).collect();
+                    builder.terms(&heard)
+                }
                 Which::Words => preset
                     .terms
                     .iter()
                     .flat_map(|(l, terms)| terms.iter().map(move |t| (*l, *t)))
+                    .filter(|(_, t)| !self.is_muted(t))
                     .fold(builder, |b, (l, t)| b.term(t, Some(l))),
             };
         }
@@ -81,6 +100,8 @@ pub struct JudgeConfig {
     /// Set by the user, not by default.
     pub threshold_given: bool,
     pub weights: Weights,
+    /// File of what it was taught.
+    pub model: Option<String>,
     /// The judge's own options.
     pub options: toml::Table,
 }
@@ -103,6 +124,8 @@ impl Default for Weights {
 #[derive(Clone, Debug)]
 pub struct StrategyConfig {
     pub kind: String,
+    /// File of what it was taught.
+    pub model: Option<String>,
     pub options: toml::Table,
 }
 
@@ -138,9 +161,9 @@ impl Topic {
         })?;
 
         let presets = presets::find_all(&s.genre.preset.0)?;
-        let genre = TermList { own: clean(s.genre.terms), presets: presets.clone(), which: Which::Words };
+        let genre = TermList { own: clean(s.genre.terms), presets: presets.clone(), ..TermList::default() };
         let mut content = TermList { own: clean(s.content.terms), ..TermList::default() };
-        let mut url = TermList { own: clean(s.url.terms), presets: Vec::new(), which: Which::Urls };
+        let mut url = TermList { own: clean(s.url.terms), which: Which::Urls, ..TermList::default() };
         let own_url = !url.own.is_empty();
         if let Some(q) = &query {
             let terms = crate::judges::query::terms_of(q)?;
@@ -156,7 +179,11 @@ impl Topic {
             irrelevant: clean(s.examples.irrelevant),
             genre: clean(s.examples.genre),
         };
-        let has_examples = !examples.relevant.is_empty() || !examples.genre.is_empty();
+        // A taxonomy or a trained judge needs no terms to know what is wanted.
+        let has_examples = !examples.relevant.is_empty()
+            || !examples.genre.is_empty()
+            || s.judge.model.is_some()
+            || s.judge.options.contains_key("taxonomy");
         if genre.is_empty() && content.is_empty() && !has_examples && query.is_none() {
             return Err(Problem::usage(format!("topic \"{name}\" does not say what is wanted")).hint(
                 "give at least one of: `[genre] preset` or `terms` (what kind of page), `[content] terms` (what it is about), `[examples] relevant`, or `query = \"…\"`",
@@ -168,10 +195,12 @@ impl Topic {
             threshold_given: s.judge.threshold.is_some(),
             threshold: s.judge.threshold.unwrap_or_default(),
             weights: s.judge.weights.unwrap_or_default().resolve()?,
+            model: s.judge.model.filter(|m| !m.trim().is_empty()),
             options: s.judge.options,
         };
         let strategy = StrategyConfig {
             kind: s.strategy.kind.unwrap_or_else(|| crate::strategies::DEFAULT.to_string()),
+            model: s.strategy.model.filter(|m| !m.trim().is_empty()),
             options: s.strategy.options,
         };
         let text = s.text.resolve()?;
@@ -198,6 +227,15 @@ impl Topic {
             table.remove(key);
         }
         Topic::from_sections(table.try_into().map_err(bad)?)
+    }
+
+    /// A term counts no longer, whether the user's own or a preset's.
+    pub fn mute(&mut self, term: &str) {
+        for list in [&mut self.genre, &mut self.content, &mut self.url] {
+            list.mute(term);
+        }
+        let term = term.to_lowercase();
+        self.exclude.retain(|t| t.to_lowercase() != term);
     }
 
     /// Genre, content and URL terms compiled as the sets `genre`, `content` and `url`.

@@ -88,6 +88,8 @@ pub struct JudgeSection {
     /// `"silhouette"`.
     pub threshold: Option<Threshold>,
     pub weights: Option<WeightsSection>,
+    /// A file of `gleaner train`: the judge as it was trained, instead of examples.
+    pub model: Option<String>,
     #[serde(flatten)]
     pub options: toml::Table,
 }
@@ -129,6 +131,8 @@ impl WeightsSection {
 pub struct StrategySection {
     /// A name of `gleaner strategies`.
     pub kind: Option<String>,
+    /// A file of `gleaner train`: what the strategy knows from the start.
+    pub model: Option<String>,
     #[serde(flatten)]
     pub options: toml::Table,
 }

@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tantivy::collector::TopDocs;
-use tantivy::indexer::IndexWriterOptions;
+use tantivy::indexer::{IndexWriterOptions, UserOperation};
 use tantivy::query::Query;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
@@ -31,6 +31,10 @@ const TOKENIZER: &str = "words-1";
 
 /// Memory for documents that are not written yet. The crawl's memory stays flat because this is fixed.
 const HEAP: usize = 24 << 20;
+
+/// Changes are given to the writer's thread so many at a time: waking it for each costs more than it does.
+const BATCH: usize = 32;
+const BATCH_BYTES: usize = 2 << 20;
 
 /// When [`Index::commit_if_due`] commits.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +65,6 @@ struct Fields {
     title: Field,
     text: Field,
     language: Field,
-    fetched: Field,
 }
 
 pub struct Index {
@@ -73,6 +76,9 @@ pub struct Index {
     writer: Option<IndexWriter>,
     ids: Ids,
     policy: CommitPolicy,
+    /// Changes that the writer does not know yet, and about how large they are.
+    waiting: Vec<UserOperation>,
+    waiting_bytes: usize,
     pending: usize,
     /// Time of the first change that is not committed.
     pending_since: Option<Millis>,
@@ -134,6 +140,8 @@ impl Index {
             writer: None,
             ids: Ids::default(),
             policy: CommitPolicy::default(),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
             pending: 0,
             pending_since: None,
             reset: None,
@@ -167,6 +175,8 @@ impl Index {
 
     /// Adds a page, or replaces it. It is found after the next commit.
     pub fn add(&mut self, record: &Record) -> Result<(), Problem> {
+        // Made now, though the change is handed over later: whoever may not write is told at once.
+        self.writer()?;
         let fields = self.fields;
         let replaces = self.ids.contains(record.id);
         let mut doc = TantivyDocument::new();
@@ -176,25 +186,28 @@ impl Index {
         doc.add_text(fields.title, &record.title);
         doc.add_text(fields.text, &record.text);
         doc.add_text(fields.language, &record.language);
-        doc.add_u64(fields.fetched, record.fetched.0);
-        let writer = self.writer()?;
+        // Whoever may not write hears of it now, not with the batch.
+        self.writer()?;
         if replaces {
             // Only then: every deletion is looked up in every segment.
-            writer.delete_term(Term::from_field_u64(fields.id, u64::from(record.id.0)));
+            self.waiting.push(UserOperation::Delete(Term::from_field_u64(fields.id, u64::from(record.id.0))));
         }
-        if let Err(e) = writer.add_document(doc) {
-            return Err(self.fall_back("write to", &e));
-        }
+        self.waiting.push(UserOperation::Add(doc));
+        self.waiting_bytes += record.text.len();
         self.ids.insert(record.id);
         self.pending += 1;
+        if self.waiting.len() >= BATCH || self.waiting_bytes >= BATCH_BYTES {
+            self.hand_over()?;
+        }
         Ok(())
     }
 
     /// Forgets a page, if it is there.
     pub fn remove(&mut self, id: UrlId) -> Result<(), Problem> {
         if self.ids.contains(id) {
-            let field = self.fields.id;
-            self.writer()?.delete_term(Term::from_field_u64(field, u64::from(id.0)));
+            self.writer()?;
+            let term = Term::from_field_u64(self.fields.id, u64::from(id.0));
+            self.waiting.push(UserOperation::Delete(term));
             self.ids.remove(id);
             self.pending += 1;
         }
@@ -206,6 +219,7 @@ impl Index {
         if self.pending == 0 {
             return Ok(());
         }
+        self.hand_over()?;
         let committed = self.writer()?.commit().and_then(|_| self.reader.reload());
         if let Err(e) = committed {
             return Err(self.fall_back("commit", &e));
@@ -215,10 +229,23 @@ impl Index {
         Ok(())
     }
 
+    /// Gives the gathered changes to the writer's thread, in order.
+    fn hand_over(&mut self) -> Result<(), Problem> {
+        self.writer()?;
+        let waiting = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
+        if let Err(e) = self.writer()?.run(waiting) {
+            return Err(self.fall_back("write to", &e));
+        }
+        Ok(())
+    }
+
     /// A writer that failed (full disk) refuses everything from then on. It is given up, and with it what was not
     /// committed: `contains` says so, and the caller adds it again when there is space.
     fn fall_back(&mut self, doing: &str, e: &TantivyError) -> Problem {
         self.writer = None;
+        self.waiting.clear();
+        self.waiting_bytes = 0;
         self.pending = 0;
         self.pending_since = None;
         let _ = self.reader.reload();
@@ -396,11 +423,10 @@ fn schema() -> (Schema, Fields) {
     let fields = Fields {
         id: schema.add_u64_field("id", INDEXED | FAST),
         url: schema.add_text_field("url", words(IndexRecordOption::WithFreqsAndPositions)),
-        host: schema.add_text_field("host", STRING | FAST),
+        host: schema.add_text_field("host", STRING),
         title: schema.add_text_field("title", words(IndexRecordOption::WithFreqsAndPositions)),
         text: schema.add_text_field("text", words(IndexRecordOption::WithFreqsAndPositions)),
         language: schema.add_text_field("language", STRING),
-        fetched: schema.add_u64_field("fetched", FAST),
     };
     (schema.build(), fields)
 }

@@ -58,14 +58,41 @@ fn lower(word: &str, out: &mut String) {
 
 /// The byte range of the next word at or after `at`.
 fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
-    let rest = text.get(at..)?;
-    let mut chars = rest.char_indices().skip_while(|(_, c)| !c.is_alphanumeric());
-    let (start, first) = chars.next()?;
-    if is_unspaced(first) {
-        return Some((at + start, at + start + first.len_utf8()));
+    let bytes = text.as_bytes();
+    let mut start = at;
+    loop {
+        let b = *bytes.get(start)?;
+        if b.is_ascii_alphanumeric() {
+            break;
+        }
+        if b.is_ascii() {
+            start += 1;
+            continue;
+        }
+        let c = text.get(start..)?.chars().next()?;
+        if is_unspaced(c) && c.is_alphanumeric() {
+            return Some((start, start + c.len_utf8()));
+        }
+        if c.is_alphanumeric() {
+            break;
+        }
+        start += c.len_utf8();
     }
-    let end = chars.find(|(_, c)| !c.is_alphanumeric() || is_unspaced(*c)).map_or(rest.len(), |(i, _)| i);
-    Some((at + start, at + end))
+    let mut end = start;
+    while let Some(&b) = bytes.get(end) {
+        if b.is_ascii_alphanumeric() {
+            end += 1;
+            continue;
+        }
+        if b.is_ascii() {
+            break;
+        }
+        match text.get(end..).and_then(|rest| rest.chars().next()) {
+            Some(c) if c.is_alphanumeric() && !is_unspaced(c) => end += c.len_utf8(),
+            _ => break,
+        }
+    }
+    Some((start, end))
 }
 
 /// Scripts that do not put blanks between words.

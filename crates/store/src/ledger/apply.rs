@@ -20,7 +20,7 @@ const EVIDENCE: usize = 1024;
 /// Most bytes of an anchor that are kept; it is for people.
 const ANCHOR: usize = 240;
 /// A batch this large is committed before more is added to it.
-const BATCH: usize = 256 << 20;
+pub(super) const BATCH: usize = 256 << 20;
 
 impl<L: Log> Frontier for Ledger<L> {
     fn lease(&mut self, now: Millis, lane: Option<u8>) -> Result<Next, Problem> {
@@ -198,6 +198,10 @@ impl<L: Log> Frontier for Ledger<L> {
             }
         }
         Ok(())
+    }
+
+    fn set_limits(&mut self, limits: frontier::Limits) {
+        self.order.set_limits(limits);
     }
 
     fn commit(&mut self) -> Result<(), Problem> {

@@ -521,6 +521,14 @@ pub fn put_revise(o: &mut Out, id: UrlId, prev: u64, v: &Verdict) {
     o.f64(v.threshold);
     o.u32(v.version);
 }
+/// What follows a verdict in the log: the assessment it rests on, when that changed too.
+pub fn get_revise_rest(bytes: &[u8]) -> Option<&[u8]> {
+    let mut r = In(bytes);
+    r.url_id()?;
+    r.var()?;
+    r.take(1 + 8 + 8 + 4)?;
+    Some(r.0).filter(|rest| !rest.is_empty())
+}
 pub fn get_revise(bytes: &[u8]) -> Option<(UrlId, u64, Verdict)> {
     let mut r = In(bytes);
     let (id, prev) = (r.url_id()?, r.var()?);

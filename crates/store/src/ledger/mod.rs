@@ -71,6 +71,7 @@ pub struct Ledger<L: Log> {
     pages: Vec<u64>,
     /// Pages whose verdict was changed later.
     revised: BTreeSet<u32>,
+    revisions: u64,
     /// Per name: the newest whole state, then its changes.
     states: BTreeMap<String, Vec<u64>>,
     /// Hosts that are in the log, not only in the batch.
@@ -147,6 +148,7 @@ impl<L: Log> Ledger<L> {
             last_frame: 0,
             pages: Vec::new(),
             revised: BTreeSet::new(),
+            revisions: 0,
             states: BTreeMap::new(),
             hosts_kept: 0,
             checkpointed: 0,
@@ -194,6 +196,21 @@ impl<L: Log> Ledger<L> {
         self.follow()?;
         self.hosts_kept = self.order.host_count() as u32;
         Ok(())
+    }
+    /// Where the pieces of a named state are: whoever saw some of them before needs to read only what came since.
+    pub fn state_places(&self, name: &str) -> &[u64] {
+        self.states.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+    /// One piece of a named state.
+    pub fn state_at(&self, place: u64) -> Result<Vec<u8>, Problem> {
+        let bytes = |kind, payload: &[u8]| {
+            (kind == Kind::State).then(|| codec::get_state(payload).map(|(_, _, b)| b.to_vec())).flatten()
+        };
+        self.read(place, bytes)
+    }
+    /// Verdicts changed so far by records that this ledger read or wrote: when it stands, no verdict changed.
+    pub fn revisions(&self) -> u64 {
+        self.revisions
     }
     /// The log, given back: for tests that crash.
     pub fn into_log(self) -> L {

@@ -5,7 +5,7 @@ use super::{Ledger, Log, page};
 use crate::traits::{Stats, Store};
 use frontier::{Counts, HostInfo, Info};
 use std::ops::ControlFlow;
-use types::{LinkKind, Outcome, Problem, Record, Source, Url, UrlId, Verdict};
+use types::{Assessment, LinkKind, Outcome, Problem, Record, Source, Url, UrlId, Verdict};
 
 /// One link of a URL's chain of records.
 pub(super) enum Link<'a> {
@@ -13,7 +13,8 @@ pub(super) enum Link<'a> {
     Sight(Sight<'a>),
     Settle(Settled),
     Page(&'a [u8]),
-    Revise(Verdict),
+    /// A later verdict and, as bytes, the assessment it rests on when that changed too.
+    Revise(Verdict, Option<&'a [u8]>),
 }
 
 /// A URL's chain is at most its sources, a few tries and its verdicts; a longer one is damage that points in circles.
@@ -46,7 +47,9 @@ impl<L: Log> Ledger<L> {
                         page::page_head(bytes).map(|(id, prev)| (Link::Page(bytes), id, Some(prev)))?
                     }
                     Kind::Revise => {
-                        codec::get_revise(bytes).map(|(id, prev, v)| (Link::Revise(v), id, Some(prev)))?
+                        let rest = codec::get_revise_rest(bytes);
+                        codec::get_revise(bytes)
+                            .map(|(id, prev, v)| (Link::Revise(v, rest), id, Some(prev)))?
                     }
                     _ => return None,
                 };
@@ -116,10 +119,13 @@ impl<L: Log> Ledger<L> {
 
     /// The page record with the newest verdict, and where it is.
     fn page_of(&self, id: UrlId) -> Result<Option<(u64, Record)>, Problem> {
-        let mut newest = None;
+        let (mut newest, mut assessed) = (None, None);
         let found = self.chain(id, |at, link| match link {
-            Link::Revise(v) => {
+            Link::Revise(v, rest) => {
                 newest.get_or_insert(v);
+                if let Some(rest) = rest {
+                    assessed.get_or_insert_with(|| (at, postcard::from_bytes::<Assessment>(rest).ok()));
+                }
                 ControlFlow::Continue(())
             }
             Link::Page(bytes) => ControlFlow::Break((at, page::get_page(bytes))),
@@ -129,6 +135,9 @@ impl<L: Log> Ledger<L> {
         let mut record = record.ok_or_else(|| self.damaged(at))?;
         if let Some(v) = newest {
             record.verdict = v;
+        }
+        if let Some((at, assessment)) = assessed {
+            record.assessment = assessment.ok_or_else(|| self.damaged(at))?;
         }
         Ok(Some((at, record)))
     }
@@ -179,7 +188,7 @@ impl<L: Log> Store for Ledger<L> {
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
         let newest = |&id: &u32| {
             let verdict = self.chain(UrlId(id), |_, link| match link {
-                Link::Revise(v) => ControlFlow::Break(Some(v)),
+                Link::Revise(v, _) => ControlFlow::Break(Some(v)),
                 // Fetched again since: the record's own verdict is newer.
                 Link::Page(_) => ControlFlow::Break(None),
                 _ => ControlFlow::Continue(()),
@@ -196,6 +205,27 @@ impl<L: Log> Store for Ledger<L> {
             let offset = self.put(Kind::Revise, |o| codec::put_revise(o, *id, prev, verdict));
             self.order.set_offset(*id, offset);
             self.revised.insert(id.0);
+            self.revisions += 1;
+        }
+        Ok(())
+    }
+
+    fn reassess(&mut self, pages: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem> {
+        self.writable()?;
+        for (id, verdict, assessment) in pages {
+            let Some(prev) = self.order.offset(*id) else { return Err(self.unknown(*id)) };
+            if self.batch.len() > super::apply::BATCH {
+                self.write_batch()?;
+            }
+            let bytes = postcard::to_allocvec(assessment)
+                .map_err(|e| Problem::new("an assessment cannot be kept").because(e))?;
+            let offset = self.put(Kind::Revise, |o| {
+                codec::put_revise(o, *id, prev, verdict);
+                o.rest(&bytes);
+            });
+            self.order.set_offset(*id, offset);
+            self.revised.insert(id.0);
+            self.revisions += 1;
         }
         Ok(())
     }

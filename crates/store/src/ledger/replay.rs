@@ -221,6 +221,7 @@ impl<L: Log> Ledger<L> {
                 known(&self.order, id)?;
                 self.order.set_offset(id, offset);
                 self.revised.insert(id.0);
+                self.revisions += 1;
             }
             Kind::State => {
                 let (name, change, _) = codec::get_state(payload)?;

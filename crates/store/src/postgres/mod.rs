@@ -8,13 +8,14 @@
 //! * A URL of a shard that is not here goes to that shard's **outbox** (`post`); its owner takes it in.
 //! * Who reads (`reader`) needs no claim and sees whatever is committed.
 //!
-//! Why so, and not a queue in a table: `docs/adr/0010-postgres-ledger.md`. How to run it: `docs/scale.md`.
+//! Why so, and not a queue in a table: `docs/adr/0011-postgres-ledger.md`. How to run it: `docs/scale.md`.
 
 mod claim;
 mod db;
 mod fleet;
 mod ids;
 mod load;
+mod look;
 mod open;
 mod post;
 mod reader;
@@ -24,7 +25,7 @@ mod scratch;
 mod ship;
 mod worker;
 
-pub use reader::SharedReader;
+pub use reader::{Judged, SharedReader, WorkerInfo};
 
 use crate::ledger::Ledger;
 use claim::{Heart, Member, Owned};

@@ -26,6 +26,25 @@ pub(super) struct CrawlRow {
     pub next_id: i64,
 }
 
+/// For whoever only reads: are the tables as this program knows them?
+pub(super) fn check_version(db: &Db) -> Result<(), Problem> {
+    let newest = MIGRATIONS.len() as i32;
+    match db.ask("SELECT version FROM gleaner.version", &[])?.first().map_or(0, |r| r.get::<_, i32>(0)) {
+        v if v == newest => Ok(()),
+        v if v > newest => Err(too_new(v)),
+        v => Err(Problem::new(format!(
+            "the database has version {v} of the tables, this program needs {newest}"
+        ))
+        .hint("`gleaner crawl … --store …` of this version brings them up to date")),
+    }
+}
+
+fn too_new(version: i32) -> Problem {
+    let newest = MIGRATIONS.len();
+    Problem::new(format!("the database has version {version} of the tables, this program knows {newest}"))
+        .hint("update gleaner on this machine; all workers of a crawl should run the same version")
+}
+
 /// Creates the schema or brings it up to date.
 pub(super) fn migrate(db: &Db) -> Result<(), Problem> {
     let wrong = |e: tokio_postgres::Error| db.problem("prepare", &e);
@@ -40,10 +59,7 @@ pub(super) fn migrate(db: &Db) -> Result<(), Problem> {
     match version(db)? {
         Some(v) if v == newest => return Ok(()),
         Some(v) if v > newest => {
-            return Err(Problem::new(format!(
-                "the database has version {v} of the tables, this program knows {newest}"
-            ))
-            .hint("update gleaner on this machine; all workers of a crawl should run the same version"));
+            return Err(too_new(v));
         }
         _ => {}
     }

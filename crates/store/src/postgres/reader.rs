@@ -1,195 +1,73 @@
 //! A shared crawl as readers see it: everything that is committed, straight from the tables. Needs no claim and no
 //! permission to write.
+//!
+//! Which pages there are, and what was last said of them, is kept in memory and read on by [`Store::refresh`]. The
+//! batches of one worker are committed one after the other, so what is new of each worker is what lies behind the last
+//! page of it that was seen; across workers no such order exists.
 
 use super::db::Db;
-use super::load::{kind, priority};
+use super::look::{self, info_from, record_from, verdict_of};
 use super::open::{CrawlRow, crawl_of};
-use super::post::{Child, read_children};
 use super::{id32, id64, shard_of};
 use crate::ledger::codec;
-use crate::ledger::page;
 use crate::traits::{Stats, Store};
-use frontier::{Applied, Clock, Frontier, HostInfo, HostState, Idle, Info, Next, Peek, RobotsState, State};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use frontier::{Clock, HostInfo, HostState, Info, RobotsState};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_postgres::Row;
-use types::{
-    Candidate, Canon, Fingerprint, Millis, Priority, Problem, Record, Rescored, RobotsAnswer, Source, Turn,
-    Url, UrlId, Verdict,
-};
+use types::{Assessment, Problem, Record, Source, Url, UrlId, Verdict};
 
-/// The shard a URL is in, or all of them when it is not known (256 look-ups instead of one).
-fn candidates(shards: i16, known: Option<i16>) -> Vec<i16> {
-    known.map_or_else(|| (0..shards).collect(), |s| vec![s])
+/// Pages that are asked for at once.
+const PIECE: usize = 200;
+/// Pending URLs that are asked for at once.
+const MANY: i64 = 20_000;
+
+/// A page, and what was last said of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    pub id: UrlId,
+    pub relevant: bool,
+    pub score: f64,
+    shard: i16,
 }
 
-fn canon() -> Canon {
-    Canon { drop_params: Vec::new(), max_length: usize::MAX }
+/// A worker that is alive.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct WorkerInfo {
+    pub name: String,
+    pub shards: u64,
+    pub pages: u64,
+    pub relevant: u64,
+    pub in_flight: u64,
+    /// Nothing to fetch at the moment.
+    pub idle: bool,
 }
 
-pub(super) fn find(db: &Db, crawl: i32, shard: i16, print: Fingerprint) -> Result<Option<UrlId>, Problem> {
-    let rows = db.ask(
-        "SELECT id FROM gleaner.url WHERE crawl = $1 AND shard = $2 AND print0 = $3 AND print1 = $4",
-        &[&crawl, &shard, &(print.0 as i64), &(print.1 as i64)],
-    )?;
-    Ok(rows.first().map(|r| UrlId(id32(r.get(0)))))
+/// Hosts by the number this reader gave them when it first met them.
+#[derive(Default)]
+struct Hosts {
+    at: HashMap<u32, u32>,
+    names: Vec<String>,
+    by_name: HashMap<String, u32>,
 }
 
-pub(super) fn url_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Option<Url>, Problem> {
-    let rows = db.ask(
-        "SELECT url FROM gleaner.sight WHERE crawl = $1 AND shard = ANY($2) AND id = $3 AND n = 0",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    Ok(rows.first().and_then(|r| r.get::<_, Option<&str>>(0)).and_then(|t| canon().parse(t).ok()))
-}
-
-pub(super) fn sources_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Vec<Source>, Problem> {
-    let rows = db.ask(
-        "SELECT parent, kind, lane, key, anchor, evidence FROM gleaner.sight
-         WHERE crawl = $1 AND shard = ANY($2) AND id = $3 ORDER BY n",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    let source = |r: &Row| Source {
-        parent: r.get::<_, Option<i64>>(0).map(|p| UrlId(id32(p))),
-        kind: kind(r.get(1)),
-        priority: priority(r.get(2), r.get(3)),
-        anchor: r.get::<_, &str>(4).into(),
-        evidence: r.get(5),
-    };
-    Ok(rows.iter().map(source).collect())
-}
-
-pub(super) fn entry_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Option<Info>, Problem> {
-    let rows = db.ask(
-        "SELECT state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts
-         FROM gleaner.url WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    let Some(r) = rows.first() else { return Ok(None) };
-    let some = |at: usize| r.get::<_, Option<i64>>(at).map(|id| UrlId(id32(id)));
-    let small = |at: usize| u16::try_from(r.get::<_, i32>(at)).unwrap_or(u16::MAX);
-    let tiny = |at: usize| u8::try_from(r.get::<_, i16>(at)).unwrap_or(u8::MAX);
-    Ok(Some(Info {
-        id,
-        state: state_of(r.get(0), small(1)),
-        priority: priority(r.get(2), r.get(3)),
-        model: id32(r.get(4)),
-        parent: some(5),
-        cause: some(6),
-        depth: small(7),
-        site_depth: small(8),
-        hops: tiny(9),
-        attempts: tiny(10),
-        host: u32::MAX,
-    }))
-}
-
-fn state_of(code: i16, status: u16) -> State {
-    match u8::try_from(code - 1).ok().and_then(|c| codec::outcome_of(c, status)) {
-        Some(outcome) => State::Settled(outcome),
-        None => State::Pending,
-    }
-}
-
-pub(super) fn verdict_of(r: &Row, at: usize) -> Verdict {
-    Verdict {
-        relevant: r.get(at),
-        relevance: r.get(at + 1),
-        threshold: r.get(at + 2),
-        version: id32(r.get(at + 3)),
-    }
-}
-
-fn record_from(r: &Row) -> Result<Record, Problem> {
-    let mut record = page::get_body(r.get(0)).ok_or_else(|| {
-        Problem::new("a page's record in the database cannot be read")
-            .because("what is there is not what was written")
-            .hint("update gleaner if a newer version writes to this crawl; else restore the database from a backup")
-    })?;
-    record.verdict = verdict_of(r, 1);
-    Ok(record)
-}
-
-pub(super) fn record_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Option<Record>, Problem> {
-    let rows = db.ask(
-        "SELECT record, relevant, relevance, threshold, version FROM gleaner.page
-         WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    rows.first().map(record_from).transpose()
-}
-
-pub(super) fn children_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Vec<Child>, Problem> {
-    let rows = db.ask(
-        "SELECT children FROM gleaner.link WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    Ok(rows.first().and_then(|r| read_children(r.get(0))).unwrap_or_default())
-}
-
-/// The numbers of links that were kept by fingerprint; those never admitted have none.
-pub(super) fn resolve(db: &Db, crawl: i32, children: &[Child]) -> Result<Vec<UrlId>, Problem> {
-    let far: Vec<(i16, Fingerprint)> = children
-        .iter()
-        .filter_map(|c| match c {
-            Child::Far { shard, print } => Some((*shard, *print)),
-            Child::Known(_) => None,
+impl Hosts {
+    fn number(&mut self, host: u32) -> u32 {
+        let next = self.names.len() as u32;
+        *self.at.entry(host).or_insert_with(|| {
+            self.names.push(String::new());
+            next
         })
-        .collect();
-    let mut found: HashMap<Fingerprint, UrlId> = HashMap::new();
-    if !far.is_empty() {
-        let rows = db.ask(
-            "SELECT u.print0, u.print1, u.id FROM gleaner.url u
-             JOIN unnest($2::int2[], $3::int8[], $4::int8[]) AS t(shard, print0, print1)
-               ON u.shard = t.shard AND u.print0 = t.print0 AND u.print1 = t.print1 WHERE u.crawl = $1",
-            &[
-                &crawl,
-                &far.iter().map(|f| f.0).collect::<Vec<i16>>(),
-                &far.iter().map(|f| f.1.0 as i64).collect::<Vec<i64>>(),
-                &far.iter().map(|f| f.1.1 as i64).collect::<Vec<i64>>(),
-            ],
-        )?;
-        for r in rows {
-            let print = Fingerprint(r.get::<_, i64>(0) as u64, r.get::<_, i64>(1) as u64);
-            found.insert(print, UrlId(id32(r.get(2))));
-        }
     }
-    let number = |c: &Child| match c {
-        Child::Known(id) => Some(UrlId(*id)),
-        Child::Far { print, .. } => found.get(print).copied(),
-    };
-    Ok(children.iter().filter_map(number).collect())
+    fn name(&mut self, host: u32, name: &str) -> u32 {
+        let number = self.number(host);
+        if let Some(kept) = self.names.get_mut(number as usize).filter(|n| n.is_empty()) {
+            *kept = name.to_string();
+            self.by_name.insert(name.to_string(), number);
+        }
+        number
+    }
 }
 
 /// See the module.
@@ -198,43 +76,75 @@ pub struct SharedReader {
     crawl: CrawlRow,
     name: String,
     /// Of the last look, to see whether there is something new.
-    seen: (i64, i64),
-    /// Shards of pages, as far as they were met: one look-up instead of 256.
-    shards: Mutex<HashMap<u32, i16>>,
+    seen: Option<Seen>,
+    /// In the order this reader met them; workers' pages come in the order they were fetched.
+    pages: Vec<Judged>,
+    /// Where a page is in `pages`.
+    at: HashMap<UrlId, u32>,
+    /// Per worker's slot: the last page of it that was seen.
+    last: BTreeMap<i32, i64>,
+    hosts: Mutex<Hosts>,
+}
+
+/// What the workers' rows add up to.
+#[derive(Clone, Copy, PartialEq)]
+struct Seen {
+    batches: i64,
+    incarnations: i64,
+    revisions: i64,
+}
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SharedReader {
     /// Opens a crawl by name; without one, the only crawl there is.
     pub fn open(url: &str, name: Option<&str>) -> Result<SharedReader, Problem> {
+        let mut reader = SharedReader::find_crawl(url, name)?;
+        reader.refresh()?;
+        Ok(reader)
+    }
+
+    /// Is there such a crawl?
+    pub fn exists(url: &str, name: &str) -> bool {
+        SharedReader::find_crawl(url, Some(name)).is_ok()
+    }
+
+    /// The names of all crawls in the database.
+    pub fn crawls(url: &str) -> Result<Vec<String>, Problem> {
         let db = Db::connect(url, Duration::from_secs(30))?;
-        let there = db.ask("SELECT to_regclass('gleaner.crawl') IS NOT NULL", &[])?;
-        let none = || {
-            Problem::nothing("there is no crawl in this database")
-                .hint("`gleaner crawl topic.toml --store …` begins one")
-        };
-        if !there.first().is_some_and(|r| r.get::<_, bool>(0)) {
-            return Err(none());
-        }
-        let rows = db.ask(
-            "SELECT crawl, key0, key1, shards, topic, next_id, name FROM gleaner.crawl ORDER BY name",
-            &[],
-        )?;
-        let names: Vec<String> = rows.iter().map(|r| r.get(6)).collect();
+        Ok(crawls(&db)?.into_iter().map(|c| c.0).collect())
+    }
+
+    fn find_crawl(url: &str, name: Option<&str>) -> Result<SharedReader, Problem> {
+        let db = Db::connect(url, Duration::from_secs(30))?;
+        let mut all = crawls(&db)?;
+        let names: Vec<String> = all.iter().map(|c| c.0.clone()).collect();
         let at = match name {
-            Some(name) => names.iter().position(|n| n == name).ok_or_else(|| {
-                Problem::usage(format!("there is no crawl `{name}` in this database"))
-                    .hint(format!("there are: {}", names.join(", ")))
+            Some(name) => names.iter().position(|n| n == name).ok_or_else(|| match names.is_empty() {
+                true => no_crawl(),
+                false => Problem::usage(format!("there is no crawl `{name}` in this database"))
+                    .hint(format!("there are: {}", names.join(", "))),
             })?,
-            None if names.is_empty() => return Err(none()),
+            None if names.is_empty() => return Err(no_crawl()),
             None if names.len() == 1 => 0,
             None => {
                 return Err(Problem::usage("there are several crawls in this database")
                     .hint(format!("name one with --crawl: {}", names.join(", "))));
             }
         };
-        let crawl = rows.get(at).map(crawl_of).ok_or_else(none)?;
-        let name = names.get(at).cloned().unwrap_or_default();
-        Ok(SharedReader { db, crawl, name, seen: (-1, -1), shards: Mutex::default() })
+        let (name, crawl) = all.swap_remove(at);
+        Ok(SharedReader {
+            db,
+            crawl,
+            name,
+            seen: None,
+            pages: Vec::new(),
+            at: HashMap::new(),
+            last: BTreeMap::new(),
+            hosts: Mutex::default(),
+        })
     }
 
     pub fn name(&self) -> &str {
@@ -244,19 +154,220 @@ impl SharedReader {
     pub fn topic(&self) -> &str {
         &self.crawl.topic
     }
+    /// Every page, in the order they were met, with what was last said of them.
+    pub fn judged(&self) -> &[Judged] {
+        &self.pages
+    }
+    /// Verdicts changed so far: when it stands, no verdict changed.
+    pub fn revisions(&self) -> u64 {
+        self.seen.map_or(0, |s| s.revisions as u64)
+    }
 
-    /// Workers that are alive: name, shards, pages fetched.
-    pub fn workers(&self) -> Result<Vec<(String, u64, u64)>, Problem> {
+    /// Workers that are alive.
+    pub fn workers(&self) -> Result<Vec<WorkerInfo>, Problem> {
         let rows = self.db.ask(
-            "SELECT w.name, (SELECT count(*) FROM gleaner.shard s WHERE s.crawl = $1 AND s.owner = w.incarnation), w.pages
+            "SELECT w.name, (SELECT count(*) FROM gleaner.shard s WHERE s.crawl = $1 AND s.owner = w.incarnation),
+                    w.pages, w.relevant, w.in_flight, w.idle
              FROM gleaner.worker w WHERE w.crawl = $1 AND w.incarnation > 0 AND w.expires >= now() ORDER BY w.slot",
             &[&self.crawl.crawl],
         )?;
-        Ok(rows.iter().map(|r| (r.get(0), r.get::<_, i64>(1) as u64, r.get::<_, i64>(2) as u64)).collect())
+        let number = |r: &Row, at: usize| r.get::<_, i64>(at).max(0) as u64;
+        let worker = |r: &Row| WorkerInfo {
+            name: r.get(0),
+            shards: number(r, 1),
+            pages: number(r, 2),
+            relevant: number(r, 3),
+            in_flight: number(r, 4),
+            idle: r.get(5),
+        };
+        Ok(rows.iter().map(worker).collect())
+    }
+
+    /// Every remembered sighting of a URL, first found first.
+    pub fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
+        look::sources_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))
+    }
+
+    /// Where every URL stands that waits, piece by piece: there may be many millions.
+    pub fn waiting(&self) -> impl Iterator<Item = Result<Info, Problem>> + '_ {
+        let mut piece: std::vec::IntoIter<Row> = Vec::new().into_iter();
+        let (mut shard, mut after) = (0i16, -1i64);
+        std::iter::from_fn(move || {
+            while piece.len() == 0 {
+                if shard >= self.crawl.shards {
+                    return None;
+                }
+                let rows = self.db.ask(
+                    "SELECT id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host
+                     FROM gleaner.url WHERE crawl = $1 AND shard = $2 AND id > $3 AND state = 0 ORDER BY id LIMIT $4",
+                    &[&self.crawl.crawl, &shard, &after, &MANY],
+                );
+                match rows {
+                    Ok(rows) if rows.len() < MANY as usize => {
+                        (shard, after) = (shard + 1, -1);
+                        piece = rows.into_iter();
+                    }
+                    Ok(rows) => {
+                        after = rows.last().map_or(after, |r| r.get(0));
+                        piece = rows.into_iter();
+                    }
+                    Err(e) => {
+                        shard = self.crawl.shards;
+                        return Some(Err(e));
+                    }
+                }
+            }
+            piece.next().map(|r| Ok(self.numbered(info_from(&r, 0))))
+        })
+    }
+
+    /// These pages and where they stand, in this order; those that are gone are left out.
+    pub fn pages_of<'a>(
+        &'a self,
+        ids: impl Iterator<Item = UrlId> + 'a,
+    ) -> impl Iterator<Item = Result<(Record, Info), Problem>> + 'a {
+        let mut ids = ids.fuse();
+        let mut piece = Vec::new().into_iter();
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            while piece.len() == 0 && !failed {
+                let wanted: Vec<UrlId> = ids.by_ref().take(PIECE).collect();
+                if wanted.is_empty() {
+                    return None;
+                }
+                match self.some_pages(&wanted) {
+                    Ok(pages) => piece = pages.into_iter(),
+                    Err(e) => {
+                        failed = true;
+                        return Some(Err(e));
+                    }
+                }
+            }
+            piece.next().map(Ok)
+        })
+    }
+
+    fn some_pages(&self, ids: &[UrlId]) -> Result<Vec<(Record, Info)>, Problem> {
+        let place = |id: &UrlId| Some((self.shard(*id)?, id64(id.0)));
+        let (shards, numbers): (Vec<i16>, Vec<i64>) = ids.iter().filter_map(place).unzip();
+        let rows = self.db.ask(
+            "SELECT p.record, p.relevant, p.relevance, p.threshold, p.version, p.assessment, u.id, u.state, u.status,
+                    u.lane, u.key, u.model, u.parent, u.cause, u.depth, u.site_depth, u.hops, u.attempts, u.host
+             FROM unnest($2::int2[], $3::int8[]) AS t(shard, id)
+             JOIN gleaner.page p ON p.crawl = $1 AND p.shard = t.shard AND p.id = t.id
+             JOIN gleaner.url u ON u.crawl = $1 AND u.shard = t.shard AND u.id = t.id",
+            &[&self.crawl.crawl, &shards, &numbers],
+        )?;
+        let mut found = HashMap::with_capacity(rows.len());
+        for r in &rows {
+            let info = self.numbered(info_from(r, 6));
+            found.insert(info.id, (record_from(r)?, info));
+        }
+        Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+    }
+
+    /// With this reader's number of the host.
+    fn numbered(&self, info: Info) -> Info {
+        Info { host: lock(&self.hosts).number(info.host), ..info }
+    }
+
+    /// This reader's number of a host.
+    pub fn find_host(&self, name: &str) -> Option<u32> {
+        if let Some(number) = lock(&self.hosts).by_name.get(name) {
+            return Some(*number);
+        }
+        let shard = shard_of(name, self.crawl.key, self.crawl.shards);
+        let rows = self.db.ask(
+            "SELECT host FROM gleaner.host WHERE crawl = $1 AND shard = $2 AND name = $3",
+            &[&self.crawl.crawl, &shard, &name],
+        );
+        let host = id32(rows.ok()?.first()?.get(0));
+        Some(lock(&self.hosts).name(host, name))
+    }
+
+    pub fn host_name(&self, number: u32) -> Option<String> {
+        let known = |hosts: &Hosts| hosts.names.get(number as usize).filter(|n| !n.is_empty()).cloned();
+        if let Some(name) = known(&lock(&self.hosts)) {
+            return Some(name);
+        }
+        // Met as the host of a URL only: all names are read, so the next ones are known.
+        self.read_hosts().ok()?;
+        known(&lock(&self.hosts))
+    }
+
+    fn read_hosts(&self) -> Result<Vec<HostInfo>, Problem> {
+        let rows = self.db.ask(
+            "SELECT h.host, h.name, h.clock, r.status, r.fetched, r.expires FROM gleaner.host h
+             LEFT JOIN gleaner.robots r USING (crawl, shard, host) WHERE h.crawl = $1 ORDER BY h.host",
+            &[&self.crawl.crawl],
+        )?;
+        let mut hosts = lock(&self.hosts);
+        let mut out: Vec<(u32, HostInfo)> = rows
+            .iter()
+            .map(|r| {
+                let info = HostInfo {
+                    name: r.get(1),
+                    clock: r.get::<_, &[u8]>(2).try_into().map(Clock::from_bytes).unwrap_or_default(),
+                    robots: RobotsState {
+                        offset: 0,
+                        status: r.get::<_, Option<i32>>(3).and_then(|s| u16::try_from(s).ok()).unwrap_or(0),
+                        fetched: r.get::<_, Option<i64>>(4).unwrap_or(0).max(0) as u64,
+                        expires: r.get::<_, Option<i64>>(5).unwrap_or(0).max(0) as u64,
+                    },
+                    in_flight: 0,
+                    pending: 0,
+                    state: HostState::Out,
+                };
+                (hosts.name(id32(r.get(0)), &info.name), info)
+            })
+            .collect();
+        out.sort_by_key(|(number, _)| *number);
+        Ok(out.into_iter().map(|(_, info)| info).collect())
     }
 
     fn shard(&self, id: UrlId) -> Option<i16> {
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner).get(&id.0).copied()
+        self.at.get(&id).and_then(|i| self.pages.get(*i as usize)).map(|p| p.shard)
+    }
+
+    fn take_in(&mut self, rows: &[Row]) {
+        for r in rows {
+            let id = UrlId(id32(r.get(0)));
+            let page = Judged { id, relevant: r.get(1), score: r.get(2), shard: r.get(3) };
+            let last = self.last.entry(r.get(4)).or_insert(-1);
+            *last = (*last).max(r.get(5));
+            match self.at.get(&id) {
+                Some(&i) => self.pages[i as usize] = page,
+                None => {
+                    self.at.insert(id, self.pages.len() as u32);
+                    self.pages.push(page);
+                }
+            }
+        }
+    }
+
+    /// The pages that came since, or all of them when verdicts changed.
+    fn read_pages(&mut self, all: bool) -> Result<(), Problem> {
+        if all {
+            let rows = self.db.ask(
+                "SELECT id, relevant, score, shard, slot, seq FROM gleaner.page WHERE crawl = $1 ORDER BY seq",
+                &[&self.crawl.crawl],
+            )?;
+            self.take_in(&rows);
+            return Ok(());
+        }
+        let slots = self
+            .db
+            .ask("SELECT slot FROM gleaner.worker WHERE crawl = $1 ORDER BY slot", &[&self.crawl.crawl])?;
+        let slots: Vec<i32> = slots.iter().map(|r| r.get(0)).collect();
+        let after: Vec<i64> = slots.iter().map(|s| self.last.get(s).copied().unwrap_or(-1)).collect();
+        let rows = self.db.ask(
+            "SELECT p.id, p.relevant, p.score, p.shard, p.slot, p.seq
+             FROM unnest($2::int4[], $3::int8[]) AS t(slot, seq)
+             JOIN gleaner.page p ON p.crawl = $1 AND p.slot = t.slot AND p.seq > t.seq ORDER BY p.seq",
+            &[&self.crawl.crawl, &slots, &after],
+        )?;
+        self.take_in(&rows);
+        Ok(())
     }
 
     fn read_only(&self) -> Problem {
@@ -272,81 +383,54 @@ impl SharedReader {
     }
 }
 
+fn no_crawl() -> Problem {
+    Problem::nothing("there is no crawl in this database")
+        .hint("`gleaner crawl topic.toml --store …` begins one")
+}
+
+fn crawls(db: &Db) -> Result<Vec<(String, CrawlRow)>, Problem> {
+    let there = db.ask("SELECT to_regclass('gleaner.crawl') IS NOT NULL", &[])?;
+    if !there.first().is_some_and(|r| r.get::<_, bool>(0)) {
+        return Ok(Vec::new());
+    }
+    super::open::check_version(db)?;
+    let rows = db.ask(
+        "SELECT crawl, key0, key1, shards, topic, next_id, name FROM gleaner.crawl ORDER BY name",
+        &[],
+    )?;
+    Ok(rows.iter().map(|r| (r.get(6), crawl_of(r))).collect())
+}
+
 impl Store for SharedReader {
     fn find(&self, url: &Url) -> Option<UrlId> {
         let c = &self.crawl;
-        find(&self.db, c.crawl, shard_of(url.host_key(), c.key, c.shards), url.fingerprint(c.key))
+        look::find(&self.db, c.crawl, shard_of(url.host_key(), c.key, c.shards), url.fingerprint(c.key))
             .ok()
             .flatten()
     }
 
     fn url(&self, id: UrlId) -> Result<Url, Problem> {
-        url_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))?
+        look::url_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))?
             .ok_or_else(|| self.unknown(id))
     }
 
     fn entry(&self, id: UrlId) -> Option<Info> {
-        entry_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id)).ok().flatten()
+        let info = look::entry_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id));
+        info.ok().flatten().map(|i| self.numbered(i))
     }
 
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
-        let kept = children_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))?;
-        resolve(&self.db, self.crawl.crawl, &kept)
+        let kept = look::children_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))?;
+        look::resolve(&self.db, self.crawl.crawl, &kept)
     }
 
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
-        record_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))
+        look::record_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))
     }
 
     fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_> {
-        const PIECE: i64 = 200;
-        let mut after: i64 = match from {
-            0 => -1,
-            n => {
-                let rows = self.db.ask(
-                    "SELECT seq FROM gleaner.page WHERE crawl = $1 ORDER BY seq LIMIT 1 OFFSET $2",
-                    &[&self.crawl.crawl, &(n as i64 - 1)],
-                );
-                match rows {
-                    Ok(rows) => rows.first().map_or(i64::MAX, |r| r.get(0)),
-                    Err(e) => return Box::new(std::iter::once(Err(e))),
-                }
-            }
-        };
-        let mut piece: std::vec::IntoIter<Row> = Vec::new().into_iter();
-        let mut failed = false;
-        Box::new(std::iter::from_fn(move || {
-            if failed {
-                return None;
-            }
-            if piece.len() == 0 {
-                let rows = self.db.ask(
-                    "SELECT record, relevant, relevance, threshold, version, seq FROM gleaner.page
-                     WHERE crawl = $1 AND seq > $2 ORDER BY seq LIMIT $3",
-                    &[&self.crawl.crawl, &after, &PIECE],
-                );
-                match rows {
-                    Ok(rows) => piece = rows.into_iter(),
-                    Err(e) => {
-                        failed = true;
-                        return Some(Err(e));
-                    }
-                }
-            }
-            let row = piece.next()?;
-            after = row.get(5);
-            Some(record_from(&row))
-        }))
-    }
-
-    fn verdicts(&self) -> Result<Option<Vec<(UrlId, bool)>>, Problem> {
-        let rows = self.db.ask(
-            "SELECT id, relevant, shard FROM gleaner.page WHERE crawl = $1 ORDER BY seq",
-            &[&self.crawl.crawl],
-        )?;
-        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
-        shards.extend(rows.iter().map(|r| (id32(r.get(0)), r.get::<_, i16>(2))));
-        Ok(Some(rows.iter().map(|r| (UrlId(id32(r.get(0))), r.get(1))).collect()))
+        let ids = self.pages.get(from..).unwrap_or_default().iter().map(|p| p.id);
+        Box::new(self.pages_of(ids).map(|page| page.map(|(record, _)| record)))
     }
 
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
@@ -359,6 +443,10 @@ impl Store for SharedReader {
     }
 
     fn revise(&mut self, _: &[(UrlId, Verdict)]) -> Result<(), Problem> {
+        Err(self.read_only())
+    }
+
+    fn reassess(&mut self, _: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem> {
         Err(self.read_only())
     }
 
@@ -383,26 +471,9 @@ impl Store for SharedReader {
         Err(self.read_only())
     }
 
+    /// In the order of this reader's numbers.
     fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_> {
-        let rows = self.db.ask(
-            "SELECT h.name, h.clock, r.status, r.fetched, r.expires FROM gleaner.host h
-             LEFT JOIN gleaner.robots r USING (crawl, shard, host) WHERE h.crawl = $1 ORDER BY h.host",
-            &[&self.crawl.crawl],
-        );
-        let host = |r: Row| HostInfo {
-            name: r.get(0),
-            clock: r.get::<_, &[u8]>(1).try_into().map(Clock::from_bytes).unwrap_or_default(),
-            robots: RobotsState {
-                offset: 0,
-                status: r.get::<_, Option<i32>>(2).and_then(|s| u16::try_from(s).ok()).unwrap_or(0),
-                fetched: r.get::<_, Option<i64>>(3).unwrap_or(0).max(0) as u64,
-                expires: r.get::<_, Option<i64>>(4).unwrap_or(0).max(0) as u64,
-            },
-            in_flight: 0,
-            pending: 0,
-            state: HostState::Out,
-        };
-        Box::new(rows.unwrap_or_default().into_iter().map(host))
+        Box::new(self.read_hosts().unwrap_or_default().into_iter())
     }
 
     fn stats(&self) -> Stats {
@@ -432,7 +503,7 @@ impl Store for SharedReader {
                 (*name, by_outcome.get(&code).copied().unwrap_or(0))
             })
             .collect();
-        stats.pages = self.count("SELECT count(*) FROM gleaner.page WHERE crawl = $1");
+        stats.pages = self.pages.len() as u64;
         stats.hosts = self.count("SELECT count(*) FROM gleaner.host WHERE crawl = $1") as usize;
         stats.leases = self.count("SELECT coalesce(sum(step), 0)::int8 FROM gleaner.worker WHERE crawl = $1");
         let size = self.db.ask(
@@ -460,14 +531,20 @@ impl Store for SharedReader {
             self.db.reconnect().map_err(|e| self.db.problem("connect to", &e))?;
         }
         let rows = self.db.ask(
-            "SELECT coalesce(sum(batch + pages + relevant), 0)::int8, coalesce(sum(abs(incarnation)), 0)::int8
+            "SELECT coalesce(sum(batch), 0)::int8, coalesce(sum(abs(incarnation)), 0)::int8,
+                    coalesce(sum(revisions), 0)::int8
              FROM gleaner.worker WHERE crawl = $1",
             &[&self.crawl.crawl],
         )?;
-        let now = rows.first().map_or((0, 0), |r| (r.get(0), r.get(1)));
-        let new = now != self.seen;
+        let now =
+            rows.first().map(|r| Seen { batches: r.get(0), incarnations: r.get(1), revisions: r.get(2) });
+        if now == self.seen {
+            return Ok(false);
+        }
+        let revised = now.map(|n| n.revisions) != self.seen.map(|s| s.revisions);
+        self.read_pages(revised)?;
         self.seen = now;
-        Ok(new)
+        Ok(true)
     }
 
     /// The invariants that can be checked from outside: every URL has a host and a first sighting, pages are of URLs
@@ -510,53 +587,5 @@ impl Store for SharedReader {
             }
         }
         Ok(())
-    }
-}
-
-impl Frontier for SharedReader {
-    fn lease(&mut self, _: Millis, _: Option<u8>) -> Result<Next, Problem> {
-        Ok(Next::Empty(Idle::default()))
-    }
-    fn peek(&mut self, _: Millis, _: Option<u8>, _: usize) -> Vec<Peek> {
-        Vec::new()
-    }
-    fn seed(&mut self, _: Candidate, _: Millis) -> Result<bool, Problem> {
-        Err(self.read_only())
-    }
-    fn apply(&mut self, _: Turn, _: &dyn Fn(Priority, Priority) -> Priority) -> Result<Applied, Problem> {
-        Err(self.read_only())
-    }
-    fn rescore(&mut self, _: &[Rescored]) -> Result<(), Problem> {
-        Err(self.read_only())
-    }
-    fn commit(&mut self) -> Result<(), Problem> {
-        Err(self.read_only())
-    }
-    fn siblings(&self, _: UrlId) -> Vec<UrlId> {
-        Vec::new()
-    }
-    fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        sources_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))
-    }
-    fn pending(&self) -> Box<dyn Iterator<Item = UrlId> + '_> {
-        let rows = self.db.ask(
-            "SELECT id FROM gleaner.url WHERE crawl = $1 AND state = 0 ORDER BY id",
-            &[&self.crawl.crawl],
-        );
-        Box::new(rows.unwrap_or_default().into_iter().map(|r| UrlId(id32(r.get(0)))))
-    }
-    fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem> {
-        let shard = shard_of(host_key, self.crawl.key, self.crawl.shards);
-        let rows = self.db.ask(
-            "SELECT r.status, r.body, r.fetched, r.expires FROM gleaner.robots r
-             JOIN gleaner.host h USING (crawl, shard, host) WHERE h.crawl = $1 AND h.shard = $2 AND h.name = $3",
-            &[&self.crawl.crawl, &shard, &host_key],
-        )?;
-        Ok(rows.first().map(|r| RobotsAnswer {
-            status: u16::try_from(r.get::<_, i32>(0)).unwrap_or(0),
-            body: r.get(1),
-            fetched: Millis(r.get::<_, i64>(2).max(0) as u64),
-            expires: Millis(r.get::<_, i64>(3).max(0) as u64),
-        }))
     }
 }

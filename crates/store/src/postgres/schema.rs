@@ -8,7 +8,7 @@
 //! * A number that is 32 bits without sign here is a `bigint` there.
 
 /// One step each; never changed once released. `{}` nothing: plain SQL, run as one.
-pub(super) const MIGRATIONS: &[&str] = &[V1];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2];
 
 /// Serialises workers that create or migrate the schema at the same time.
 pub(super) const MIGRATION_LOCK: i64 = 0x0067_6c65_616e_6572;
@@ -122,4 +122,11 @@ CREATE TABLE gleaner.delta (
   crawl int NOT NULL, slot int NOT NULL, n bigint NOT NULL, bytes bytea NOT NULL,
   PRIMARY KEY (crawl, slot, n)
 );
+";
+
+/// Pages judged again under another topic; readers that read on instead of anew.
+const V2: &str = "
+ALTER TABLE gleaner.page ADD COLUMN assessment bytea;
+CREATE INDEX page_slot ON gleaner.page (crawl, slot, seq);
+ALTER TABLE gleaner.worker ADD COLUMN revisions bigint NOT NULL DEFAULT 0;
 ";

@@ -24,12 +24,19 @@ pub(super) struct Facts {
     /// The newest page of each URL, in the order they were fetched.
     pub pages: Vec<(u32, Vec<u8>)>,
     pub links: BTreeMap<u32, Vec<UrlId>>,
-    pub revised: BTreeMap<u32, Verdict>,
+    pub revised: BTreeMap<u32, Revised>,
     /// Name, change or whole, bytes.
     pub state: Vec<(String, bool, Vec<u8>)>,
     /// Re-scored so little that the database need not know.
     pub minor: BTreeSet<u32>,
     named: Option<String>,
+}
+
+/// A verdict that changed, and what it rests on when that changed too.
+#[derive(Clone, Default)]
+pub(super) struct Revised {
+    pub verdict: Verdict,
+    pub assessment: Option<Vec<u8>>,
 }
 
 /// A URL that changed: how it stands now is in the order.
@@ -134,7 +141,11 @@ impl Facts {
             }
             Kind::Revise => {
                 let (id, _, verdict) = codec::get_revise(payload)?;
-                self.revised.insert(id.0, verdict);
+                let revised = self.revised.entry(id.0).or_default();
+                revised.verdict = verdict;
+                if let Some(rest) = codec::get_revise_rest(payload) {
+                    revised.assessment = Some(rest.to_vec());
+                }
             }
             Kind::State => {
                 let (name, change, bytes) = codec::get_state(payload)?;

@@ -3,13 +3,14 @@
 use super::db::{Step, passes};
 use super::post::{Child, write_children};
 use super::rows::{SightRows, UrlRows, param};
+use super::scratch::Revised;
 use super::{Shared, id64};
 use crate::ledger::codec;
 use crate::ledger::page;
 use frontier::State;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
-use types::{Problem, UrlId, Verdict};
+use types::{Assessment, Problem, UrlId};
 
 /// What goes to the database beside the facts of the log.
 #[derive(Default)]
@@ -20,7 +21,7 @@ pub(super) struct Outgoing {
     pub consumed: Vec<(i16, i64)>,
     pub deltas: Vec<Vec<u8>>,
     /// Verdicts of pages whose shard is elsewhere by now.
-    pub far_revised: Vec<(u32, Verdict)>,
+    pub far_revised: Vec<(u32, Revised)>,
     /// Links of a page when some of them are of other shards.
     pub children: BTreeMap<u32, Vec<Child>>,
     /// The worker's row says something else than what is true.
@@ -345,7 +346,7 @@ impl Shared {
                       ON CONFLICT (crawl, shard, id) DO UPDATE SET slot = EXCLUDED.slot, epoch = EXCLUDED.epoch,
                         score = EXCLUDED.score, relevant = EXCLUDED.relevant, relevance = EXCLUDED.relevance,
                         threshold = EXCLUDED.threshold, version = EXCLUDED.version, record = EXCLUDED.record,
-                        revised = false, stored = clock_timestamp()",
+                        assessment = NULL, revised = false, stored = clock_timestamp(), seq = DEFAULT",
                 params: vec![
                     param(crawl),
                     param(self.me.slot),
@@ -393,28 +394,41 @@ impl Shared {
                 params: vec![param(crawl), param(shards), param(ids), param(lists)],
             });
         }
-        let here = facts.revised.iter().filter_map(|(slot, v)| {
+        let here = facts.revised.iter().filter_map(|(slot, r)| {
             let slot = UrlId(*slot);
-            Some((self.ids.host_of(slot)?.shard, self.ids.global(slot)?, *v))
+            Some((self.ids.host_of(slot)?.shard, self.ids.global(slot)?, r))
         });
-        let far = self.out.far_revised.iter().filter_map(|(id, v)| Some((self.ids.shard_of(*id)?, *id, *v)));
-        let revised: Vec<(i16, u32, Verdict)> = here.chain(far).collect();
+        let far = self.out.far_revised.iter().filter_map(|(id, r)| Some((self.ids.shard_of(*id)?, *id, r)));
+        let revised: Vec<(i16, u32, &Revised)> = here.chain(far).collect();
         if !revised.is_empty() {
+            let score = |r: &Revised| {
+                let bytes = r.assessment.as_ref()?;
+                postcard::from_bytes::<Assessment>(bytes).ok().map(|a| a.score)
+            };
             steps.push(Step {
                 sql: "UPDATE gleaner.page p SET relevant = t.relevant, relevance = t.relevance,
-                             threshold = t.threshold, version = t.version, revised = true
-                      FROM unnest($2::int2[], $3::int8[], $4::bool[], $5::float8[], $6::float8[], $7::int8[])
-                           AS t(shard, id, relevant, relevance, threshold, version)
+                             threshold = t.threshold, version = t.version, revised = true,
+                             score = coalesce(t.score, p.score), assessment = coalesce(t.assessment, p.assessment)
+                      FROM unnest($2::int2[], $3::int8[], $4::bool[], $5::float8[], $6::float8[], $7::int8[],
+                                  $8::float8[], $9::bytea[])
+                           AS t(shard, id, relevant, relevance, threshold, version, score, assessment)
                       WHERE p.crawl = $1 AND p.shard = t.shard AND p.id = t.id",
                 params: vec![
                     param(crawl),
                     param(revised.iter().map(|r| r.0).collect::<Vec<_>>()),
                     param(revised.iter().map(|r| id64(r.1)).collect::<Vec<_>>()),
-                    param(revised.iter().map(|r| r.2.relevant).collect::<Vec<_>>()),
-                    param(revised.iter().map(|r| r.2.relevance).collect::<Vec<_>>()),
-                    param(revised.iter().map(|r| r.2.threshold).collect::<Vec<_>>()),
-                    param(revised.iter().map(|r| id64(r.2.version)).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| r.2.verdict.relevant).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| r.2.verdict.relevance).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| r.2.verdict.threshold).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| id64(r.2.verdict.version)).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| score(r.2)).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| r.2.assessment.clone()).collect::<Vec<_>>()),
                 ],
+            });
+            // Whoever reads along sees by it that what was read before is out of date.
+            steps.push(Step {
+                sql: "UPDATE gleaner.worker SET revisions = revisions + $3 WHERE crawl = $1 AND slot = $2",
+                params: vec![param(crawl), param(self.me.slot), param(revised.len() as i64)],
             });
         }
     }

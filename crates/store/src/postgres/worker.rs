@@ -1,7 +1,8 @@
 //! The loop's side of a shared crawl: its numbers are the crawl's, those of the ledger inside are this worker's.
 
+use super::look::{self, record_of, sources_of};
 use super::post::{self, Child};
-use super::reader::{self, record_of, sources_of};
+use super::scratch::Revised;
 use super::{Shared, id32, shard_of};
 use crate::ledger::apply::check_candidate;
 use crate::traits::{Stats, Store};
@@ -10,8 +11,8 @@ use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::time::Duration;
 use types::{
-    Candidate, Fingerprint, Lease, Millis, Priority, Problem, Record, Rescored, RobotsAnswer, Settle, Source,
-    Turn, Url, UrlId, Verdict,
+    Assessment, Candidate, Fingerprint, Lease, Millis, Priority, Problem, Record, Rescored, RobotsAnswer,
+    Settle, Source, Turn, Url, UrlId, Verdict,
 };
 
 /// Numbers from here on down stand for far URLs for a moment; real ones do not come near.
@@ -86,7 +87,7 @@ impl Shared {
                 return Ok(slots.iter().filter_map(|s| self.ids.global(*s)).map(Child::Known).collect());
             }
         }
-        reader::children_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0))
+        look::children_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0))
     }
 
     /// New priorities: ours are applied, far ones are sent.
@@ -202,7 +203,9 @@ impl Frontier for Shared {
         for (id, verdict) in &turn.revised {
             match self.slot(*id) {
                 Some(slot) => revised.push((slot, *verdict)),
-                None if self.ids.shard_of(id.0).is_some() => far_revised.push((id.0, *verdict)),
+                None if self.ids.shard_of(id.0).is_some() => {
+                    far_revised.push((id.0, Revised { verdict: *verdict, assessment: None }));
+                }
                 None => {}
             }
         }
@@ -254,6 +257,11 @@ impl Frontier for Shared {
 
     fn rescore(&mut self, rescored: &[Rescored]) -> Result<(), Problem> {
         if rescored.is_empty() { Ok(()) } else { self.rescore_all(rescored) }
+    }
+
+    fn set_limits(&mut self, limits: frontier::Limits) {
+        self.options.limits = limits.clone();
+        self.inner.set_limits(limits);
     }
 
     fn commit(&mut self) -> Result<(), Problem> {
@@ -347,7 +355,7 @@ impl Store for Shared {
         if self.owned.contains_key(&shard) {
             return self.inner.order().find(print).map(|s| self.global(s));
         }
-        reader::find(&self.db, self.me.crawl, shard, print).ok().flatten()
+        look::find(&self.db, self.me.crawl, shard, print).ok().flatten()
     }
 
     fn url(&self, id: UrlId) -> Result<Url, Problem> {
@@ -358,7 +366,7 @@ impl Store for Shared {
         if let Some(url) = cache.get(&id.0) {
             return Ok(url.clone());
         }
-        let url = reader::url_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0))?
+        let url = look::url_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0))?
             .ok_or_else(|| self.unknown(id))?;
         if cache.len() >= FAR_URLS {
             cache.clear();
@@ -371,11 +379,11 @@ impl Store for Shared {
         if let Some(slot) = self.slot(id) {
             return self.inner.entry(slot).map(|i| Info { id, ..i });
         }
-        reader::entry_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0)).ok().flatten()
+        look::entry_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0)).ok().flatten()
     }
 
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
-        reader::resolve(&self.db, self.me.crawl, &self.kept_children(id)?)
+        look::resolve(&self.db, self.me.crawl, &self.kept_children(id)?)
     }
 
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
@@ -388,7 +396,10 @@ impl Store for Shared {
         let found = record_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0))?;
         let newest = slot.and_then(|s| self.inner.log().facts.revised.get(&s.0));
         Ok(found.map(|r| match newest {
-            Some(verdict) => Record { verdict: *verdict, ..r },
+            Some(newest) => {
+                let changed = newest.assessment.as_ref().and_then(|b| postcard::from_bytes(b).ok());
+                Record { verdict: newest.verdict, assessment: changed.unwrap_or(r.assessment), ..r }
+            }
             None => r,
         }))
     }
@@ -414,7 +425,7 @@ impl Store for Shared {
             &[&self.me.crawl, &self.me.slot],
         )?;
         let mut all: std::collections::BTreeMap<UrlId, Verdict> =
-            rows.iter().map(|r| (UrlId(id32(r.get(0))), reader::verdict_of(r, 1))).collect();
+            rows.iter().map(|r| (UrlId(id32(r.get(0))), look::verdict_of(r, 1))).collect();
         for (slot, verdict) in self.inner.revised()? {
             all.insert(self.global(slot), verdict);
         }
@@ -426,11 +437,30 @@ impl Store for Shared {
         for (id, verdict) in verdicts {
             match self.slot(*id) {
                 Some(slot) => here.push((slot, *verdict)),
-                None if self.ids.shard_of(id.0).is_some() => self.out.far_revised.push((id.0, *verdict)),
+                None if self.ids.shard_of(id.0).is_some() => {
+                    self.out.far_revised.push((id.0, Revised { verdict: *verdict, assessment: None }));
+                }
                 None => return Err(self.unknown(*id)),
             }
         }
         self.inner.revise(&here)
+    }
+
+    fn reassess(&mut self, pages: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem> {
+        let mut here = Vec::new();
+        for (id, verdict, assessment) in pages {
+            match self.slot(*id) {
+                Some(slot) => here.push((slot, *verdict, assessment.clone())),
+                None if self.ids.shard_of(id.0).is_some() => {
+                    let bytes = postcard::to_allocvec(assessment)
+                        .map_err(|e| Problem::new("an assessment cannot be kept").because(e))?;
+                    let revised = Revised { verdict: *verdict, assessment: Some(bytes) };
+                    self.out.far_revised.push((id.0, revised));
+                }
+                None => return Err(self.unknown(*id)),
+            }
+        }
+        self.inner.reassess(&here)
     }
 
     fn state(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem> {

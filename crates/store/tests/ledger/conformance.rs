@@ -592,7 +592,18 @@ fn records_verdicts_and_state<P: Place>(mut p: P) {
     assert_eq!(l.record(a.id).unwrap().unwrap().verdict, better);
     assert_eq!(l.record(UrlId(2)).unwrap(), None);
     assert_eq!(l.record(UrlId(77)).unwrap(), None);
-    assert_eq!(l.revised().unwrap(), [(a.id, better)]);
+    // Another topic: what the verdict rests on changes too, and stays when only the verdict changes again.
+    let other = types::Assessment { score: 0.75, excluded: Some("x".into()), ..types::Assessment::default() };
+    l.reassess(&[(a.id, better, other.clone())]).unwrap();
+    l.commit().unwrap();
+    let worse = Verdict { relevant: false, version: 9, ..better };
+    l.revise(&[(a.id, worse)]).unwrap();
+    l.commit().unwrap();
+    let again = l.record(a.id).unwrap().unwrap();
+    assert_eq!((again.assessment, again.verdict), (other, worse));
+    assert_eq!(l.records(0).count(), all.len());
+    assert!(l.reassess(&[(UrlId(77), worse, types::Assessment::default())]).is_err());
+    assert_eq!(l.revised().unwrap(), [(a.id, worse)]);
     assert_eq!(l.state("judge").unwrap(), [vec![1], vec![2, 3], vec![4]]);
     assert_eq!(l.state("other").unwrap(), [Vec::<u8>::new()]);
     assert_eq!(l.state("none").unwrap(), Vec::<Vec<u8>>::new());

@@ -11,12 +11,13 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use super::{Miss, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use model::{HEADS, Model, RELEVANT, SIMILAR, sigmoid};
+use super::{Miss, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use model::{AHEAD, HEADS, Model, RELEVANT, SIMILAR, sigmoid};
 use options::{Combine, Options};
 use read::{PageSide, Query, Taste, own_groups};
 use scale::Scale;
 use sight::{Groups, Sight, Sim};
+use std::collections::HashSet;
 use tally::{KINDS, Kind, Tally};
 use types::{Priority, Problem, Source, Url, UrlId};
 
@@ -25,11 +26,12 @@ pub(super) const ENTRY: StrategyEntry = StrategyEntry {
     summary: "learns while crawling which words, places and groups of links lead to relevant pages",
     doc: "\
 ## What it does
-Predicts for every link how likely its target is relevant and how similar to the topic it will be: two logistic
-regressions over the words of the anchor, the URL, the surroundings, the heading and the page's title, the place in the page
-and how pages of the same host, directory, tag path, URL shape and list turned out. A prior made of the topic's terms is
-always there, so it starts as a good best-first; every judged page teaches it. While few relevant pages are known the
-predicted similarity counts as much as the predicted relevance; hosts of which little is known get a small bonus.
+Predicts for every link how likely its target is relevant, how similar to the topic it will be, and how much the target is worth as
+a way to others: three logistic regressions over the words of the anchor, the URL, the surroundings, the heading and the page's
+title, the place in the page and how pages of the same host, directory, tag path, URL shape and list turned out. A prior made of
+the topic's terms (or of the words of the example pages) is always there, so it starts as a good best-first; every judged page
+teaches it. While few relevant pages are known, and again when none has been found for long, the predicted similarity counts as
+much as the predicted relevance; hosts of which little is known get a small bonus.
 
 ## When it helps
 The usual case: any topic described by terms, common or rare, with a strict or a sloppy judge. Most where relevant pages
@@ -39,7 +41,8 @@ stand in lists, share URL patterns or are announced by words the user did not th
 Crawls of a few dozen pages (nothing can be learnt from them), and judges whose score says nothing of the topic.
 
 ## Options
-All are for measuring what a mechanism is worth: `learn`, `similar`, `prior` = true · `misses` = false · hashed words: `anchor`, `pairs`, `url`,
+All are for measuring what a mechanism is worth: `learn`, `similar`, `prior` = true · `misses` = false · `ahead` = 0.5, how much the worth as a way
+to others counts beside the chance of being relevant, `far` = 0.5, how far it looks · hashed words: `anchor`, `pairs`, `url`,
 `context`, `offsets`, `heading`, `title`, `tags`, `place` = true · statistics: `host`, `directory`, `tag_path`, `host_path`,
 `shape`, `siblings`, `near`, `list` = true · `host_bonus` = 0.2 · `beta` = 10 · `soft` = 0.5 · `power` = 2 · `floor` = 0 · `page_prior`,
 `word_prior`, `group_prior` = 1 · `sources` = \"max\", \"mean\", \"noisy-or\" ·
@@ -74,12 +77,33 @@ enum X {
     /// Lifts of the groups: first for relevance, then for similarity.
     Lifts,
 }
-const D: usize = X::Lifts as usize + 2 * KINDS;
+const D: usize = X::Lifts as usize + HEADS * KINDS;
 
 /// Seeds come before everything that was found.
 const SEED: f64 = 100.0;
 /// Sightings of one URL that are looked at.
 const MOST_SOURCES: usize = 8;
+/// A page the user labelled counts like so many.
+const LABEL: f64 = 3.0;
+/// New links of a page that count for its worth as a way to others.
+const MOST_CHILDREN: usize = 32;
+/// Fewer pages without a relevant one are never a drought.
+const DROUGHT: f64 = 500.0;
+
+/// What one page taught, kept until its links have been scored.
+struct Lesson {
+    own: Groups,
+    sights: Vec<Sight>,
+    xs: Vec<[f64; D]>,
+    relevant: f64,
+    weight: f64,
+}
+
+impl Lesson {
+    fn groups(&self) -> Vec<Groups> {
+        self.sights.iter().map(|s| s.groups).collect()
+    }
+}
 
 struct Adaptive {
     o: Options,
@@ -90,11 +114,15 @@ struct Adaptive {
     scales: [Scale; 3],
     /// The page that was learnt last: its links are scored next.
     last: Option<(UrlId, Taste)>,
+    /// What it taught, until its links have been scored too.
+    lesson: Option<Lesson>,
     /// Version of the model: pages and misses learnt from.
     version: u32,
     /// Links scored so far.
     links: u64,
     since_refresh: u64,
+    /// Pages since the last relevant one.
+    drought: u64,
 }
 
 fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
@@ -158,9 +186,11 @@ impl Adaptive {
             tally: Tally::default(),
             scales: Default::default(),
             last: None,
+            lesson: None,
             version: 0,
             links: 0,
             since_refresh: 0,
+            drought: 0,
         })
     }
 
@@ -205,15 +235,25 @@ impl Adaptive {
         for kind in Kind::ALL {
             if self.o.counts(kind) {
                 let lift = lifts[kind as usize];
-                x[X::Lifts as usize + kind as usize] = lift[RELEVANT];
-                x[X::Lifts as usize + KINDS + kind as usize] = lift[SIMILAR];
+                for (h, lift) in lift.iter().enumerate() {
+                    x[X::Lifts as usize + h * KINDS + kind as usize] = *lift;
+                }
             }
         }
         x
     }
 
-    /// How much the second head counts: all at first, less with every relevant page found.
+    /// Nothing relevant has been found for much longer than chance explains.
+    fn dry(&self) -> bool {
+        self.drought as f64 > (5.0 / self.tally.base()[RELEVANT]).max(DROUGHT)
+    }
+
+    /// How much the second head counts: all at first, less with every relevant page found; all again when none is found any
+    /// more, because then what is similar is the only trace there is.
     fn beta(&self) -> f64 {
+        if self.dry() && self.o.similar {
+            return 1.0;
+        }
         let few = self.o.beta / (self.o.beta + f64::from(self.tally.total().relevant) + 1e-9);
         if self.o.similar { few.max(self.o.floor) } else { 0.0 }
     }
@@ -225,14 +265,16 @@ impl Adaptive {
     }
 
     fn value(&self, p: [f64; HEADS]) -> f64 {
-        p[RELEVANT] + self.beta() * (p[SIMILAR] - self.tally.base()[SIMILAR])
+        let wanted = p[RELEVANT] + self.o.ahead * (p[AHEAD] - p[RELEVANT]);
+        wanted + self.beta() * (p[SIMILAR] - self.tally.base()[SIMILAR])
     }
 
     /// What is little known is worth a look: log odds for the links of a host of which few pages are known.
     fn bonus(&self, g: &Groups) -> f64 {
         let t = f64::from(self.tally.total().n);
         let n = f64::from(self.tally.sum(g.host).n);
-        self.o.host_bonus * (libm::log(1.0 + t) / (1.0 + n)).sqrt()
+        let curious = if self.dry() { 2.0 } else { 1.0 };
+        curious * self.o.host_bonus * (libm::log(1.0 + t) / (1.0 + n)).sqrt()
     }
 
     fn combined(&self, sights: &[Sight]) -> Option<f64> {
@@ -245,27 +287,57 @@ impl Adaptive {
             Combine::Max => chances.map(|p| self.value(p)).max_by(f64::total_cmp)?,
             Combine::Mean => chances.map(|p| self.value(p)).sum::<f64>() / n as f64,
             Combine::NoisyOr => {
-                let none = chances.fold([1.0, 1.0], |a, p| [a[0] * (1.0 - p[0]), a[1] * (1.0 - p[1])]);
-                self.value([1.0 - none[0], 1.0 - none[1]])
+                let none = chances.fold([1.0; HEADS], |a, p| [0, 1, 2].map(|h: usize| a[h] * (1.0 - p[h])));
+                self.value(none.map(|p| 1.0 - p))
             }
         })
     }
 
     /// Learns that the target of these sightings was so.
-    fn found(&mut self, url: &Url, sights: &[Sight], y: [f64; HEADS], weight: f64) {
-        if self.o.learn && !sights.is_empty() {
-            let n = sights.len();
-            let weight = weight / (n as f64).sqrt();
-            // All features as they were before this page counted.
-            let xs: Vec<[f64; D]> = sights.iter().map(|s| self.dense(s, n)).collect();
-            for (s, x) in sights.iter().zip(&xs) {
-                self.model.learn(s, x, y, weight);
-            }
-        }
-        let groups: Vec<Groups> = sights.iter().map(|s| s.groups).collect();
-        let own = own_groups(url);
-        self.tally.add(&own, &groups, weight as f32, y[RELEVANT] as f32, y[SIMILAR] as f32);
+    fn found(&mut self, url: &Url, sights: Vec<Sight>, relevant: f64, similar: f64, weight: f64) -> Lesson {
+        let n = sights.len();
+        // All features as they were before this page counted.
+        let xs: Vec<[f64; D]> =
+            if self.o.learn { sights.iter().map(|s| self.dense(s, n)).collect() } else { Vec::new() };
+        let lesson = Lesson { own: own_groups(url), sights, xs, relevant, weight };
+        self.teach(&lesson, [Some(relevant), Some(similar), None]);
+        self.tally.add(&lesson.own, &lesson.groups(), weight as f32, relevant as f32, similar as f32);
         self.version = self.version.wrapping_add(1);
+        lesson
+    }
+
+    fn teach(&mut self, lesson: &Lesson, y: [Option<f64>; HEADS]) {
+        let weight = lesson.weight / (lesson.sights.len().max(1) as f64).sqrt();
+        for (s, x) in lesson.sights.iter().zip(&lesson.xs) {
+            self.model.learn(s, x, y, weight);
+        }
+    }
+
+    /// The second half of a lesson: what the page was worth as a way to others.
+    fn led_to(&mut self, worth: f64) {
+        let Some(lesson) = self.lesson.take() else { return };
+        self.teach(&lesson, [None, None, Some(worth)]);
+        let more = lesson.weight * (worth - lesson.relevant);
+        self.tally.ahead(&lesson.own, &lesson.groups(), more as f32);
+    }
+
+    /// The links of the last page were never scored: it is worth what it is.
+    fn led_nowhere(&mut self) {
+        if let Some(relevant) = self.lesson.as_ref().map(|l| l.relevant) {
+            self.led_to(relevant);
+        }
+    }
+
+    /// The best rate of relevant pages per fetch, this page and some of its new links taken together: what decides when
+    /// one thing must be done before others can be.
+    fn worth(relevant: f64, mut chances: Vec<f64>) -> f64 {
+        chances.sort_unstable_by(|a, b| b.total_cmp(a));
+        let (mut sum, mut best) = (relevant, relevant);
+        for (k, p) in chances.iter().take(MOST_CHILDREN).enumerate() {
+            sum += p;
+            best = f64::max(best, sum / (k as f64 + 2.0));
+        }
+        best
     }
 }
 
@@ -293,14 +365,20 @@ impl Strategy for Adaptive {
         let taste = self.taste(visit);
         let verdict = f64::from(u8::from(taste.relevant));
         let relevant = verdict + self.o.soft * (libm::pow(taste.soft, self.o.power) - verdict);
-        self.found(visit.url, &sights(visit.sources), [relevant, taste.soft], 1.0);
+        self.led_nowhere();
+        let sights = sights(visit.sources);
+        let was_dry = self.dry();
+        self.drought = if taste.relevant { 0 } else { self.drought + 1 };
+        let lesson = self.found(visit.url, sights, relevant, taste.soft, 1.0);
+        self.lesson = Some(lesson);
         for (scale, m) in self.scales.iter_mut().zip(taste.measures) {
             scale.add(m);
         }
         self.last = Some((visit.id, taste));
         self.since_refresh += 1;
         // A large frontier is scored again less often: about a thousand links per page.
-        if self.o.refresh > 0 && self.since_refresh >= self.o.refresh.max(self.links / 1000) {
+        let due = self.o.refresh > 0 && self.since_refresh >= self.o.refresh.max(self.links / 1000);
+        if due || self.dry() != was_dry {
             self.since_refresh = 0;
             return Rescore::Everything;
         }
@@ -309,7 +387,17 @@ impl Strategy for Adaptive {
 
     fn miss(&mut self, miss: &Miss) {
         if self.o.misses {
-            self.found(miss.url, &sights(miss.sources), [0.0, 0.0], 0.3);
+            self.found(miss.url, sights(miss.sources), 0.0, 0.0, 0.3);
+        }
+    }
+
+    /// What the user says of a page counts for several pages. That the judge moved its line is no news: half of what is
+    /// learnt is the soft score, which stays.
+    fn revised(&mut self, pages: &[Revised]) {
+        for page in pages.iter().filter(|p| p.by_user) {
+            let relevant = f64::from(u8::from(page.verdict.relevant));
+            let lesson = self.found(page.url, sights(page.sources), relevant, relevant, LABEL);
+            self.teach(&lesson, [None, None, Some(relevant)]);
         }
     }
 
@@ -322,12 +410,23 @@ impl Strategy for Adaptive {
         let steps = if taste.relevant { 0 } else { before.saturating_add(1) };
         let mut side = PageSide::new(&self.query, &self.o, visit, &taste, steps);
         let mut out = Vec::with_capacity(visit.doc.page.links.len());
+        let mut targets = HashSet::new();
+        let mut new_links = Vec::new();
         for (i, link) in visit.doc.page.links.iter().enumerate() {
             let sight = side.link(i, link);
-            let key = self.value(self.chances(&sight, 1));
+            let p = self.chances(&sight, 1);
+            let key = self.value(p);
+            let new = !visit.known.get(i).copied().unwrap_or(false) && link.url != *visit.url;
+            if new && targets.insert(&link.url) {
+                new_links.push(p[RELEVANT] + self.o.far * (p[AHEAD] - p[RELEVANT]));
+            }
             out.push(Some(Scored { priority: Priority::key_only(key), evidence: sight.write(), ttl: None }));
         }
         self.links += out.len() as u64;
+        if let Some(l) = &self.lesson {
+            let worth = Adaptive::worth(l.relevant, new_links);
+            self.led_to(worth);
+        }
         out
     }
 
@@ -348,6 +447,7 @@ impl Strategy for Adaptive {
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
+        self.led_nowhere();
         self.write_state(full)
     }
 

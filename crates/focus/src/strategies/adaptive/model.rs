@@ -1,4 +1,4 @@
-//! Two logistic regressions over the same features: is it relevant, and how similar is it? A fixed prior weight per
+//! Three logistic regressions over the same features: is it relevant, how similar is it, and is it a way to relevant ones? A fixed prior weight per
 //! dense feature is an offset that is never forgotten; only what differs from it is learnt (AdaGrad), so that with
 //! nothing seen the model *is* its prior.
 
@@ -7,12 +7,14 @@ use crate::bytes::{Reader, Writer, damaged};
 use std::collections::BTreeMap;
 use types::Problem;
 
-pub(super) const HEADS: usize = 2;
+pub(super) const HEADS: usize = 3;
 pub(super) const RELEVANT: usize = 0;
 pub(super) const SIMILAR: usize = 1;
+pub(super) const AHEAD: usize = 2;
 
-/// Weights of both heads and their squared gradients, side by side: one cache line per feature.
-type Row = [f32; 4];
+/// Weights of the heads and their squared gradients, side by side: one cache line per feature.
+type Row = [f32; 2 * HEADS];
+const EMPTY: Row = [0.0; 2 * HEADS];
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
@@ -79,29 +81,34 @@ pub(super) fn sigmoid(z: f64) -> f64 {
 
 impl<const D: usize> Model<D> {
     pub fn new(prior: [[f64; D]; HEADS], rates: Rates) -> Self {
-        let rows = vec![[0.0; 4]; SLOT_MASK as usize + 1];
-        Model { rates, prior, dense: [[0.0; 4]; D], rows, unsaved: None, told: None, own: true }
+        let rows = vec![EMPTY; SLOT_MASK as usize + 1];
+        Model { rates, prior, dense: [EMPTY; D], rows, unsaved: None, told: None, own: true }
     }
 
-    /// Log odds of both heads.
+    /// Log odds of the heads.
     pub fn z(&self, sight: &Sight, x: &[f64; D]) -> [f64; HEADS] {
         let mut z = [0.0f64; HEADS];
         for (i, (row, x)) in self.dense.iter().zip(x).enumerate() {
-            z[0] += (self.prior[0][i] + f64::from(row[0])) * x;
-            z[1] += (self.prior[1][i] + f64::from(row[1])) * x;
+            for h in 0..HEADS {
+                z[h] += (self.prior[h][i] + f64::from(row[h])) * x;
+            }
         }
         let mut h = [0.0f32; HEADS];
         sight.each(|slot, value| {
             if let Some(row) = self.rows.get(slot) {
-                h[0] += row[0] * value;
-                h[1] += row[1] * value;
+                for (h, w) in h.iter_mut().zip(row) {
+                    *h += w * value;
+                }
             }
         });
-        [z[0] + f64::from(h[0]), z[1] + f64::from(h[1])]
+        for (z, h) in z.iter_mut().zip(h) {
+            *z += f64::from(h);
+        }
+        z
     }
 
     pub fn row(&self, slot: usize) -> [f32; HEADS] {
-        self.rows.get(slot).map_or([0.0; 2], |r| [r[0], r[1]])
+        self.rows.get(slot).map_or([0.0; HEADS], |r| [r[0], r[1], r[2]])
     }
     pub fn dense_weight(&self, head: usize, feature: usize) -> f64 {
         let (Some(p), Some(d)) = (self.prior[head].get(feature), self.dense.get(feature)) else { return 0.0 };
@@ -109,23 +116,28 @@ impl<const D: usize> Model<D> {
     }
 
     /// One step towards what was found.
-    pub fn learn(&mut self, sight: &Sight, x: &[f64; D], y: [f64; HEADS], weight: f64) {
+    pub fn learn(&mut self, sight: &Sight, x: &[f64; D], y: [Option<f64>; HEADS], weight: f64) {
         let mut z = self.z(sight, x);
         let r = self.rates;
         // The level first, and fast: most links lead to nothing, and if the features had to learn that, whatever is like
         // the pages seen so far would look bad beside what is unknown.
         for h in 0..HEADS {
-            let step = f64::from(r.level) * weight * (sigmoid(z[h]) - y[h]);
+            let Some(y) = y[h] else { continue };
+            let step = f64::from(r.level) * weight * (sigmoid(z[h]) - y);
             self.dense[0][h] -= step as f32;
             z[h] -= step * x[0];
         }
-        let e = [(weight * (sigmoid(z[0]) - y[0])) as f32, (weight * (sigmoid(z[1]) - y[1])) as f32];
+        let mut e = [0.0f32; HEADS];
+        for h in 0..HEADS {
+            e[h] = y[h].map_or(0.0, |y| (weight * (sigmoid(z[h]) - y)) as f32);
+        }
+        let told_of = y.map(|y| y.is_some());
         for (row, x) in self.dense.iter_mut().zip(x).skip(1) {
             let x = *x as f32;
-            for h in 0..HEADS {
+            for h in (0..HEADS).filter(|h| told_of[*h]) {
                 let g = e[h] * x + r.dense_l2 * row[h];
-                row[h + 2] += g * g;
-                row[h] -= r.dense_step * g / (row[h + 2].sqrt() + r.dense_damp);
+                row[h + HEADS] += g * g;
+                row[h] -= r.dense_step * g / (row[h + HEADS].sqrt() + r.dense_damp);
             }
         }
         let (rows, unsaved, told) = (&mut self.rows, &mut self.unsaved, &mut self.told);
@@ -137,10 +149,10 @@ impl<const D: usize> Model<D> {
             if let Some(t) = told {
                 t.rows.entry(slot as u32).or_insert(*row);
             }
-            for h in 0..HEADS {
+            for h in (0..HEADS).filter(|h| told_of[*h]) {
                 let g = e[h] * value;
-                row[h + 2] += g * g;
-                row[h] -= r.step * g / (row[h + 2].sqrt() + r.damp);
+                row[h + HEADS] += g * g;
+                row[h] -= r.step * g / (row[h + HEADS].sqrt() + r.damp);
             }
         });
     }
@@ -156,13 +168,13 @@ impl<const D: usize> Model<D> {
         let mut last = 0;
         for slot in slots {
             w.var(u64::from(slot - last));
-            write_row(self.rows.get(slot as usize).unwrap_or(&[0.0; 4]), w);
+            write_row(self.rows.get(slot as usize).unwrap_or(&EMPTY), w);
             last = slot;
         }
     }
 
     fn used(&self) -> Vec<u32> {
-        let used = self.rows.iter().enumerate().filter(|(_, row)| **row != [0.0; 4]);
+        let used = self.rows.iter().enumerate().filter(|(_, row)| **row != EMPTY);
         used.map(|(i, _)| i as u32).collect()
     }
 
@@ -172,7 +184,7 @@ impl<const D: usize> Model<D> {
             *row = read_row(r)?;
         }
         if full {
-            self.rows.fill([0.0; 4]);
+            self.rows.fill(EMPTY);
         }
         let n = r.var()?;
         let mut slot = 0usize;
@@ -192,8 +204,8 @@ impl<const D: usize> Model<D> {
         if self.told.is_none() {
             let mut told = Told { rows: BTreeMap::new(), dense: self.dense };
             if self.own {
-                told.dense = [[0.0; 4]; D];
-                told.rows = self.used().into_iter().map(|slot| (slot, [0.0; 4])).collect();
+                told.dense = [EMPTY; D];
+                told.rows = self.used().into_iter().map(|slot| (slot, EMPTY)).collect();
             }
             self.told = Some(told);
         }
@@ -211,7 +223,7 @@ impl<const D: usize> Model<D> {
     }
 
     pub fn apply(&mut self, r: &mut Reader) -> Result<(), Problem> {
-        let mut dense = [[0.0; 4]; D];
+        let mut dense = [EMPTY; D];
         for row in &mut dense {
             *row = read_row(r)?;
         }
@@ -247,7 +259,11 @@ impl<const D: usize> Model<D> {
 }
 
 fn difference(now: &Row, then: &Row) -> Row {
-    [now[0] - then[0], now[1] - then[1], now[2] - then[2], now[3] - then[3]]
+    let mut out = *now;
+    for (o, t) in out.iter_mut().zip(then) {
+        *o -= t;
+    }
+    out
 }
 
 fn add(row: &mut Row, more: &Row) {
@@ -255,8 +271,9 @@ fn add(row: &mut Row, more: &Row) {
         *a += *b;
     }
     // Squared gradients only grow; a rounding error must not make one negative.
-    row[2] = row[2].max(0.0);
-    row[3] = row[3].max(0.0);
+    for v in row.iter_mut().skip(HEADS) {
+        *v = v.max(0.0);
+    }
 }
 
 fn write_row(row: &Row, w: &mut Writer) {
@@ -266,7 +283,7 @@ fn write_row(row: &Row, w: &mut Writer) {
 }
 
 fn read_row(r: &mut Reader) -> Result<Row, Problem> {
-    let mut row = [0.0; 4];
+    let mut row = EMPTY;
     for v in &mut row {
         *v = f32::from_bits(r.u32()?);
         if !v.is_finite() {

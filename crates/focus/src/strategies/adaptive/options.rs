@@ -57,6 +57,10 @@ pub(super) struct Options {
     pub dense_step: f64,
     /// Step of the overall level, which is learnt before and faster than anything else.
     pub level: f64,
+    /// How much a link's worth as a way to others counts beside its own chance.
+    pub ahead: f64,
+    /// How much of that worth is in turn its links' worth as a way to others.
+    pub far: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -105,6 +109,8 @@ impl Default for Options {
             step: 0.3,
             dense_step: 0.15,
             level: 0.5,
+            ahead: 0.5,
+            far: 0.5,
         }
     }
 }
@@ -147,6 +153,8 @@ impl Options {
             self.word_prior,
             self.group_prior,
             self.step,
+            self.ahead,
+            self.far,
             self.dense_step,
         ];
         if finite.iter().any(|v| !(0.0..=1000.0).contains(v)) {

@@ -2,10 +2,11 @@
 
 use super::options::Options;
 use super::sight::{DIRS, Groups, Sight, Sim, Space};
+use crate::judges::{Example, ExampleKind};
 use crate::strategies::{StrategySetup, Visit};
 use crate::text::vector::Plain;
 use crate::text::{Doc, DocFreq, Token};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use types::{Link, Page, Region, Url};
 
 /// Words of the topic's three lists.
@@ -18,6 +19,8 @@ const LISTS: usize = 3;
 const WINDOW: u32 = 5;
 /// Words kept on each side.
 const SIDE: usize = 12;
+/// Words taken from example pages when the topic names none.
+const FROM_EXAMPLES: usize = 30;
 /// Words of a sentence that are compared with the topic.
 const SENTENCE: usize = 60;
 
@@ -54,6 +57,18 @@ impl Query {
                 words.entry(t.hash).or_default()[list] += 1.0;
             }
         }
+        // A topic may be told by example instead of by terms.
+        let by_example = [
+            (GENRE, topic.genre.is_empty(), ExampleKind::Genre),
+            (CONTENT, topic.content.is_empty(), ExampleKind::Relevant),
+        ];
+        let mut has = [!topic.genre.is_empty(), !topic.content.is_empty()];
+        for (list, missing, kind) in by_example {
+            for hash in if missing { characteristic(setup.examples, kind) } else { Vec::new() } {
+                words.entry(hash).or_default()[list] += 1.0;
+                has[list] = true;
+            }
+        }
         let mut order: Vec<u64> = words.keys().copied().collect();
         order.sort_unstable();
         let mut query = Query {
@@ -63,7 +78,7 @@ impl Query {
             both: 0.0,
             df: setup.idf.cloned().unwrap_or_default(),
             online: setup.idf.is_none(),
-            has: [!topic.genre.is_empty(), !topic.content.is_empty()],
+            has,
         };
         query.weigh();
         query
@@ -92,6 +107,18 @@ impl Query {
         }
     }
 
+    fn word(&self, hash: u64) -> Word {
+        let idf = self.df.idf(hash);
+        let weight = idf * idf;
+        let tf = self.words.get(&hash);
+        Word {
+            hash,
+            weight,
+            parts: tf.map_or([0.0; LISTS], |tf| tf.map(|n| weight * f64::from(n))),
+            listed: tf.is_some(),
+        }
+    }
+
     /// Cosines of a whole page (log tf · idf over its whole vocabulary) with the genre terms, the content terms, and both
     /// together.
     pub fn page(&self, doc: &Doc) -> [f64; 3] {
@@ -117,16 +144,15 @@ impl Query {
     }
 
     /// Cosines of some words with the lists; each word counts once where it stands.
-    fn cosines<'a>(&self, tokens: impl Iterator<Item = &'a Token>) -> Cosines {
+    fn cosines<'a>(&self, memo: &mut Memo, tokens: impl Iterator<Item = &'a Token>) -> Cosines {
         let mut dot = [0.0; LISTS];
         let mut length = 0.0;
         for t in tokens.filter(|t| !t.is_stop()) {
-            let idf = self.df.idf(t.hash);
-            let w = idf * idf;
-            length += w;
-            if let Some(tf) = self.words.get(&t.hash) {
-                for (d, tf) in dot.iter_mut().zip(tf) {
-                    *d += w * f64::from(*tf);
+            let word = memo.of(self, t.hash);
+            length += word.weight;
+            if word.listed {
+                for (d, part) in dot.iter_mut().zip(word.parts) {
+                    *d += part;
                 }
             }
         }
@@ -138,6 +164,55 @@ impl Query {
             }
         }
         out
+    }
+}
+
+/// The words that stand out in the examples of a kind beside those that are not wanted; the first of them.
+fn characteristic(examples: &[Example], kind: ExampleKind) -> Vec<u64> {
+    let mean = |kind: ExampleKind, sums: &mut BTreeMap<u64, f64>, sign: f64| {
+        let docs: Vec<&Doc> = examples.iter().filter(|e| e.kind == kind).map(|e| e.doc.as_ref()).collect();
+        for doc in &docs {
+            let words: Vec<(u64, f64)> =
+                doc.counts().iter().map(|(h, n)| (h, 1.0 + libm::log(f64::from(n)))).collect();
+            let length = words.iter().map(|(_, w)| w * w).sum::<f64>().sqrt();
+            for (hash, w) in words {
+                *sums.entry(hash).or_default() += sign * w / (length * docs.len() as f64);
+            }
+        }
+    };
+    let mut sums = BTreeMap::new();
+    mean(kind, &mut sums, 1.0);
+    mean(ExampleKind::Irrelevant, &mut sums, -1.0);
+    let mut best: Vec<(u64, f64)> = sums.into_iter().filter(|(_, v)| *v > 0.0).collect();
+    best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    best.into_iter().take(FROM_EXAMPLES).map(|(hash, _)| hash).collect()
+}
+
+/// What a word adds to a cosine.
+#[derive(Clone, Copy, Default)]
+struct Word {
+    hash: u64,
+    /// Its squared idf, and that times how often it is in each list.
+    weight: f64,
+    parts: [f64; LISTS],
+    listed: bool,
+}
+
+/// The words of one page that were looked up already: the same ones stand in many anchors, sentences and URLs.
+struct Memo(Vec<Option<Word>>);
+
+impl Memo {
+    const SIZE: usize = 1024;
+    fn new() -> Memo {
+        Memo(vec![None; Memo::SIZE])
+    }
+    #[inline]
+    fn of(&mut self, query: &Query, hash: u64) -> Word {
+        let place = &mut self.0[hash as usize % Memo::SIZE];
+        match place {
+            Some(word) if word.hash == hash => *word,
+            _ => *place.insert(query.word(hash)),
+        }
     }
 }
 
@@ -243,6 +318,7 @@ pub(super) struct PageSide<'a> {
     path: Option<u32>,
     heading: Option<u32>,
     heading_sim: f64,
+    memo: Memo,
 }
 
 impl<'a> PageSide<'a> {
@@ -258,7 +334,8 @@ impl<'a> PageSide<'a> {
         base.set(Sim::Parent, taste.soft);
         base.set(Sim::PageGenre, taste.page[GENRE]);
         base.set(Sim::PageContent, taste.page[CONTENT]);
-        let title = query.cosines(doc.title().iter().take(SENTENCE));
+        let mut memo = Memo::new();
+        let title = query.cosines(&mut memo, doc.title().iter().take(SENTENCE));
         base.set(Sim::Title, title[GENRE] + title[CONTENT]);
         if options.title {
             for t in doc.title().iter().filter(|t| !t.is_stop()) {
@@ -278,6 +355,7 @@ impl<'a> PageSide<'a> {
             path: None,
             heading: None,
             heading_sim: 0.0,
+            memo,
         }
     }
 
@@ -302,19 +380,20 @@ impl<'a> PageSide<'a> {
         s
     }
 
-    fn words(&self, i: usize, link: &Link, s: &mut Sight) {
+    fn words(&mut self, i: usize, link: &Link, s: &mut Sight) {
         let (o, q, doc) = (self.options, self.query, self.doc);
         let (anchor, label) = (doc.anchor(link), doc.label(i));
-        let said = q.cosines(anchor.iter().chain(label).take(SENTENCE));
+        let memo = &mut self.memo;
+        let said = q.cosines(memo, anchor.iter().chain(label).take(SENTENCE));
         s.set(Sim::AnchorGenre, said[GENRE]);
         s.set(Sim::AnchorContent, said[CONTENT]);
-        let sentence = q.cosines(doc.context(link).iter().take(SENTENCE));
+        let sentence = q.cosines(memo, doc.context(link).iter().take(SENTENCE));
         s.set(Sim::ContextGenre, sentence[GENRE]);
         s.set(Sim::ContextContent, sentence[CONTENT]);
         // Of the URL only what is this page's own: the host is a group already.
         let own = path_start(&link.url);
         let url = || doc.link_url(i).iter().filter(|t| t.start >= own);
-        let in_url = q.cosines(url());
+        let in_url = q.cosines(memo, url());
         s.set(Sim::UrlTerms, in_url[URL]);
         s.set(Sim::UrlWords, in_url[GENRE] + in_url[CONTENT]);
         if o.anchor {
@@ -408,7 +487,7 @@ impl<'a> PageSide<'a> {
         self.heading = link.heading;
         self.base.clear(Space::Heading);
         let heading = self.doc.heading(link);
-        let sim = self.query.cosines(heading.iter().take(SENTENCE));
+        let sim = self.query.cosines(&mut self.memo, heading.iter().take(SENTENCE));
         self.heading_sim = sim[GENRE] + sim[CONTENT];
         if self.options.heading {
             for t in heading.iter().filter(|t| !t.is_stop()) {

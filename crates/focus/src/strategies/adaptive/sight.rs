@@ -45,6 +45,11 @@ impl Space {
             Space::Place => 8,
         }
     }
+    /// Where a feature of this space is kept, with its sign.
+    pub fn slot(self, hash: u64) -> u32 {
+        let mixed = (hash ^ ((self as u64 + 1) << 56)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed >> 44) as u32 & SLOT_MASK) | if mixed & (1 << 30) == 0 { 0 } else { SIGN }
+    }
     /// Length of the space's vector: how loud it may be beside the others (spec §6.2).
     pub const fn scale(self) -> f64 {
         match self {
@@ -168,8 +173,7 @@ impl Sight {
         if n >= space.most() {
             return;
         }
-        let mixed = (hash ^ ((s as u64 + 1) << 56)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = ((mixed >> 44) as u32 & SLOT_MASK) | if mixed & (1 << 30) == 0 { 0 } else { SIGN };
+        let slot = space.slot(hash);
         let Some(used) = self.slots.get(STARTS[s]..STARTS[s] + n) else { return };
         if used.contains(&slot) {
             return;
@@ -273,8 +277,10 @@ impl Sight {
                 return Err(crate::bytes::damaged());
             }
             s.counts[space as usize] = n as u8;
-            for slot in s.slots.iter_mut().skip(STARTS[space as usize]).take(n) {
-                *slot = u32::from(r.u8()?) | u32::from(r.u8()?) << 8 | u32::from(r.u8()?) << 16;
+            let start = STARTS[space as usize];
+            let slots = s.slots.get_mut(start..start + n).ok_or_else(crate::bytes::damaged)?;
+            for (slot, b) in slots.iter_mut().zip(r.take(3 * n)?.as_chunks::<3>().0) {
+                *slot = u32::from_le_bytes([b[0], b[1], b[2], 0]);
             }
         }
         r.end()?;

@@ -7,13 +7,13 @@ use super::{Adaptive, D, Reason, Scale, X};
 use crate::bytes::{Reader, Writer, damaged};
 use types::Problem;
 
-const STATE: u8 = 1;
-const DELTA: u8 = 1;
+const STATE: u8 = 2;
+const DELTA: u8 = 2;
 
 impl Adaptive {
     pub(super) fn write_state(&mut self, full: bool) -> Option<Vec<u8>> {
         let mut w = Writer::default();
-        w.u8(STATE).u32(self.version).u64(self.links).u64(self.since_refresh);
+        w.u8(STATE).u32(self.version).u64(self.links).u64(self.since_refresh).u64(self.drought);
         self.scales.iter().for_each(|s| s.write(&mut w));
         self.model.save(full, &mut w);
         self.tally.save(full, &mut w);
@@ -30,6 +30,7 @@ impl Adaptive {
         self.version = r.u32()?;
         self.links = r.u64()?;
         self.since_refresh = r.u64()?;
+        self.drought = r.u64()?;
         for scale in &mut self.scales {
             *scale = Scale::read(&mut r)?;
         }
@@ -98,7 +99,7 @@ impl Adaptive {
         ];
         for kind in Kind::ALL {
             let at = X::Lifts as usize + kind as usize;
-            let value: f64 = [at, at + KINDS]
+            let value: f64 = [at, at + KINDS, at + 2 * KINDS]
                 .iter()
                 .filter(|i| **i < D)
                 .map(|i| self.model.dense_weight(RELEVANT, *i) * x[*i])

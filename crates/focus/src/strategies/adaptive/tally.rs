@@ -1,18 +1,20 @@
 //! What was found in each group of links: under a host, in a directory, on one tag path, among the links of one page.
 //! Sums only, so that what several workers counted can be added up.
 
+use super::model::{AHEAD, HEADS};
 use super::sight::{DIRS, Groups};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::text::vector::Plain;
 use std::collections::{BTreeMap, HashMap};
 use types::Problem;
 
-/// Pages of a group, and the sums of what they were: relevant, and similar.
+/// Pages of a group, and the sums of what they were: relevant, similar, a way to others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sum {
     pub n: f32,
     pub relevant: f32,
     pub similar: f32,
+    pub ahead: f32,
 }
 
 /// Where on a page a judged link stood, and what it led to.
@@ -63,10 +65,11 @@ impl Kind {
 }
 
 /// By how much each group is better (log odds) than everything: for the two heads.
-pub(super) type Lifts = [[f64; 2]; KINDS];
+pub(super) type Lifts = [[f64; HEADS]; KINDS];
 
 /// When more groups than this are known, those with the fewest pages are forgotten.
-const MOST_GROUPS: usize = 1_000_000;
+/// (A crawl of tens of thousands of pages knows about four per page.) The memory of a long crawl stays flat because of this.
+const MOST_GROUPS: usize = 250_000;
 /// Judged links remembered per page.
 const MOST_MARKS: usize = 400;
 /// A neighbour is at most so many links away.
@@ -98,21 +101,29 @@ impl Sum {
         self.n += other.n;
         self.relevant += other.relevant;
         self.similar += other.similar;
+        self.ahead += other.ahead;
     }
     /// The two rates, drawn to `to` as if `m` more pages had been like it.
-    fn shrunk(self, m: f64, to: [f64; 2]) -> [f64; 2] {
+    fn shrunk(self, m: f64, to: [f64; HEADS]) -> [f64; HEADS] {
         let n = f64::from(self.n) + m;
-        [(f64::from(self.relevant) + m * to[0]) / n, (f64::from(self.similar) + m * to[1]) / n]
+        [
+            (f64::from(self.relevant) + m * to[0]) / n,
+            (f64::from(self.similar) + m * to[1]) / n,
+            (f64::from(self.ahead) + m * to[2]) / n,
+        ]
     }
     fn write(self, w: &mut Writer) {
-        w.u32(self.n.to_bits()).u32(self.relevant.to_bits()).u32(self.similar.to_bits());
+        w.u32(self.n.to_bits())
+            .u32(self.relevant.to_bits())
+            .u32(self.similar.to_bits())
+            .u32(self.ahead.to_bits());
     }
     fn read(r: &mut Reader) -> Result<Sum, Problem> {
         let mut value = || {
             let v = f32::from_bits(r.u32()?);
             if v.is_finite() { Ok(v) } else { Err(damaged()) }
         };
-        Ok(Sum { n: value()?, relevant: value()?, similar: value()? })
+        Ok(Sum { n: value()?, relevant: value()?, similar: value()?, ahead: value()? })
     }
 }
 
@@ -126,8 +137,8 @@ impl Tally {
         self.total
     }
     /// Rates over everything, with a cautious start: 5 % relevant, 20 % similar.
-    pub fn base(&self) -> [f64; 2] {
-        self.total.shrunk(10.0, [0.05, 0.2])
+    pub fn base(&self) -> [f64; HEADS] {
+        self.total.shrunk(10.0, [0.05, 0.2, 0.1])
     }
     pub fn sum(&self, key: u32) -> Sum {
         self.groups.get(&key).copied().unwrap_or_default()
@@ -151,10 +162,11 @@ impl Tally {
 
     fn near(&self, g: &Groups) -> Sum {
         let mut out = Sum::default();
-        for m in self.marks.get(&g.parent).map_or(&[][..], |v| v) {
-            let away = m.position.abs_diff(g.position);
-            if away <= NEAR && away > 0 {
-                out.add(Sum { n: 1.0, relevant: m.relevant, similar: m.similar });
+        let marks = self.marks.get(&g.parent).map_or(&[][..], |v| v);
+        let first = marks.partition_point(|m| m.position.saturating_add(NEAR) < g.position);
+        for m in marks.iter().skip(first).take_while(|m| m.position <= g.position.saturating_add(NEAR)) {
+            if m.position != g.position {
+                out.add(Sum { n: 1.0, relevant: m.relevant, similar: m.similar, ahead: m.relevant });
             }
         }
         out
@@ -164,7 +176,7 @@ impl Tally {
     /// of the next larger group.
     pub fn lifts(&self, g: &Groups) -> Lifts {
         let base = self.base();
-        let zero = [logit(base[0]), logit(base[1])];
+        let zero = base.map(logit);
         let host = self.sum(g.host).shrunk(5.0, base);
         let mut dir = host;
         for d in g.dirs.iter().take(usize::from(g.depth).min(DIRS)) {
@@ -179,18 +191,41 @@ impl Tally {
         let shape = self.sum(g.shape).shrunk(3.0, base);
         let siblings = self.sum(g.parent).shrunk(2.0, base);
         let list = self.sum(g.list).shrunk(2.0, siblings);
-        let near = self.near(g).shrunk(1.5, list);
+        let mut near = self.near(g).shrunk(1.5, list);
+        near[AHEAD] = list[AHEAD];
         let rates = [host, dir, path, host_path, shape, siblings, near, list];
-        let mut out = [[0.0; 2]; KINDS];
-        for (lift, rate) in out.iter_mut().zip(rates) {
-            *lift = [logit(rate[0]) - zero[0], logit(rate[1]) - zero[1]];
+        let mut out = [[0.0; HEADS]; KINDS];
+        for i in 0..KINDS {
+            // A group of which nothing is known has the rates of another: no need to take logarithms again.
+            out[i] = if rates[i] == base {
+                [0.0; HEADS]
+            } else if let Some(same) = (0..i).find(|j| rates[*j] == rates[i]) {
+                out[same]
+            } else {
+                [0, 1, 2].map(|h: usize| logit(rates[i][h]) - zero[h])
+            };
         }
         out
     }
 
     /// One more page: once for what is the URL's own, once per page that links to it.
     pub fn add(&mut self, own: &Groups, found_on: &[Groups], weight: f32, relevant: f32, similar: f32) {
-        let sum = Sum { n: weight, relevant: weight * relevant, similar: weight * similar };
+        // Until its links have been looked at, what it leads to is what it is.
+        let sum = Sum {
+            n: weight,
+            relevant: weight * relevant,
+            similar: weight * similar,
+            ahead: weight * relevant,
+        };
+        self.count(own, found_on, sum, Some(Mark { position: 0, relevant, similar }));
+    }
+
+    /// What it leads to turned out better than what it is, by so much.
+    pub fn ahead(&mut self, own: &Groups, found_on: &[Groups], more: f32) {
+        self.count(own, found_on, Sum { ahead: more, ..Sum::default() }, None);
+    }
+
+    fn count(&mut self, own: &Groups, found_on: &[Groups], sum: Sum, mark: Option<Mark>) {
         let mut changes = Changes { total: sum, ..Changes::default() };
         let put = |changes: &mut Changes, key: u32| changes.sums.entry(key).or_default().add(sum);
         put(&mut changes, own.host);
@@ -202,7 +237,9 @@ impl Tally {
             let earlier = found_on.get(..i).unwrap_or(&[]);
             if !earlier.iter().any(|e| e.parent == g.parent) {
                 put(&mut changes, g.parent);
-                changes.marks.push((g.parent, Mark { position: g.position, relevant, similar }));
+                if let Some(mark) = mark {
+                    changes.marks.push((g.parent, Mark { position: g.position, ..mark }));
+                }
             }
             if !earlier.iter().any(|e| e.list == g.list) {
                 put(&mut changes, g.list);
@@ -230,7 +267,8 @@ impl Tally {
         for (parent, mark) in &changes.marks {
             let list = self.marks.entry(*parent).or_default();
             if list.len() < MOST_MARKS {
-                list.push(*mark);
+                let at = list.partition_point(|m| m.position <= mark.position);
+                list.insert(at, *mark);
                 if let Some(unsaved) = &mut self.unsaved {
                     unsaved.marks.push((*parent, *mark));
                 }
@@ -300,7 +338,9 @@ impl Tally {
             }
         }
         for (key, mark) in read_marks(r)? {
-            self.marks.entry(key).or_default().push(mark);
+            let list = self.marks.entry(key).or_default();
+            let at = list.partition_point(|m| m.position <= mark.position);
+            list.insert(at, mark);
         }
         self.unsaved = Some(Changes::default());
         self.loaded = true;

@@ -2,6 +2,28 @@
 
 use crate::testkit::run;
 
+fn visit<'a>(url: &'a types::Url, doc: &'a crate::text::Doc) -> super::Visit<'a> {
+    const NOTHING: &types::Assessment =
+        &types::Assessment { score: 0.0, parts: Vec::new(), hits: Vec::new(), excluded: None };
+    super::Visit {
+        id: types::UrlId(0),
+        url,
+        kind: types::LinkKind::Seed,
+        doc,
+        assessment: NOTHING,
+        verdict: Default::default(),
+        parent: None,
+        depth: 0,
+        site_depth: 0,
+        priority: types::Priority::key_only(0.0),
+        evidence: &[],
+        sources: &[],
+        known: &[],
+        n: 1,
+        worthless: false,
+    }
+}
+
 const TOPIC: &str = "query = 'sql'\n[judge]\nthreshold = 0.3\n[strategy]\nkind = 'adaptive'\n";
 
 #[test]
@@ -40,4 +62,99 @@ fn it_learns_which_list_is_good() {
 fn it_says_why() {
     let crawl = run("== http://a/\n[sql](/courses/1) [soup](/2)\n== /courses/1\nsql\n== /2\n", TOPIC);
     assert_eq!(crawl.order(), "/ /courses/1 /2");
+}
+
+/// Lists are found under the word `contents`, never under the words of the topic, and are not relevant themselves: only
+/// looking at what they lead to shows that the next one is worth more than pages that are sometimes relevant.
+#[test]
+fn it_learns_which_words_announce_lists_of_relevant_pages() {
+    let mut web = String::from("== http://a/\n");
+    (0..12).for_each(|i| web += &format!("[contents](/list{i}) [bread {i}](/d{i}) [sql soup {i}](/s{i}) "));
+    for i in 0..12 {
+        web += &format!("\n== /list{i}\nnothing here ");
+        (0..6).for_each(|k| web += &format!("[sql {i} {k}](/good{i}-{k}) "));
+        (0..6).for_each(|k| web += &format!("\n== /good{i}-{k}\nsql sql sql"));
+        web += &format!("\n== /d{i}\nbread");
+        let text = if i % 3 == 0 { "sql sql sql" } else { "soup" };
+        web += &format!("\n== /s{i}\n{text}");
+    }
+    web += "\n";
+    let found = |options: &str| {
+        let order = run(&web, &format!("{TOPIC}{options}")).order();
+        order.split(' ').take(50).filter(|u| u.starts_with("/good")).count()
+    };
+    let (ahead, not) = (found(""), found("ahead = 0\n"));
+    assert!(ahead > not, "{ahead} relevant pages of lists among the first 50 with it, {not} without");
+}
+
+/// A label of the user's moves everything that is like the page it was given to.
+#[test]
+fn it_learns_from_labels() {
+    use crate::strategies::{Revised, Strategy, StrategySetup};
+    let web = crate::testkit::Web::new("== http://a/start\n[red](/r1) [red](/r2) [blue](/b1) [blue](/b2)\n");
+    let topic = crate::topic::Topic::from_toml(TOPIC).unwrap();
+    let mut s = super::Adaptive::new(&StrategySetup::new(&topic)).unwrap();
+    let (url, doc) = (web.url("/start"), web.doc("/start", &topic.text.options));
+    let visit = visit(&url, &doc);
+    s.learn(&visit);
+    let source = |x: &super::Scored| types::Source {
+        parent: Some(types::UrlId(0)),
+        kind: types::LinkKind::Anchor,
+        priority: x.priority,
+        evidence: x.evidence.clone(),
+        anchor: "".into(),
+    };
+    let sources: Vec<types::Source> = s.score(&visit).iter().flatten().map(source).collect();
+    let keys = |s: &mut super::Adaptive| [1, 3].map(|i| s.rescore(&sources[i..=i]).unwrap().key());
+    let before = keys(&mut s);
+    assert!((before[0] - before[1]).abs() < 1e-9, "{before:?}");
+    for (path, relevant, i) in [("/r1", true, 0), ("/b1", false, 2)] {
+        let verdict = types::Verdict { relevant, ..Default::default() };
+        let url = web.url(path);
+        s.revised(&[Revised {
+            id: types::UrlId(i as u32 + 1),
+            url: &url,
+            verdict,
+            sources: &sources[i..=i],
+            by_user: true,
+        }]);
+    }
+    let after = keys(&mut s);
+    assert!(after[0] > after[1] + 0.1, "{after:?}");
+}
+
+#[test]
+fn the_worth_of_a_way_is_the_best_rate_behind_it() {
+    let worth = super::Adaptive::worth;
+    // Alone it is worth what it is.
+    assert_eq!(worth(0.3, vec![]), 0.3);
+    // One fetch for itself and one for each of two sure pages: 2 of 3.
+    assert!((worth(0.0, vec![1.0, 0.0, 1.0]) - 2.0 / 3.0).abs() < 1e-12);
+    // A poor link would only lower the rate.
+    assert!((worth(0.9, vec![0.5]) - 0.9).abs() < 1e-12);
+}
+
+/// A topic told by examples only: their words take the place of terms from the first link on.
+#[test]
+fn example_pages_are_as_good_as_terms() {
+    use crate::judges::{Example, ExampleKind};
+    use crate::strategies::{Strategy, StrategySetup};
+    use crate::text::Doc;
+    let web = crate::testkit::Web::new(
+        "== http://a/good\nsql tables joins\n== /bad\nsoup bread\n== /start\n[soup](/1) [tables](/2)\n",
+    );
+    let topic =
+        crate::topic::Topic::from_toml("name = 'x'\n[examples]\nrelevant = ['http://a/good']\n").unwrap();
+    let text = &topic.text.options;
+    let example =
+        |path: &str, kind| Example { doc: std::sync::Arc::new(Doc::new(web.page(path), text)), kind };
+    let examples = [example("/good", ExampleKind::Relevant), example("/bad", ExampleKind::Irrelevant)];
+    let setup = StrategySetup { examples: &examples, ..StrategySetup::new(&topic) };
+    let mut s = super::Adaptive::new(&setup).unwrap();
+    let doc = web.doc("/start", text);
+    let url = web.url("/start");
+    let visit = visit(&url, &doc);
+    s.learn(&visit);
+    let keys: Vec<f64> = s.score(&visit).into_iter().flatten().map(|x| x.priority.key()).collect();
+    assert!(keys[1] > keys[0] + 0.05, "{keys:?}");
 }

@@ -2,7 +2,7 @@
 
 use super::links::Sets;
 use crate::bytes::{Reader, Writer, damaged};
-use crate::text::vector::log_tf;
+use crate::text::vector::{Plain, log_tf};
 use crate::text::{Counts, DocFreq, SparseVec};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -43,7 +43,7 @@ pub struct Agent {
 struct Table {
     words: BTreeSet<u64>,
     /// `W` by the lower half of the word's hash: links keep no more of it.
-    weights: HashMap<u32, f64>,
+    weights: HashMap<u32, f64, Plain>,
     vector: SparseVec,
     saved: bool,
 }
@@ -166,8 +166,11 @@ impl Agent {
 
     /// `cos(P, TSWT)`; nothing while there is no table.
     pub fn similarity(&self, words: &Counts) -> Option<f64> {
+        self.like_table(&self.vector(words))
+    }
+    pub fn like_table(&self, vector: &SparseVec) -> Option<f64> {
         let table = self.table.as_ref()?;
-        Some(self.vector(words).cosine(&table.vector).max(0.0))
+        Some(vector.cosine(&table.vector).max(0.0))
     }
 
     /// `Σ_{i ∈ X∩T} W_i / |TSWT|` of a set of words.
@@ -177,7 +180,7 @@ impl Agent {
         sum / table.words.len() as f64
     }
 
-    /// Anchor, URL and the text around it.
+    /// `LS_T` without the pages it was found on: anchor, URL and the text around it.
     pub fn own_score(&self, sets: &Sets) -> f64 {
         self.words_score(&sets.anchor) + self.words_score(&sets.url) + self.words_score(&sets.text)
     }
@@ -224,6 +227,21 @@ impl Agent {
                 w.u64(h).var(u64::from(n));
             });
         }
+    }
+
+    /// It has a table.
+    pub fn knows(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Everything but the seeds it was dealt and the pages it waits for.
+    pub fn export(&mut self, w: &mut Writer) {
+        let (dealt, done) = (std::mem::take(&mut self.dealt), std::mem::take(&mut self.done));
+        let first = std::mem::take(&mut self.first);
+        self.save(true, w);
+        (self.dealt, self.done, self.first) = (dealt, done, first);
+        // What was written went elsewhere: the next save of this crawl holds everything.
+        self.touched = None;
     }
 
     pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {

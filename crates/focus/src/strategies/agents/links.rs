@@ -113,7 +113,8 @@ impl Genres {
     /// `Σ_{i ∈ X∩G} 1 / |G|` of some text, for each genre.
     fn of_words(&self, pieces: &[&[Token]], doc: &Doc) -> Vec<f64> {
         let mut out = vec![0.0; self.len()];
-        if out.is_empty() || pieces.iter().all(|p| p.is_empty()) {
+        // Most anchors and URLs have none of the words: that is soon seen.
+        if out.is_empty() || self.terms.first_in(pieces).is_none() {
             return out;
         }
         let found = self.terms.count(pieces, doc.language());
@@ -128,11 +129,10 @@ impl Genres {
         out
     }
 
-    /// Cosine of the page with each genre's words, all of weight 1.
-    pub fn of_page(&self, doc: &Doc, agent: &Agent) -> Vec<f64> {
+    /// Cosine of the page with each genre's words, all of weight 1. `norm`: the length of the page's vector.
+    pub fn of_page(&self, doc: &Doc, agent: &Agent, norm: f64) -> Vec<f64> {
         let mut out = vec![0.0; self.len()];
-        let norm = if out.is_empty() { 0.0 } else { agent.vector(doc.counts()).norm() };
-        if norm <= 0.0 {
+        if norm <= 0.0 || out.is_empty() {
             return out;
         }
         let found = self.terms.count(&doc.page_words(), doc.language());
@@ -161,6 +161,14 @@ pub struct Reading<'a> {
     span: Option<Span>,
     text: Vec<u32>,
     text_genres: Vec<f64>,
+    text_score: f64,
+}
+
+/// A link, read: its words, its own part of `LS_T`, and of `LS_G` for each genre.
+pub struct Read {
+    pub sets: Sets,
+    pub own: f64,
+    pub genres: Vec<f64>,
 }
 
 fn set(pieces: &[&[Token]], most: usize) -> Vec<u32> {
@@ -173,11 +181,10 @@ fn set(pieces: &[&[Token]], most: usize) -> Vec<u32> {
 
 impl<'a> Reading<'a> {
     pub fn new(doc: &'a Doc, genres: &'a Genres) -> Reading<'a> {
-        Reading { doc, genres, span: None, text: Vec::new(), text_genres: Vec::new() }
+        Reading { doc, genres, span: None, text: Vec::new(), text_genres: Vec::new(), text_score: 0.0 }
     }
 
-    /// The words of a link, and its own part of `LS_G` for each genre.
-    pub fn link(&mut self, i: usize, link: &Link) -> (Sets, Vec<f64>) {
+    pub fn link(&mut self, i: usize, link: &Link, agent: &Agent) -> Read {
         let doc = self.doc;
         let anchor = [doc.anchor(link), doc.label(i)];
         let url = [doc.link_url(i)];
@@ -187,9 +194,11 @@ impl<'a> Reading<'a> {
             let tokens = doc.context(link);
             let at = tokens.partition_point(|t| t.start < link.anchor.start);
             let from = if tokens.len() > MOST_TEXT { at.saturating_sub(MOST_TEXT / 2) } else { 0 };
-            let near = tokens.get(from..).unwrap_or(&[]);
+            let to = tokens.len().min(from + 2 * MOST_TEXT);
+            let near = tokens.get(from..to).unwrap_or(&[]);
             self.text = set(&[near], MOST_TEXT);
             self.text_genres = self.genres.of_words(&[near], doc);
+            self.text_score = agent.words_score(&self.text);
         }
         let sets =
             Sets { anchor: set(&anchor, MOST_ANCHOR), url: set(&url, MOST_URL), text: self.text.clone() };
@@ -198,6 +207,7 @@ impl<'a> Reading<'a> {
         for (sum, (url, text)) in genres.iter_mut().zip(url.iter().zip(&self.text_genres)) {
             *sum += url + text;
         }
-        (sets, genres)
+        let own = agent.words_score(&sets.anchor) + agent.words_score(&sets.url) + self.text_score;
+        Read { sets, own, genres }
     }
 }

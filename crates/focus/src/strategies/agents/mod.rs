@@ -37,7 +37,7 @@ Seeds off the topic: their words become the table. One agent with all seeds is m
 
 ## Options
 `agents` = 3 · `table` = \"static\" | \"dynamic\" · `size` = 50 (100 if dynamic) · `add` = 50 percent · `similarity` = 0.6 · `genres` = names of
-built-in genres (default: the topic's; none if it has none) · `topic_weight` = 1 · `genre_weight` = 1 · `ttl` = 5000 steps (0: never
+built-in genres (default: the topic's; none if it has none) · `topic_weight` = 1 · `genre_weight` = 1 · `ttl` = 100000 steps (0: never
 forgotten).
 
 ## Source
@@ -71,7 +71,7 @@ impl Default for Options {
             genres: None,
             topic_weight: 1.0,
             genre_weight: 1.0,
-            ttl: 5_000,
+            ttl: 100_000,
         }
     }
 }
@@ -223,13 +223,13 @@ impl Strategy for Agents {
         let Some(agent) = self.agents.get(n) else {
             return visit.doc.page.links.iter().map(|_| None).collect();
         };
-        let parent = agent.similarity(visit.doc.counts());
-        let page_genres = self.genres.of_page(visit.doc, agent);
+        let vector = agent.vector(visit.doc.counts());
+        let parent = agent.like_table(&vector);
+        let page_genres = self.genres.of_page(visit.doc, agent, vector.norm());
         let mut reading = links::Reading::new(visit.doc, &self.genres);
         let ttl = (self.o.ttl > 0).then_some(self.o.ttl);
         let one = |(i, link): (usize, &types::Link)| {
-            let (sets, genres) = reading.link(i, link);
-            let own = agent.own_score(&sets);
+            let links::Read { sets, own, genres } = reading.link(i, link, agent);
             let genres: Vec<(f64, f64)> = genres.into_iter().zip(page_genres.iter().copied()).collect();
             let genre = genres.iter().map(|g| g.0 + g.1).fold(0.0, f64::max);
             let key = self.o.topic_weight * (own + parent.unwrap_or(0.0)) + self.o.genre_weight * genre;
@@ -300,6 +300,30 @@ impl Strategy for Agents {
         w.var(self.agents.len() as u64);
         self.agents.iter_mut().for_each(|a| a.save(full, &mut w));
         Some(w.0)
+    }
+
+    /// What each agent knows of the topic; its seeds and pages are this crawl's.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        if !self.agents.iter().any(Agent::knows) {
+            return None;
+        }
+        let mut w = Writer::default();
+        w.var(self.agents.len() as u64);
+        self.agents.iter_mut().for_each(|a| a.export(&mut w));
+        Some(w.0)
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        if r.var()? != self.agents.len() as u64 {
+            return Err(Problem::usage("it is for another number of agents"));
+        }
+        for agent in &mut self.agents {
+            agent.load(&mut r)?;
+        }
+        r.end()?;
+        self.changed = true;
+        Ok(())
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {

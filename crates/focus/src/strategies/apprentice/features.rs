@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use types::{Fingerprint, Link, Url};
 
 /// Most pairs kept of one link, nearest first: with the rest of the evidence they stay below 1 KB.
-const MOST_PAIRS: usize = 190;
+const MOST_PAIRS: usize = 128;
 /// Links beside it that are remembered for co-citation, nearest first.
 const MOST_BESIDE: usize = 24;
 /// Topics of the page that count, and the levels of a class path.
@@ -222,6 +222,8 @@ fn topics(visit: &Visit) -> Vec<u32> {
     parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let mut out = Vec::new();
     for (name, _) in parts.into_iter().take(MOST_TOPICS) {
+        // A class goes by its path, not by `Pr(path)`: the parent of `Pr(a/b)` is `a`, as is that of `Pr(a/c)`.
+        let name = name.strip_prefix("Pr(").and_then(|n| n.strip_suffix(')')).unwrap_or(name);
         let ends = name.char_indices().filter(|(i, c)| *c == '/' && *i > 0).map(|e| e.0);
         for end in ends.take(MOST_PREFIXES).chain([name.len()]) {
             let prefix = name.get(..end).unwrap_or(name);

@@ -4,7 +4,9 @@ mod features;
 #[cfg(test)]
 mod tests;
 
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{
+    Lesson, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::judges::{Example, ExampleKind};
 use crate::learn::bayes::Bayes;
@@ -35,19 +37,19 @@ only one of the two classes has been seen, the critic's relevance goes on decidi
 Sites with regular pages: lists, tables and menus where the words beside a link tell what is behind it.
 
 ## When it hurts
-Short crawls (less than a few hundred pages), webs without structure, and a critic whose scores rarely pass the split: then use `split =
-\"median\"` or `\"verdict\"`.
+Short crawls (less than a few hundred pages) and webs without structure. With `split = 0.5` a critic whose scores rarely pass it
+(similarities rather than probabilities): few links are high, and to Laplace's smoothing rare words then look high.
 
 ## Options
-`mode` = \"online\" | \"offline\" | \"recall\" · `d_max` = 5 · `offsets` = true (false: the same words without their offsets) · `split` = 0.5 |
-\"median\" (of the relevances seen so far) | \"verdict\" (the judge's decision) · `warmup` = 100 pages · `batch` = 50 pages: a link
+`mode` = \"online\" | \"offline\" | \"recall\" · `d_max` = 5 · `offsets` = true (false: the same words without their offsets) · `split` =
+\"median\" (of the relevances seen so far) | a number such as 0.5 | \"verdict\" (the judge's decision) · `warmup` = 100 pages · `batch` = 50 pages: a link
 teaches only if its page was fetched before the batch of its target · `sources` = \"max\" | \"first\": several pages link to the
 same URL · `topic` = false: the judge's top classes of the page and all prefixes of their paths as features · `cocitation` = false:
 ⟨high or low, offset⟩ of links in the window whose targets are judged · `urls` = []: the URLs `recall` may fetch.
 
 ## Source
-Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002 (S1). The split at
-0.5, the warm-up and batch sizes, and the log-odds are ours.",
+Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002 (S1). The
+warm-up and batch sizes and the log-odds are ours.",
     build,
 };
 
@@ -101,7 +103,7 @@ impl Default for Options {
             mode: Mode::Online,
             d_max: 5,
             offsets: true,
-            split: Split::At(0.5),
+            split: Split::By(SplitBy::Median),
             warmup: 100,
             batch: 50,
             sources: Several::Max,
@@ -440,6 +442,64 @@ impl Strategy for Apprentice {
         self.in_charge = in_charge || (self.o.mode == Mode::Offline && self.ready());
         self.changed = false;
         Ok(())
+    }
+
+    /// Counts, the spread of relevances, and judged targets by their URL; batches and versions are this crawl's.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        let (batch, model, next_full) = (std::mem::take(&mut self.batch), self.model, self.next_full);
+        (self.model, self.next_full) = (0, 0);
+        let bytes = self.save(true);
+        (self.batch, self.model, self.next_full) = (batch, model, next_full);
+        bytes
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.load(bytes)?;
+        self.in_charge = self.ready();
+        self.changed = true;
+        Ok(())
+    }
+
+    /// S1's offline training: every fetched pair. All verdicts are known beforehand, so the median is that of the whole crawl.
+    fn school(&mut self, lessons: &[Lesson]) -> Training {
+        for lesson in lessons {
+            if let Some(n) = self.relevances.get_mut(step(lesson.verdict.relevance)) {
+                *n = n.saturating_add(1);
+            }
+        }
+        for lesson in lessons.iter().filter(|_| self.o.cocitation).take(MOST_JUDGED) {
+            let high = self.is_high(lesson.verdict.relevance, lesson.verdict.relevant);
+            self.judged.insert(target(&lesson.url), high);
+        }
+        self.changed = true;
+        Training::Pairs
+    }
+
+    fn pair(&mut self, evidence: &[u8], lesson: &Lesson) {
+        if let Some(evidence) = Evidence::read(evidence) {
+            let high = self.is_high(lesson.verdict.relevance, lesson.verdict.relevant);
+            self.bayes.add(usize::from(high), evidence.counted(&self.judged));
+            self.in_charge = self.ready();
+        }
+    }
+
+    fn revised(&mut self, pages: &[Revised]) {
+        // The number the split looks at is as it was; only the decision has changed.
+        if self.o.split != Split::By(SplitBy::Verdict) || self.o.mode == Mode::Offline {
+            return;
+        }
+        for page in pages {
+            let high = usize::from(page.verdict.relevant);
+            for evidence in page.sources.iter().filter_map(|s| Evidence::read(&s.evidence)) {
+                let features = evidence.counted(&self.judged);
+                self.bayes.relabel(1 - high, high, features);
+            }
+            if self.o.cocitation && self.judged.contains_key(&target(page.url)) {
+                self.judged.insert(target(page.url), page.verdict.relevant);
+                self.fresh.push((target(page.url), page.verdict.relevant));
+            }
+        }
+        self.changed = true;
     }
 
     fn delta(&mut self) -> Option<Vec<u8>> {

@@ -5,9 +5,9 @@ use crate::testkit::{self, Web, check, run};
 use crate::text::{Doc, TextOptions, word_hash};
 use crate::topic::Topic;
 use std::sync::Arc;
+use types::{Assessment, Verdict};
 
-const ONLINE: &str =
-    "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nwarmup = 4\nbatch = 1\n";
+const ONLINE: &str = "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nwarmup = 4\nbatch = 1\nsplit = 0.5\n";
 
 /// Two link lists; `good` stands before links to sql pages, `bad` before the others.
 const WEB: &str = "
@@ -127,9 +127,13 @@ fn one_class_leaves_the_critic_in_charge() {
     crawl.expect_lease_key("/g2", 0.0);
     // The same web, split at the judge's decision or at the median, still has one class only.
     for split in ["'verdict'", "'median'"] {
-        check(&WEB.replace("sql", "soup"), &format!("{ONLINE}split = {split}\n"), "/ /g1 /b1 /list /b2 /g2");
+        check(
+            &WEB.replace("sql", "soup"),
+            &ONLINE.replace("split = 0.5", &format!("split = {split}")),
+            "/ /g1 /b1 /list /b2 /g2",
+        );
     }
-    check(WEB, &format!("{ONLINE}split = 'median'\n"), "/ /g1 /b1 /list /g2 /b2");
+    check(WEB, &ONLINE.replace("split = 0.5", "split = 'median'"), "/ /g1 /b1 /list /g2 /b2");
 }
 
 #[test]
@@ -214,28 +218,184 @@ fn several_sources_by_hand() {
     }
 }
 
+/// The page the only link of the web's first page leads to, with this made of its assessment.
+fn seen(parts: &[(&str, f64)]) -> (Web, Assessment) {
+    let parts =
+        parts.iter().map(|(name, value)| types::Part { name: (*name).into(), value: *value }).collect();
+    (Web::new("== http://a/\nx [y](/1)\n"), Assessment { parts, ..Assessment::default() })
+}
+
+fn topic_features(parts: &[(&str, f64)]) -> Vec<u32> {
+    let (web, assessment) = seen(parts);
+    let topic = Topic::from_toml("query = 'sql'").unwrap();
+    let doc = web.doc("/", &topic.text.options);
+    let url = web.url("/");
+    let visit = Visit {
+        id: UrlId(0),
+        url: &url,
+        kind: LinkKind::Seed,
+        doc: &doc,
+        assessment: &assessment,
+        verdict: Default::default(),
+        parent: None,
+        depth: 0,
+        site_depth: 0,
+        priority: Priority::LOWEST,
+        evidence: &[],
+        sources: &[],
+        known: &[],
+        n: 1,
+        worthless: false,
+    };
+    let with = |topic| {
+        let window = Window { d_max: 5, offsets: true, topic, cocitation: false };
+        Reading::of_visit(window, &visit).link(0, &doc.page.links[0]).features
+    };
+    let plain = with(false);
+    with(true).into_iter().filter(|f| !plain.contains(f)).collect()
+}
+
+#[test]
+fn topics_of_the_page_are_features_with_all_their_prefixes() {
+    // Three classes count: Sci/Bio gives itself and Sci, Sci/Maths itself and (again) Sci, Art itself. The fourth is too
+    // improbable to be among them.
+    let parts = [("Pr(Sci/Bio)", 0.5), ("Pr(Sci/Maths)", 0.3), ("Pr(Art)", 0.15), ("Pr(News)", 0.05)];
+    let mine = topic_features(&parts);
+    assert_eq!(mine.len(), 4, "Sci, Sci/Bio, Sci/Maths, Art");
+    // A page of another leaf shares the prefix, and only that; a page of the inner node is the prefix.
+    let other = topic_features(&[("Pr(Sci/Physics)", 1.0)]);
+    assert_eq!((other.len(), other.iter().filter(|f| mine.contains(f)).count()), (2, 1));
+    let inner = topic_features(&[("Pr(Sci)", 1.0)]);
+    assert!(inner.len() == 1 && mine.contains(&inner[0]));
+    // Nothing is known, or nothing is probable: no features.
+    assert!(topic_features(&[]).is_empty() && topic_features(&[("Pr(Art)", 0.0)]).is_empty());
+}
+
+#[test]
+fn cocitation_by_hand() {
+    // Two links beside it are judged, one is not: ⟨high, −1⟩ and ⟨low, 2⟩.
+    let e = Evidence { beside: vec![(7, -1), (8, 2), (9, 1)], ..Evidence::default() };
+    let judged = HashMap::from([(7, true), (8, false)]);
+    let features = e.counted(&judged);
+    assert_eq!(features.len(), 2);
+    // The same sides the other way round are other features; so is another offset.
+    let turned = e.counted(&HashMap::from([(7, false), (8, true)]));
+    assert!(features.iter().all(|f| !turned.contains(f)));
+    let moved = Evidence { beside: vec![(7, -2)], ..Evidence::default() }.counted(&judged);
+    assert!(!features.contains(&moved[0]));
+}
+
 #[test]
 fn cocited_with_a_good_page() {
-    // No words at all: only the judged links beside tell.
+    // No words at all: only the judged links beside tell. On / the link to /g1 stands beside /g2, and that to /b1 beside
+    // /b2. Once /g1 is known to be good and /b1 not, whoever stands beside a good one is worth more.
     let web = "
         == http://a/
         [?](/g1) [?](/g2)
-        [!](/b1)
+        !!
+        !!
+        !!
+        !!
+        !!
+        !!
+        [?](/b1) [?](/b2)
+        !!
+        !!
+        !!
+        !!
+        !!
+        !!
+        [?](/g1) [?](/x)
+        !!
+        !!
+        !!
+        !!
+        !!
+        !!
+        [?](/b1) [?](/y)
         == /g1
-        sql [?](/g2) [?](/g3)
+        sql
         == /b1
-        [!](/b2)
         == /g2
         sql
-        == /g3
-        sql
         == /b2
+        == /y
+        == /x
         ";
-    let e = Evidence { beside: vec![(7, -1), (8, 2), (9, 1)], ..Evidence::default() };
-    let judged = HashMap::from([(7, true), (8, false)]);
-    assert_eq!(e.counted(&judged).len(), 2);
-    let crawl = run(web, &format!("{ONLINE}cocitation = true\n"));
-    assert_eq!(crawl.steps.len(), 6);
+    let topic = ONLINE.replace("warmup = 4", "warmup = 5");
+    let with = run(web, &format!("{topic}cocitation = true\n"));
+    let place = |c: &testkit::Crawl, name: &str| c.order().split(' ').position(|p| p == name).unwrap();
+    assert!(place(&with, "/x") < place(&with, "/y"), "{}", with.order());
+    // Without the feature the two are told apart by nothing: the first found comes first.
+    let without = run(&web.replace("(/x)", "(/t)").replace("(/y)", "(/x)").replace("(/t)", "(/y)"), &topic);
+    assert!(place(&without, "/y") < place(&without, "/x"), "{}", without.order());
+    let with = run(
+        &web.replace("(/x)", "(/t)").replace("(/y)", "(/x)").replace("(/t)", "(/y)"),
+        &format!("{topic}cocitation = true\n"),
+    );
+    assert!(place(&with, "/y") < place(&with, "/x"));
+}
+
+#[test]
+fn a_revised_verdict_is_learnt_the_other_way() {
+    let t = Topic::from_toml(
+        "query = 'sql'\n[strategy]\nkind = 'apprentice'\nsplit = 'verdict'\nwarmup = 1\nbatch = 1",
+    )
+    .unwrap();
+    let mut s = build(&StrategySetup::new(&t)).unwrap();
+    let web = Web::new("== http://a/\ngood [y](/1) bad [z](/2)\n== /1\n== /2\n");
+    let doc = web.doc("/", &t.text.options);
+    let assessment = Assessment::default();
+    let source = |feature: u32| Source {
+        parent: Some(UrlId(9)),
+        kind: LinkKind::Anchor,
+        priority: Priority::key_only(0.0),
+        evidence: Evidence { features: vec![feature], ..Evidence::default() }.write(),
+        anchor: "".into(),
+    };
+    let verdict = |relevant| Verdict { relevant, ..Verdict::default() };
+    let mut tell = |id: u32, feature: u32, relevant: bool| {
+        let url = web.url(&format!("/{id}"));
+        let sources = [source(feature)];
+        let visit = Visit {
+            id: UrlId(id),
+            url: &url,
+            kind: LinkKind::Anchor,
+            doc: &doc,
+            assessment: &assessment,
+            verdict: verdict(relevant),
+            parent: Some(UrlId(9)),
+            depth: 1,
+            site_depth: 1,
+            priority: Priority::LOWEST,
+            evidence: &[],
+            sources: &sources,
+            known: &[],
+            n: u64::from(id),
+            worthless: false,
+        };
+        s.learn(&visit);
+    };
+    // Feature 5 led to a good page, feature 6 to a bad one.
+    tell(1, 5, true);
+    tell(2, 6, false);
+    let odds = |s: &mut Box<dyn crate::strategies::Strategy>, f: u32| s.rescore(&[source(f)]).unwrap().key();
+    // One document each, |T| = 2, one token each: θ(5|high) = 2/3, θ(5|low) = 1/3.
+    assert!((odds(&mut s, 5) - 2.0f64.ln()).abs() < 1e-12);
+    assert!((odds(&mut s, 6) + 2.0f64.ln()).abs() < 1e-12);
+    // Both verdicts are turned around: so are the odds.
+    for (id, feature, relevant) in [(1, 5, false), (2, 6, true)] {
+        let (url, sources) = (web.url(&format!("/{id}")), [source(feature)]);
+        s.revised(&[Revised {
+            id: UrlId(id),
+            url: &url,
+            verdict: verdict(relevant),
+            sources: &sources,
+            by_user: true,
+        }]);
+    }
+    assert!((odds(&mut s, 5) + 2.0f64.ln()).abs() < 1e-12);
+    assert!((odds(&mut s, 6) - 2.0f64.ln()).abs() < 1e-12);
 }
 
 #[test]

@@ -1,0 +1,370 @@
+//! Steering a crawl while it runs. A [`Command`] is a plain value; the loop takes them between turns, in the order they came,
+//! and answers with an [`Effect`]. What a command changes for good is kept in the ledger ([`Adjustments`]), so that a crawl
+//! that is taken up again keeps it.
+//!
+//! The order of who is right: the command line, then what was changed while running, then the topic file.
+
+use crate::config::{Config, Loaded};
+use crate::units::Span;
+use focus::topic::Topic;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+use store::Store;
+use types::{Priority, Problem, Url, UrlId};
+
+/// What can be asked of a running crawl.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Finish what is in flight, save, and return.
+    Stop,
+    Pause,
+    Resume,
+    /// More URLs to start from.
+    Seeds(Vec<Url>),
+    /// Other limits, another pace, other terms, other options of the strategy.
+    Settings(Box<Settings>),
+    /// What the user wants of a host.
+    Host {
+        host: String,
+        rule: HostRule,
+    },
+    /// What the user says of a page; `None` takes it back.
+    Label {
+        id: UrlId,
+        label: Option<bool>,
+    },
+}
+
+/// A command, and where the answer goes if anyone waits for it.
+pub struct Order {
+    pub command: Command,
+    pub reply: Option<Sender<Result<Effect, Problem>>>,
+}
+
+impl From<Command> for Order {
+    fn from(command: Command) -> Order {
+        Order { command, reply: None }
+    }
+}
+
+/// What a command did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Effect {
+    /// For people: "37 pages changed verdict".
+    pub text: String,
+    /// Pages whose verdict changed, URLs that were added or moved.
+    pub changed: usize,
+    /// The page's verdict now, after a label.
+    pub relevant: Option<bool>,
+}
+
+impl Effect {
+    pub fn says(text: impl Into<String>) -> Effect {
+        Effect { text: text.into(), ..Effect::default() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostRule {
+    /// As any other.
+    #[default]
+    None,
+    /// Nothing more is fetched from it.
+    Block,
+    /// Its URLs go first, as fast as politeness allows.
+    Boost,
+}
+
+/// New values; what is `None` stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    pub limits: Option<Limits>,
+    pub fetch: Option<Pace>,
+    pub add_terms: Vec<NewTerm>,
+    pub mute_terms: Vec<String>,
+    /// The strategy's own options, as TOML.
+    pub strategy: Option<String>,
+}
+
+/// When to stop; `None` = no such limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    pub pages: Option<u64>,
+    pub relevant: Option<u64>,
+    pub time_ms: Option<u64>,
+}
+
+/// How fast; `None` = as before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pace {
+    pub concurrency: Option<usize>,
+    pub delay_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewTerm {
+    pub set: TermSet,
+    pub term: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TermSet {
+    Genre,
+    Content,
+    Url,
+    Exclude,
+}
+
+/// Everything that was changed while running, as the ledger keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Adjustments {
+    pub settings: Settings,
+    pub hosts: BTreeMap<String, HostRule>,
+}
+
+/// Name of the state in the ledger.
+const STATE: &str = "control";
+/// Terms and hosts that can be said in one collection.
+const MOST: usize = 10_000;
+/// Longest term.
+const LONGEST_TERM: usize = 200;
+
+impl Adjustments {
+    pub fn read(store: &(impl Store + ?Sized)) -> Result<Adjustments, Problem> {
+        let bytes = store.state(STATE)?.pop();
+        Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default())
+    }
+
+    /// Part of the store's next commit.
+    pub fn write(&self, store: &mut (impl Store + ?Sized)) -> Result<(), Problem> {
+        let bytes =
+            serde_json::to_vec(self).map_err(|e| Problem::new("cannot keep what was changed").because(e))?;
+        store.put_state(STATE, false, &bytes)
+    }
+
+    /// Is what is judged, or how links are ordered, another than the topic file says?
+    pub fn change_the_topic(&self) -> bool {
+        let s = &self.settings;
+        !s.add_terms.is_empty() || !s.mute_terms.is_empty() || s.strategy.is_some()
+    }
+
+    /// Takes in new settings.
+    pub fn add(&mut self, new: &Settings) -> Result<(), Problem> {
+        let mut all = self.settings.clone();
+        if let Some(limits) = &new.limits {
+            if limits.pages == Some(0) || limits.relevant == Some(0) {
+                return Err(Problem::usage("a limit of 0 pages leaves nothing to do")
+                    .hint("leave it empty for no limit"));
+            }
+            all.limits = Some(limits.clone());
+        }
+        if let Some(pace) = &new.fetch {
+            if pace.concurrency == Some(0) {
+                return Err(Problem::usage("0 requests in flight would fetch nothing")
+                    .hint("pause the crawl instead"));
+            }
+            let kept = all.fetch.get_or_insert_default();
+            kept.concurrency = pace.concurrency.or(kept.concurrency);
+            kept.delay_ms = pace.delay_ms.or(kept.delay_ms);
+        }
+        for t in &new.add_terms {
+            let term = t.term.trim();
+            if term.is_empty() || term.len() > LONGEST_TERM {
+                return Err(Problem::usage(format!("a term has 1 to {LONGEST_TERM} bytes")));
+            }
+            let t = NewTerm { set: t.set, term: term.into() };
+            all.mute_terms.retain(|m| *m != t.term);
+            if !all.add_terms.contains(&t) {
+                all.add_terms.push(t);
+            }
+        }
+        for term in &new.mute_terms {
+            all.add_terms.retain(|t| t.term != *term);
+            if !all.mute_terms.contains(term) {
+                all.mute_terms.push(term.clone());
+            }
+        }
+        if all.add_terms.len() + all.mute_terms.len() > MOST {
+            return Err(Problem::usage("too many terms were changed").hint("put them into the topic file"));
+        }
+        if let Some(text) = &new.strategy {
+            toml::from_str::<toml::Table>(text)
+                .map_err(|e| Problem::usage("the strategy's options are not TOML").because(e.message()))?;
+            all.strategy = Some(text.clone());
+        }
+        self.settings = all;
+        Ok(())
+    }
+
+    pub fn rule(&mut self, host: &str, rule: HostRule) -> Result<(), Problem> {
+        match rule {
+            HostRule::None => {
+                self.hosts.remove(host);
+            }
+            _ if self.hosts.len() >= MOST => {
+                return Err(Problem::usage("too many hosts have a rule")
+                    .hint("use [scope] hosts and domains of the topic file"));
+            }
+            _ => {
+                self.hosts.insert(host.to_string(), rule);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn rule_of(&self, host: &str) -> HostRule {
+        self.hosts.get(host).copied().unwrap_or_default()
+    }
+
+    /// The settings with the changes laid over them. What the command line says stands.
+    pub fn over(&self, loaded: &Loaded) -> Result<Config, Problem> {
+        let mut config = loaded.config.clone();
+        let free = |section: &str, key: &str| !loaded.is_flag(section, key);
+        if let Some(limits) = &self.settings.limits {
+            if free("limits", "pages") {
+                config.limits.pages = limits.pages;
+            }
+            if free("limits", "relevant") {
+                config.limits.relevant = limits.relevant;
+            }
+            if free("limits", "time") {
+                config.limits.time = limits.time_ms.map(|ms| Span(Duration::from_millis(ms)));
+            }
+        }
+        if let Some(pace) = &self.settings.fetch {
+            if let Some(n) = pace.concurrency.filter(|_| free("fetch", "concurrency")) {
+                config.fetch.concurrency = n.max(1);
+            }
+            if let Some(ms) = pace.delay_ms.filter(|_| free("fetch", "delay")) {
+                config.fetch.delay = Span(Duration::from_millis(ms));
+            }
+        }
+        if let Some(text) = &self.settings.strategy {
+            let options = toml::from_str::<toml::Table>(text)
+                .map_err(|e| Problem::usage("the strategy's options are not TOML").because(e.message()))?;
+            for (key, value) in options {
+                // Another strategy altogether is another crawl: its state would be lost.
+                if key != "kind" {
+                    config.strategy.options.insert(key, value);
+                }
+            }
+        }
+        for t in &self.settings.add_terms {
+            let list = match t.set {
+                TermSet::Genre => &mut config.genre.terms,
+                TermSet::Content => &mut config.content.terms,
+                TermSet::Url => &mut config.url.terms,
+                TermSet::Exclude => &mut config.exclude.terms,
+            };
+            if !list.contains(&t.term) {
+                list.push(t.term.clone());
+            }
+        }
+        Ok(config)
+    }
+
+    /// The topic of such settings, without the muted terms.
+    pub fn topic(&self, config: &Config) -> Result<Topic, Problem> {
+        let mut topic = config.topic()?;
+        for term in &self.settings.mute_terms {
+            topic.mute(term);
+        }
+        Ok(topic)
+    }
+}
+
+/// Above what strategies use: a boosted host's URLs go first.
+const BOOSTED: u8 = 240;
+
+/// A priority that goes before all others, in the order they have among themselves.
+pub(crate) fn boosted(p: Priority) -> Priority {
+    Priority::new(BOOSTED, p.key())
+}
+
+/// What a strategy makes of two priorities of one URL, one of which may be boosted.
+pub(crate) fn merged(
+    old: Priority,
+    new: Priority,
+    merge: impl Fn(Priority, Priority) -> Priority,
+) -> Priority {
+    if old.lane != BOOSTED && new.lane != BOOSTED {
+        return merge(old, new);
+    }
+    let plain = |p: Priority| if p.lane == BOOSTED { Priority::key_only(p.key()) } else { p };
+    boosted(merge(plain(old), plain(new)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loaded(text: &str, flags: &str) -> Loaded {
+        Config::load(text, "t.toml", toml::from_str(flags).unwrap()).unwrap()
+    }
+    fn settings(json: &str) -> Settings {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn the_command_line_then_what_was_changed_then_the_file() {
+        let file = "name = 'x'\n[content]\nterms = ['a']\n[limits]\npages = 10\nrelevant = 5\n";
+        let l = loaded(file, "[limits]\npages = 7");
+        let mut a = Adjustments::default();
+        a.add(&settings(
+            r#"{"limits":{"pages":100,"relevant":null,"time_ms":60000},"fetch":{"delay_ms":5}}"#,
+        ))
+        .unwrap();
+        let c = a.over(&l).unwrap();
+        assert_eq!((c.limits.pages, c.limits.relevant), (Some(7), None));
+        assert_eq!(c.limits.time, Some(Span(Duration::from_secs(60))));
+        assert_eq!(c.fetch.delay, Span(Duration::from_millis(5)));
+        assert_eq!(c.fetch.concurrency, Config::default().fetch.concurrency);
+    }
+
+    #[test]
+    fn terms_come_and_go() {
+        let l = loaded("name = 'x'\n[content]\nterms = ['a', 'b']\n[genre]\npreset = 'syllabus'\n", "");
+        let mut a = Adjustments::default();
+        a.add(&settings(r#"{"add_terms":[{"set":"content","term":" c "},{"set":"exclude","term":"d"}],"mute_terms":["a","syllabus"]}"#)).unwrap();
+        let t = a.topic(&a.over(&l).unwrap()).unwrap();
+        assert_eq!(t.content.own, ["b", "c"]);
+        assert_eq!(t.exclude, ["d"]);
+        assert!(!t.genre.for_language(None, &t.text.options).contains(&"syllabus".to_string()));
+        // Muting an added term takes it back; adding a muted one too.
+        a.add(&settings(r#"{"mute_terms":["c"],"add_terms":[{"set":"content","term":"a"}]}"#)).unwrap();
+        let t = a.topic(&a.over(&l).unwrap()).unwrap();
+        assert_eq!(t.content.own, ["a", "b"]);
+        assert!(a.add(&settings(r#"{"limits":{"pages":0}}"#)).is_err());
+        assert!(a.add(&settings(r#"{"strategy":"no toml"}"#)).is_err());
+    }
+
+    #[test]
+    fn what_is_kept_is_read_back() {
+        let mut ledger = store::Ledger::in_memory(frontier::Limits::default());
+        let mut a = Adjustments::default();
+        a.add(&settings(r#"{"limits":{"pages":3},"mute_terms":["x"]}"#)).unwrap();
+        a.rule("a.org", HostRule::Block).unwrap();
+        a.rule("b.org", HostRule::Boost).unwrap();
+        a.rule("b.org", HostRule::None).unwrap();
+        a.write(&mut ledger).unwrap();
+        assert_eq!(Adjustments::read(&ledger).unwrap(), a);
+        assert_eq!((a.rule_of("a.org"), a.rule_of("b.org")), (HostRule::Block, HostRule::None));
+    }
+
+    #[test]
+    fn a_boost_survives_being_seen_again() {
+        let sum = |a: Priority, b: Priority| Priority::key_only(a.key() + b.key());
+        let m = merged(boosted(Priority::key_only(1.0)), Priority::key_only(2.0), sum);
+        assert_eq!((m.lane, m.key()), (BOOSTED, 3.0));
+        assert_eq!(merged(Priority::key_only(1.0), Priority::key_only(2.0), sum).lane, 0);
+    }
+}

@@ -1,0 +1,445 @@
+//! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl writes.
+
+mod kept;
+
+pub use kept::{Kept, Line, Mark, Said};
+
+use crate::collection::Collection;
+use crate::config::{Config, Loaded};
+use crate::control::Adjustments;
+use crate::crawl::{Counts, Run};
+use crate::events::Curve;
+use crate::labels::{Choice, Labels, Quality};
+use crate::outlook::Outlook;
+use focus::strategies::{Reason, Strategy, StrategySetup};
+use frontier::State;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use store::index::Index;
+use store::{Ledger, SharedReader, WorkerInfo};
+use types::{Priority, Problem, Record, Url, UrlId};
+
+pub struct Reader {
+    dir: PathBuf,
+    kept: Box<dyn Kept>,
+    loaded: Loaded,
+    /// What was changed while a crawl ran.
+    adjustments: Adjustments,
+    /// The topic file with the changes laid over it.
+    config: Config,
+    /// What was said of each page when it came, in fetch order, as far as it was read.
+    lines: Vec<Line>,
+    mark: Mark,
+    /// Verdicts in fetch order, the newest of each page, the user's labels above the judge's.
+    verdicts: Vec<(UrlId, bool)>,
+    /// Verdict and score.
+    newest: HashMap<UrlId, (bool, f64)>,
+    labels: Labels,
+}
+
+/// How a collection stands.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    pub name: String,
+    pub pages: u64,
+    pub relevant: u64,
+    pub urls: u64,
+    pub pending: u64,
+    pub hosts: usize,
+    pub outcomes: Vec<(&'static str, u64)>,
+    pub errors: BTreeMap<String, u64>,
+    pub refused: BTreeMap<String, u64>,
+    pub threshold: f64,
+    /// The thresholds the judge chose by itself, with its reasons, the newest last.
+    pub choices: Vec<Choice>,
+    pub curve: Vec<(u64, u64)>,
+    /// What is still to be found; `None` = too little is known.
+    pub outlook: Option<Outlook>,
+    pub ledger_bytes: u64,
+    pub archive_bytes: u64,
+    pub index_bytes: u64,
+    pub running: bool,
+    /// How the judge does on the pages the user labelled.
+    pub labels: Option<Quality>,
+    /// Of a shared crawl, those that are alive.
+    pub workers: Vec<WorkerInfo>,
+}
+
+impl Summary {
+    pub fn harvest(&self) -> f64 {
+        if self.pages == 0 { 0.0 } else { self.relevant as f64 / self.pages as f64 }
+    }
+}
+
+/// Why a URL was fetched (or not), and what came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    pub url: String,
+    /// Pending, leased or settled, and how.
+    pub state: String,
+    pub strategy: String,
+    pub priority: Priority,
+    /// From the seed to the page.
+    pub path: Vec<PathStep>,
+    pub sources: Vec<SeenOn>,
+    /// The page whose verdict changed its place in the queue.
+    pub rescored_by: Option<String>,
+    /// What the user said of it.
+    pub label: Option<bool>,
+    pub record: Option<Record>,
+    pub duplicate_of: Option<String>,
+    pub near_duplicate_of: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct PathStep {
+    pub url: String,
+    pub title: String,
+    /// Text of the link that led to it.
+    pub anchor: String,
+    pub score: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct SeenOn {
+    pub parent: String,
+    pub anchor: String,
+    pub priority: Priority,
+    pub reasons: Vec<Reason>,
+}
+
+/// Why links have their place: the strategy, with what it has learnt.
+pub struct Explainer {
+    kind: String,
+    strategy: Option<Box<dyn Strategy>>,
+}
+
+impl Explainer {
+    /// Every sighting of a URL with its reasons, first found first.
+    pub fn sources(&self, reader: &Reader, id: UrlId) -> Result<Vec<SeenOn>, Problem> {
+        let seen = reader.kept.sources_of(id)?;
+        let strategy = self.strategy.as_ref();
+        Ok(seen
+            .into_iter()
+            .map(|s| SeenOn {
+                parent: s.parent.and_then(|p| reader.url(p)).unwrap_or_else(|| "the seeds".into()),
+                anchor: s.anchor.to_string(),
+                priority: s.priority,
+                reasons: strategy.map_or(Vec::new(), |st| st.explain(&s.evidence, s.priority)),
+            })
+            .collect())
+    }
+}
+
+/// Longer paths are cut at the far end: nobody reads a thousand steps.
+const LONGEST_PATH: usize = 200;
+
+impl Reader {
+    pub fn open(dir: &Path) -> Result<Reader, Problem> {
+        if !Collection::exists(dir) {
+            return Err(Problem::usage(format!("{} is not a collection", dir.display()))
+                .hint("name the folder that `gleaner crawl` wrote (--out)"));
+        }
+        let kept = Box::new(Ledger::open_read(dir)?);
+        let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new())?;
+        Self::with(dir.to_path_buf(), kept, loaded)
+    }
+
+    /// Opens a crawl in a shared database. `dir`: where this machine keeps what it makes of it (an index to search in).
+    pub fn open_shared(url: &str, crawl: Option<&str>, dir: &Path) -> Result<Reader, Problem> {
+        let shared = SharedReader::open(url, crawl)?;
+        let loaded = Config::load(shared.topic(), "the topic in the database", toml::Table::new())?;
+        let dir = dir.join(shared.name());
+        Self::with(dir, Box::new(shared), loaded)
+    }
+
+    fn with(dir: PathBuf, kept: Box<dyn Kept>, loaded: Loaded) -> Result<Reader, Problem> {
+        let mut reader = Reader {
+            dir,
+            kept,
+            adjustments: Adjustments::default(),
+            config: loaded.config.clone(),
+            loaded,
+            lines: Vec::new(),
+            mark: Mark::default(),
+            verdicts: Vec::new(),
+            newest: HashMap::new(),
+            labels: Labels::default(),
+        };
+        reader.read_verdicts()?;
+        reader.read_adjustments()?;
+        Ok(reader)
+    }
+
+    /// Reads on in a collection that another process writes.
+    pub fn refresh(&mut self) -> Result<bool, Problem> {
+        let new = self.kept.refresh()?;
+        if new {
+            self.read_verdicts()?;
+            self.read_adjustments()?;
+        }
+        Ok(new)
+    }
+
+    fn read_adjustments(&mut self) -> Result<(), Problem> {
+        let adjustments = Adjustments::read(self.kept.as_ref())?;
+        if adjustments != self.adjustments {
+            self.config = adjustments.over(&self.loaded)?;
+            self.adjustments = adjustments;
+        }
+        Ok(())
+    }
+
+    fn read_verdicts(&mut self) -> Result<(), Problem> {
+        let said = self.kept.said_since(&mut self.mark)?;
+        if said.anew {
+            self.lines.clear();
+        }
+        let known = self.lines.len();
+        self.lines.extend(said.lines);
+        let labels = Labels::read(self.kept.as_ref())?;
+        if said.revised.is_none() && labels == self.labels && known > 0 {
+            for line in self.lines.iter().skip(known) {
+                let relevant = labels.get(line.id).unwrap_or(line.relevant);
+                self.verdicts.push((line.id, relevant));
+                self.newest.insert(line.id, (relevant, line.score));
+            }
+            return Ok(());
+        }
+        self.labels = labels;
+        let revised = match said.revised {
+            Some(revised) => revised,
+            None => self.kept.revised()?.into_iter().collect(),
+        };
+        self.newest.clear();
+        self.verdicts.clear();
+        for line in &self.lines {
+            let judged = revised.get(&line.id).map_or(line.relevant, |v| v.relevant);
+            let relevant = self.labels.get(line.id).unwrap_or(judged);
+            self.verdicts.push((line.id, relevant));
+            self.newest.insert(line.id, (relevant, line.score));
+        }
+        Ok(())
+    }
+
+    /// When the ledger is damaged: what to tell whoever reads what is before the damage.
+    pub fn damage(&self) -> Option<Problem> {
+        let at = self.kept.damage()?;
+        let file = self.dir.join("ledger.log");
+        Some(
+            Problem::new(format!(
+                "{} is damaged at byte {at}; only what is before that is shown",
+                file.display()
+            ))
+            .hint("check the disk, and restore the folder from a backup"),
+        )
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+    /// The settings, with what was changed while a crawl ran.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    pub fn adjustments(&self) -> &Adjustments {
+        &self.adjustments
+    }
+    /// The topic, with what was changed while a crawl ran.
+    pub fn topic(&self) -> Result<focus::topic::Topic, Problem> {
+        self.adjustments.topic(&self.config)
+    }
+    pub fn ledger(&self) -> &dyn Kept {
+        self.kept.as_ref()
+    }
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+    /// How the judge does on the labelled pages; `None` without labels.
+    pub fn quality(&self) -> Result<Option<Quality>, Problem> {
+        if self.labels.is_empty() {
+            return Ok(None);
+        }
+        let mut pairs = Vec::new();
+        for (id, label) in self.labels.iter() {
+            if let Some(record) = self.kept.record(id)? {
+                pairs.push((label, record.verdict.relevant));
+            }
+        }
+        Ok(Some(Quality::of(pairs)))
+    }
+    /// The strategy of the last run; the topic's own before the first.
+    pub fn strategy(&self) -> Result<String, Problem> {
+        let last = Run::of(self.kept.as_ref())?.map(|r| r.strategy);
+        let own = || self.config.strategy.kind.clone().unwrap_or_else(|| focus::strategies::DEFAULT.into());
+        Ok(last.unwrap_or_else(own))
+    }
+    /// Is anyone crawling into it?
+    pub fn is_running(&self) -> bool {
+        self.kept.is_running(&self.dir)
+    }
+    /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time.
+    pub fn index(&self) -> Result<Index, Problem> {
+        self.kept.index(&Collection::index_dir(&self.dir))
+    }
+    pub fn is_relevant(&self, id: UrlId) -> bool {
+        self.newest.get(&id).is_some_and(|n| n.0)
+    }
+    /// A page's newest score.
+    pub fn score(&self, id: UrlId) -> Option<f64> {
+        self.newest.get(&id).map(|n| n.1)
+    }
+    /// A page, with the user's word in place of the judge's where there is one.
+    pub fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
+        Ok(self.kept.record(id)?.map(|r| self.with_label(r)))
+    }
+    fn with_label(&self, mut record: Record) -> Record {
+        if let Some(label) = self.labels.get(record.id) {
+            record.verdict.relevant = label;
+        }
+        record
+    }
+    /// Every page in fetch order; only the relevant ones unless `all`.
+    pub fn records(&self, all: bool) -> impl Iterator<Item = Result<Record, Problem>> + '_ {
+        let wanted = self.verdicts.iter().filter(|(_, relevant)| all || *relevant).map(|(id, _)| *id);
+        self.kept.records_of(wanted.collect()).map(|record| record.map(|r| self.with_label(r)))
+    }
+    pub fn url(&self, id: UrlId) -> Option<String> {
+        self.kept.url(id).ok().map(|u| u.to_string())
+    }
+
+    pub fn summary(&self) -> Result<Summary, Problem> {
+        let stats = self.kept.stats();
+        // One of each worker.
+        let mut counts = Counts::default();
+        for bytes in self.kept.state("counts")? {
+            let one: Counts = serde_json::from_slice(&bytes).unwrap_or_default();
+            for (sum, of) in [(&mut counts.errors, one.errors), (&mut counts.refused, one.refused)] {
+                of.into_iter().for_each(|(kind, n)| *sum.entry(kind).or_default() += n);
+            }
+        }
+        let mut curve = Curve::default();
+        let mut relevant = 0;
+        for (n, (_, is)) in self.verdicts.iter().enumerate() {
+            relevant += u64::from(*is);
+            curve.push(n as u64 + 1, relevant);
+        }
+        let threshold = match self.verdicts.last() {
+            Some((id, _)) => self.kept.record(*id)?.map_or(0.0, |r| r.verdict.threshold),
+            None => 0.0,
+        };
+        Ok(Summary {
+            name: self.config.title().to_string(),
+            pages: self.verdicts.len() as u64,
+            relevant,
+            urls: stats.urls,
+            pending: stats.pending + stats.leased,
+            hosts: stats.hosts,
+            outcomes: stats.outcomes.into_iter().filter(|(_, n)| *n > 0).collect(),
+            errors: counts.errors,
+            refused: counts.refused,
+            threshold,
+            choices: Choice::read(self.kept.as_ref())?,
+            curve: curve.points().to_vec(),
+            outlook: Outlook::of(curve.points()),
+            ledger_bytes: stats.log_bytes,
+            archive_bytes: folder_bytes(&Collection::warc_dir(&self.dir)),
+            index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),
+            running: self.is_running(),
+            labels: self.quality()?,
+            workers: self.kept.workers()?,
+        })
+    }
+
+    /// The strategy as the crawl left it, to tell why links have their place.
+    pub fn explainer(&self) -> Result<Explainer, Problem> {
+        let mut topic = self.topic()?;
+        // The command line may have chosen another strategy than the topic file.
+        if let Some(run) = Run::of(self.kept.as_ref())?.filter(|r| r.strategy != topic.strategy.kind) {
+            topic.strategy.kind = run.strategy;
+            topic.strategy.options.clear();
+        }
+        // A fresh strategy explains evidence well enough when its own state cannot be restored.
+        let mut strategy = focus::strategies::build(&StrategySetup::new(&topic)).ok();
+        if let Some(s) = &mut strategy {
+            for bytes in self.kept.state("strategy")? {
+                let _ = s.load(&bytes);
+            }
+        }
+        Ok(Explainer { kind: topic.strategy.kind, strategy })
+    }
+
+    /// `None` when the crawl never saw this URL.
+    pub fn explain(&self, url: &Url) -> Result<Option<Explanation>, Problem> {
+        self.explain_with(&self.explainer()?, url)
+    }
+
+    /// As `explain`, with a strategy that was made ready before.
+    pub fn explain_with(&self, explainer: &Explainer, url: &Url) -> Result<Option<Explanation>, Problem> {
+        let Some(id) = self.kept.find(url) else { return Ok(None) };
+        let Some(entry) = self.kept.entry(id) else { return Ok(None) };
+        let record = self.kept.record(id)?;
+        let sources = explainer.sources(self, id)?;
+        let name = |id: Option<UrlId>| id.and_then(|id| self.url(id));
+        Ok(Some(Explanation {
+            url: url.to_string(),
+            state: match entry.state {
+                State::Pending => "pending: found, not fetched yet".into(),
+                State::Leased => "being fetched".into(),
+                State::Settled(outcome) => format!("settled: {}", describe(outcome)),
+            },
+            strategy: explainer.kind.clone(),
+            priority: entry.priority,
+            path: self.path(id)?,
+            sources,
+            rescored_by: name(entry.cause),
+            label: self.labels.get(id),
+            duplicate_of: name(record.as_ref().and_then(|r| r.duplicate_of)),
+            near_duplicate_of: name(record.as_ref().and_then(|r| r.near_duplicate_of)),
+            record,
+        }))
+    }
+
+    /// The pages from the seed to this one, by first parents.
+    pub fn path(&self, id: UrlId) -> Result<Vec<PathStep>, Problem> {
+        let mut out = Vec::new();
+        let mut at = Some(id);
+        while let Some(id) = at
+            && out.len() < LONGEST_PATH
+        {
+            let record = self.kept.record(id)?;
+            let sources = self.kept.sources_of(id)?;
+            out.push(PathStep {
+                url: self.url(id).unwrap_or_default(),
+                title: record.as_ref().map_or(String::new(), |r| r.title.clone()),
+                anchor: sources.first().map_or(String::new(), |s| s.anchor.to_string()),
+                score: record.map(|r| r.assessment.score),
+            });
+            // A parent is always found before its child, so this ends even if the ledger were damaged.
+            at = self.kept.entry(id).and_then(|e| e.parent).filter(|p| *p < id);
+        }
+        out.reverse();
+        Ok(out)
+    }
+}
+
+fn describe(outcome: types::Outcome) -> String {
+    use types::Outcome::*;
+    match outcome {
+        Fetched => "fetched".into(),
+        Redirected => "it redirects to another URL".into(),
+        HttpError(status) => format!("the server answered with status {status}"),
+        Unreachable => "no answer after all tries".into(),
+        RobotsDenied => "robots.txt forbids it".into(),
+        Unwanted => "not a type of document that is read".into(),
+        Refused => "refused by the guard, or not fetchable".into(),
+        OutOfScope => "out of the topic's scope".into(),
+        Dropped => "dropped: a cap was reached or it was forgotten".into(),
+    }
+}
+
+fn folder_bytes(dir: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
+    entries.flatten().filter_map(|e| e.metadata().ok()).filter(|m| m.is_file()).map(|m| m.len()).sum()
+}

@@ -1,0 +1,249 @@
+//! A changed topic (or new labels) applied to what a collection already has: every page is read again from the archive
+//! and judged anew. Nothing is fetched.
+
+use crate::analyse::Analyst;
+use crate::collection::{Collection, Made, write_topic};
+use crate::config::Loaded;
+use crate::crawl::{Judged, Ledger, Run};
+use crate::labels::{CHOICES, Choice, Labels, Quality};
+use crate::scope::Scope;
+use crate::stored;
+use crate::visit::{final_verdict, page_line, parse_page_line};
+use focus::judges::Judge;
+use focus::topic::Topic;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::PoisonError;
+use types::{Assessment, Fetched, Problem, Record, Url, UrlId, Verdict};
+
+/// Pages read and measured at a time, on all cores.
+const CHUNK: usize = 256;
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rejudged {
+    pub pages: usize,
+    /// Pages whose bytes were not in the archive: their kept text was judged.
+    pub without_archive: usize,
+    pub relevant_before: usize,
+    pub relevant_after: usize,
+    /// Pages that became relevant, in fetch order.
+    pub gained: Vec<Change>,
+    /// Pages that are relevant no more, in fetch order.
+    pub lost: Vec<Change>,
+    pub threshold_before: Option<f64>,
+    pub threshold_after: Option<f64>,
+    /// How the judge came to its threshold.
+    pub why: Option<String>,
+    /// How the judge does on the labelled pages.
+    pub labels_before: Option<Quality>,
+    pub labels_after: Option<Quality>,
+}
+
+/// A page whose verdict changed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Change {
+    #[serde(skip)]
+    pub id: UrlId,
+    pub url: String,
+    pub title: String,
+    pub before: f64,
+    pub after: f64,
+}
+
+/// A page on its way to a new verdict.
+struct Old {
+    id: UrlId,
+    url: String,
+    title: String,
+    verdict: Verdict,
+    score: f64,
+    new: Assessment,
+    /// Its language is out of the topic's scope.
+    foreign: bool,
+}
+
+/// Judges a collection again by `loaded`. `answer` brings example pages of the topic. With `keep` the new verdicts, the
+/// judge's state and the topic become the collection's; without, nothing is written.
+pub fn rejudge(
+    dir: &Path,
+    loaded: &Loaded,
+    answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+    rng: u64,
+    keep: bool,
+) -> Result<Rejudged, Problem> {
+    let config = &loaded.config;
+    let topic = config.topic()?;
+    let mut ledger: Box<dyn Ledger> = if keep {
+        let options = store::Options::new(Collection::limits(config));
+        Box::new(store::Ledger::open(dir, options, crate::live::now())?)
+    } else {
+        Box::new(store::Ledger::open_read(dir)?)
+    };
+    let labels = Labels::read(ledger.as_ref())?;
+    let scope = Scope::new(&config.scope, &[])?;
+    let lines: Vec<_> = ledger.state("pages")?.iter().filter_map(|l| parse_page_line(l)).collect();
+    let mut seeds = 0;
+    for (judged, ..) in &lines {
+        seeds += usize::from(ledger.entry(judged.id).is_some_and(|e| e.parent.is_none()));
+    }
+    let made = Made::new(&topic, &Collection::canon(config), answer, seeds, rng)?;
+    let (mut pages, without_archive) = read_all(dir, ledger.as_ref(), &lines, &made.analyst, &scope)?;
+
+    // As the crawl would have: each page is shown to the judge in the order of arrival.
+    let mut judge = made.analyst.judge.write().unwrap_or_else(PoisonError::into_inner);
+    for page in &pages {
+        judge.observe(&page.new, labels.get(page.id));
+    }
+    let result = compare(&mut pages, &labels, judge.as_ref(), without_archive);
+    if keep {
+        write(ledger.as_mut(), &pages, &lines, judge.as_ref(), &topic)?;
+        drop(ledger);
+        write_topic(dir, &loaded.text)?;
+    }
+    Ok(result)
+}
+
+/// Every page measured by the new topic, in fetch order; and how many were not in the archive.
+fn read_all(
+    dir: &Path,
+    ledger: &dyn Ledger,
+    lines: &[(Judged, [u8; 20], u64)],
+    analyst: &Analyst,
+    scope: &Scope,
+) -> Result<(Vec<Old>, usize), Problem> {
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let mut out = Vec::with_capacity(lines.len());
+    let mut without_archive = 0;
+    for chunk in lines.chunks(CHUNK) {
+        let mut waiting: Vec<(Record, Fetched)> = Vec::with_capacity(chunk.len());
+        for (judged, ..) in chunk {
+            let Some(record) = ledger.record(judged.id)? else { continue };
+            let answer = stored::answer(dir, ledger, &record)?;
+            without_archive += usize::from(!answer.from_archive);
+            waiting.push((record, answer.fetched));
+        }
+        let share = waiting.len().div_ceil(threads).max(1);
+        let measure = |(record, fetched): &(Record, Fetched)| {
+            let analysis = analyst.analyse(fetched);
+            // A page that can no longer be read (another version of the reader) keeps what was known of it.
+            let (new, language) = match analysis {
+                Some(a) => (a.assessment, a.doc.page.language.clone()),
+                None => (record.assessment.clone(), record.language.clone()),
+            };
+            Old {
+                id: record.id,
+                url: record.url.clone(),
+                title: record.title.clone(),
+                verdict: record.verdict,
+                score: record.assessment.score,
+                new,
+                foreign: !scope.speaks(&language),
+            }
+        };
+        let measured: Vec<Vec<Old>> = std::thread::scope(|s| {
+            let parts: Vec<_> = waiting
+                .chunks(share)
+                .map(|part| s.spawn(move || part.iter().map(measure).collect::<Vec<Old>>()))
+                .collect();
+            parts.into_iter().map(|p| p.join().unwrap_or_default()).collect()
+        });
+        let before = out.len();
+        out.extend(measured.into_iter().flatten());
+        if out.len() - before != waiting.len() {
+            return Err(Problem::new("a page could not be judged again").hint("nothing was changed"));
+        }
+    }
+    Ok((out, without_archive))
+}
+
+/// Gives the new verdicts and says what they change.
+fn compare(pages: &mut [Old], labels: &Labels, judge: &dyn Judge, without_archive: usize) -> Rejudged {
+    let mut r = Rejudged {
+        pages: pages.len(),
+        without_archive,
+        relevant_before: 0,
+        relevant_after: 0,
+        gained: Vec::new(),
+        lost: Vec::new(),
+        threshold_before: pages.last().map(|p| p.verdict.threshold),
+        threshold_after: None,
+        why: judge.explain(),
+        labels_before: None,
+        labels_after: None,
+    };
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for page in pages {
+        let old = page.verdict;
+        let barred = page.new.excluded.is_some() || page.foreign;
+        page.verdict = final_verdict(judge.decide(&page.new), barred, false);
+        r.threshold_after = Some(page.verdict.threshold);
+        let label = labels.get(page.id);
+        if let Some(l) = label {
+            before.push((l, old.relevant));
+            after.push((l, page.verdict.relevant));
+        }
+        let (was, is) = (label.unwrap_or(old.relevant), label.unwrap_or(page.verdict.relevant));
+        r.relevant_before += usize::from(was);
+        r.relevant_after += usize::from(is);
+        if was != is {
+            let change = Change {
+                id: page.id,
+                url: page.url.clone(),
+                title: page.title.clone(),
+                before: page.score,
+                after: page.new.score,
+            };
+            if is { r.gained.push(change) } else { r.lost.push(change) }
+        }
+    }
+    if !before.is_empty() {
+        (r.labels_before, r.labels_after) = (Some(Quality::of(before)), Some(Quality::of(after)));
+    }
+    r
+}
+
+/// One commit (of a very large collection, several): the new assessments and verdicts, the judge's state, and what a resumed crawl knows of the pages.
+fn write(
+    ledger: &mut dyn Ledger,
+    pages: &[Old],
+    lines: &[(Judged, [u8; 20], u64)],
+    judge: &dyn Judge,
+    topic: &Topic,
+) -> Result<(), Problem> {
+    let new: HashMap<UrlId, &Old> = pages.iter().map(|p| (p.id, p)).collect();
+    for part in pages.chunks(CHUNK) {
+        let items: Vec<_> = part.iter().map(|p| (p.id, p.verdict, p.new.clone())).collect();
+        ledger.reassess(&items)?;
+    }
+    ledger.put_state("pages", false, &[])?;
+    for (judged, digest, simhash) in lines {
+        let mut judged = *judged;
+        if let Some(page) = new.get(&judged.id) {
+            judged.score = page.new.score;
+            judged.barred = page.new.excluded.is_some() || page.foreign;
+            judged.turned = false;
+            judged.relevant = page.verdict.relevant;
+        }
+        ledger.put_state("pages", true, &page_line(&judged, *digest, *simhash))?;
+    }
+    if let Some(bytes) = judge.save() {
+        let mut state = (lines.len() as u64).to_le_bytes().to_vec();
+        state.extend(bytes);
+        ledger.put_state("judge", false, &state)?;
+    }
+    let threshold = judge.decide(&Assessment::default()).threshold;
+    if let Some(line) = Choice::line(lines.len() as u64, threshold, judge.explain()) {
+        ledger.put_state(CHOICES, true, &line)?;
+    }
+    // The next run takes up the state of this judge, and the strategy's as it was left.
+    if let Some(mut run) = Run::of(ledger)? {
+        run.judge = topic.judge.kind.clone();
+        let bytes =
+            serde_json::to_vec(&run).map_err(|e| Problem::new("cannot save the judge's name").because(e))?;
+        ledger.put_state("run", false, &bytes)?;
+    }
+    ledger.commit()?;
+    ledger.close()
+}

@@ -1,0 +1,345 @@
+//! What the loop does with each [`Command`], between two turns. Everything that can fail comes first; then what changed is
+//! kept in the ledger, so a crawl that is taken up again keeps it.
+
+use crate::analyse::Analyst;
+use crate::collection::{Collection, Made, MakeJudge};
+use crate::config::Loaded;
+use crate::control::{Command, Effect, HostRule, Settings, boosted};
+use crate::crawl::{Crawl, Stop};
+use crate::events::Event;
+use crate::labels::Labels;
+use crate::stored;
+use crate::visit::{final_verdict, page_line};
+use focus::judges::Judge;
+use focus::strategies::Rescore;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+use types::{Assessment, Fetched, Millis, Problem, Rescored, Url, UrlId};
+
+/// What steering needs to know of a collection.
+pub(crate) struct Steering {
+    pub dir: PathBuf,
+    pub loaded: Loaded,
+    pub analyst: Analyst,
+    pub make_judge: MakeJudge,
+    pub seeds: usize,
+    pub rng: u64,
+    /// Brings example pages of a changed topic.
+    pub answer: Box<dyn Fn(&Url) -> Result<Fetched, Problem> + Send>,
+}
+
+/// All pages being judged again by a changed topic, a few at a time. The old judge goes on until the new one has seen
+/// everything.
+pub(crate) struct Rejudging {
+    judge: Box<dyn Judge>,
+    /// In fetch order, as far as it got.
+    done: Vec<New>,
+}
+
+struct New {
+    id: UrlId,
+    assessment: Assessment,
+    barred: bool,
+    digest: [u8; 20],
+    simhash: u64,
+}
+
+/// Judging again takes at most this much of the loop's time at once.
+const SLICE: Duration = Duration::from_millis(40);
+
+/// State in the ledger: 1 while pages wait to be judged again, so that a crawl that was stopped meanwhile goes on with it.
+const STATE: &str = "rejudging";
+
+impl Crawl {
+    pub(crate) fn steered_by(mut self, steering: Steering) -> Result<Crawl, Problem> {
+        if self.parts.ledger.state(STATE)?.pop().as_deref() == Some(&[1]) {
+            let judge = (steering.make_judge)()?;
+            self.rejudging = Some(Rejudging { judge, done: Vec::new() });
+        }
+        self.steering = Some(steering);
+        Ok(self)
+    }
+
+    /// Does what it is told and says what came of it.
+    pub fn obey(&mut self, command: Command, now: Millis) -> Result<Effect, Problem> {
+        let effect = match command {
+            Command::Stop => {
+                self.stop(Stop::User);
+                Effect::says("stopping: what is under way is finished first")
+            }
+            Command::Pause => {
+                self.pause(true);
+                Effect::says("paused")
+            }
+            Command::Resume => {
+                self.pause(false);
+                Effect::says("going on")
+            }
+            Command::Seeds(urls) => self.more_seeds(&urls, now)?,
+            Command::Settings(settings) => self.change(&settings)?,
+            Command::Host { host, rule } => self.rule(&host, rule)?,
+            Command::Label { id, label } => self.label(id, label)?,
+        };
+        self.commit()?;
+        Ok(effect)
+    }
+
+    fn more_seeds(&mut self, urls: &[Url], now: Millis) -> Result<Effect, Problem> {
+        let changed = self.seed(urls, now)?;
+        let text = match (changed, urls.len()) {
+            (0, _) => "no new seed: all of them are known already, or out of the topic's scope".to_string(),
+            (1, 1) => "1 seed added".into(),
+            (n, all) if n == all => format!("{n} seeds added"),
+            (n, all) => format!("{n} of {all} seeds added; the others are known or out of scope"),
+        };
+        Ok(Effect { text, changed, relevant: None })
+    }
+
+    fn rule(&mut self, host: &str, rule: HostRule) -> Result<Effect, Problem> {
+        let host = host.to_lowercase();
+        let mut adjustments = self.adjustments.clone();
+        adjustments.rule(&host, rule)?;
+        adjustments.write(self.parts.ledger.as_mut())?;
+        self.adjustments = adjustments;
+        let number = self.parts.ledger.hosts().position(|h| h.name == host).map(|n| n as u32);
+        let pending: Vec<UrlId> = match number {
+            Some(n) => {
+                let ledger = &self.parts.ledger;
+                ledger.pending().filter(|id| ledger.entry(*id).is_some_and(|e| e.host == n)).collect()
+            }
+            None => Vec::new(),
+        };
+        let mut moved = Vec::new();
+        if rule != HostRule::Block {
+            for id in &pending {
+                moved.extend(self.priority_now(*id)?);
+            }
+            self.parts.ledger.rescore(&moved)?;
+        }
+        let n = pending.len();
+        let text = match rule {
+            // Each is given up when its turn comes; no request is made for it.
+            HostRule::Block => format!("{host} is blocked; {n} pending URLs of it are given up"),
+            HostRule::Boost => format!("{host} goes first: {n} pending URLs moved up"),
+            HostRule::None => format!("{host} is as any other again"),
+        };
+        Ok(Effect { text, changed: n, relevant: None })
+    }
+
+    /// A pending URL's priority under the present model and rules.
+    fn priority_now(&mut self, id: UrlId) -> Result<Option<Rescored>, Problem> {
+        if let Some(rescored) = self.rescored(id, None)? {
+            return Ok(Some(rescored));
+        }
+        // The strategy does not score again: what it said of the best sighting stands.
+        let best = self.parts.ledger.sources(id)?.iter().map(|s| s.priority).max();
+        let model = self.parts.strategy.model();
+        let Some(priority) = best else { return Ok(None) };
+        let priority = self.with_rule(id, priority)?;
+        Ok(Some(Rescored { id, priority, model, cause: None }))
+    }
+
+    /// The priority with what the user wants of its host.
+    pub(crate) fn with_rule(&self, id: UrlId, p: types::Priority) -> Result<types::Priority, Problem> {
+        if self.adjustments.hosts.is_empty() {
+            return Ok(p);
+        }
+        let url = self.parts.ledger.url(id)?;
+        Ok(self.with_rule_of(&url, p))
+    }
+
+    pub(crate) fn with_rule_of(&self, url: &Url, p: types::Priority) -> types::Priority {
+        if self.adjustments.rule_of(url.host_key()) == HostRule::Boost { boosted(p) } else { p }
+    }
+
+    pub(crate) fn is_blocked(&self, url: &Url) -> bool {
+        self.adjustments.rule_of(url.host_key()) == HostRule::Block
+    }
+
+    fn change(&mut self, new: &Settings) -> Result<Effect, Problem> {
+        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
+        let mut adjustments = self.adjustments.clone();
+        adjustments.add(new)?;
+        let config = adjustments.over(&steering.loaded)?;
+        let topic_changes = !new.add_terms.is_empty() || !new.mute_terms.is_empty() || new.strategy.is_some();
+        let made = match topic_changes {
+            true => {
+                let topic = adjustments.topic(&config)?;
+                let canon = Collection::canon(&config);
+                Some(Made::new(&topic, &canon, steering.answer.as_ref(), steering.seeds, steering.rng)?)
+            }
+            false => None,
+        };
+        let rules = Collection::rules(&config, steering.rng);
+        adjustments.write(self.parts.ledger.as_mut())?;
+        self.adjustments = adjustments;
+        self.parts.rules = rules;
+        self.parts.ledger.set_limits(Collection::limits(&config));
+        let Some(mut made) = made else { return Ok(Effect::says("changed")) };
+        // What was learnt goes over, when the new one can read it.
+        if let Some(bytes) = self.parts.strategy.save(true)
+            && made.strategy.load(&bytes).is_err()
+        {
+            tracing::warn!("the strategy begins to learn anew");
+        }
+        self.parts.strategy = made.strategy;
+        self.save_strategy_now()?;
+        self.parts.ledger.put_state(STATE, false, &[1])?;
+        let judge = (made.make_judge)()?;
+        if let Some(steering) = &mut self.steering {
+            steering.make_judge = made.make_judge;
+        }
+        let pages = self.judged.len();
+        self.rejudging = Some(Rejudging { judge, done: Vec::with_capacity(pages) });
+        Ok(Effect {
+            text: format!("changed; {pages} pages are judged again by the new terms"),
+            changed: pages,
+            relevant: None,
+        })
+    }
+
+    /// Goes on judging pages again, for a moment. `true` while there is more to do.
+    pub fn rejudge_some(&mut self) -> Result<bool, Problem> {
+        let Some(mut r) = self.rejudging.take() else { return Ok(false) };
+        let Some(steering) = &self.steering else { return Ok(false) };
+        let begun = Instant::now();
+        while r.done.len() < self.judged.len() {
+            if begun.elapsed() >= SLICE {
+                self.rejudging = Some(r);
+                return Ok(true);
+            }
+            let old = self.judged[r.done.len()];
+            let record = self.parts.ledger.record(old.id)?;
+            let Some(record) = record else {
+                return Err(Problem::new(format!("the record of URL number {} is gone", old.id.0)));
+            };
+            let answer = stored::answer(&steering.dir, self.parts.ledger.as_ref(), &record)?;
+            let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
+            // A page that can no longer be read keeps what was known of it.
+            let (assessment, language) = match &doc {
+                Some(doc) => (r.judge.assess(doc), doc.page.language.as_str()),
+                None => (record.assessment.clone(), record.language.as_str()),
+            };
+            let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(language);
+            let digest = store::archive::Digest::from_hex(&record.digest).map_or([0; 20], |d| d.0);
+            r.done.push(New { id: old.id, assessment, barred, digest, simhash: record.simhash });
+        }
+        self.take_over(r)?;
+        Ok(false)
+    }
+
+    /// The new judge has seen everything: its verdicts count from here on.
+    fn take_over(&mut self, mut r: Rejudging) -> Result<(), Problem> {
+        for (j, new) in self.judged.iter().zip(&r.done) {
+            r.judge.observe(&new.assessment, j.label);
+        }
+        let (mut changed, mut told) = (0, Vec::new());
+        let mut items = Vec::with_capacity(r.done.len());
+        let mut lines = Vec::with_capacity(r.done.len());
+        for (j, new) in self.judged.iter_mut().zip(r.done) {
+            let verdict = final_verdict(r.judge.decide(&new.assessment), new.barred, false);
+            let before = j.wanted();
+            (j.score, j.barred, j.turned, j.relevant) =
+                (new.assessment.score, new.barred, false, verdict.relevant);
+            if j.wanted() != before {
+                changed += 1;
+                told.push((j.id, verdict));
+            }
+            lines.push(page_line(j, new.digest, new.simhash));
+            items.push((new.id, verdict, new.assessment));
+        }
+        self.parts.ledger.reassess(&items)?;
+        self.parts.ledger.put_state("pages", false, &[])?;
+        for line in &lines {
+            self.parts.ledger.put_state("pages", true, line)?;
+        }
+        self.parts.ledger.put_state(STATE, false, &[0])?;
+        *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = r.judge;
+        self.assessed = match self.by_score() {
+            true => Vec::new(),
+            false => items.into_iter().map(|(_, _, assessment)| assessment).collect(),
+        };
+        self.tell_revised(&told, false)?;
+        self.save_strategy_now()?;
+        // What is being read just now was measured by the old one.
+        self.measured_before = self.in_flight_numbers();
+        self.recount()?;
+        self.commit()?;
+        self.announce_revised(changed);
+        Ok(())
+    }
+
+    fn label(&mut self, id: UrlId, label: Option<bool>) -> Result<Effect, Problem> {
+        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
+        let at = self.judged.iter().position(|j| j.id == id).ok_or_else(|| {
+            Problem::nothing(format!("URL number {} is not a page of this collection", id.0))
+        })?;
+        // From the beginning: a judge cannot forget a label that was taken back.
+        let mut judge = (steering.make_judge)()?;
+        let mut labels = Labels::read(self.parts.ledger.as_ref())?;
+        labels.say(self.parts.ledger.as_mut(), id, label)?;
+        self.judged[at].label = label;
+        for (i, j) in self.judged.iter().enumerate() {
+            match self.assessed.get(i) {
+                Some(whole) => judge.observe(whole, j.label),
+                None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
+            };
+        }
+        *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;
+        let revised = self.revise();
+        self.parts.ledger.revise(&revised)?;
+        self.recount()?;
+        self.tell_revised(&revised, false)?;
+        self.tell_labels()?;
+        let moved = self.rescores(Rescore::Everything, id)?;
+        self.parts.ledger.rescore(&moved)?;
+        self.save_strategy_now()?;
+        let others = revised.iter().filter(|(r, _)| *r != id).count();
+        if !revised.is_empty() {
+            self.announce_revised(revised.len());
+        }
+        let what = match label {
+            Some(true) => "labelled relevant",
+            Some(false) => "labelled not relevant",
+            None => "label taken back",
+        };
+        let threshold = self.counts.threshold;
+        let text = match others {
+            0 => format!("{what}; no other verdict changed (threshold {threshold:.2})"),
+            1 => format!("{what}; 1 page changed verdict (threshold now {threshold:.2})"),
+            n => format!("{what}; {n} pages changed verdict (threshold now {threshold:.2})"),
+        };
+        Ok(Effect { text, changed: others, relevant: Some(self.judged[at].wanted()) })
+    }
+
+    /// The totals and the judge's state after verdicts changed outside a turn.
+    fn recount(&mut self) -> Result<(), Problem> {
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        self.counts.threshold = judge.decide(&Assessment::default()).threshold;
+        let state = judge.save();
+        drop(judge);
+        self.counts.curve = Default::default();
+        (self.counts.pages, self.counts.relevant) = (0, 0);
+        for j in &self.judged {
+            self.counts.pages += 1;
+            self.counts.relevant += u64::from(j.wanted());
+            self.counts.curve.push(self.counts.pages, self.counts.relevant);
+        }
+        if let Some(bytes) = state {
+            let mut whole = self.counts.pages.to_le_bytes().to_vec();
+            whole.extend(bytes);
+            self.parts.ledger.put_state("judge", false, &whole)?;
+        }
+        Ok(())
+    }
+
+    fn announce_revised(&mut self, pages: usize) {
+        let (relevant, threshold) = (self.counts.relevant, self.counts.threshold);
+        self.emit(Event::Revised { pages, relevant, threshold });
+    }
+}
+
+fn not_steerable() -> Problem {
+    Problem::new("this crawl cannot be changed while it runs")
+}

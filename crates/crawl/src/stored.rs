@@ -1,0 +1,64 @@
+//! A page of a collection read again, as if it had just been fetched: from the archive byte for byte, or, when there is
+//! none of it, from the text that was kept.
+
+use crate::collection::Collection;
+use std::path::Path;
+use std::sync::Arc;
+use store::Store;
+use store::archive::{HttpLimits, Limits, http_message, read_at};
+use types::{Block, Canon, Fetched, Page, PageKind, Payload, Problem, Record, Region, Span};
+
+/// The answer that made this record. `from_archive` is false when only the kept text could be had.
+pub struct Answer {
+    pub fetched: Fetched,
+    pub from_archive: bool,
+}
+
+/// Reads a record's page again. `dir` is the collection's folder.
+pub fn answer(dir: &Path, store: &(impl Store + ?Sized), record: &Record) -> Result<Answer, Problem> {
+    let url = Canon { drop_params: Vec::new(), max_length: usize::MAX }
+        .parse(&record.url)
+        .map_err(|e| Problem::new(format!("the ledger has a bad URL: {}", record.url)).because(e))?;
+    let mut fetched = Fetched::empty(url.clone(), record.fetched);
+    fetched.status = record.status;
+    // A duplicate's own record in the archive has no body: its original's has.
+    let original = record.duplicate_of.map(|id| store.record(id)).transpose()?.flatten();
+    let mut headers = None;
+    for r in std::iter::once(record).chain(original.as_ref()) {
+        let Some((head, body)) = from_archive(dir, r) else { continue };
+        let headers = headers.get_or_insert(head);
+        if !body.is_empty() {
+            fetched.headers = headers.clone();
+            fetched.wire_bytes = body.len() as u64;
+            fetched.payload = Payload::plain(body);
+            return Ok(Answer { fetched, from_archive: true });
+        }
+    }
+    let page = Page {
+        url: Some(url),
+        kind: if record.media_type == "application/pdf" { PageKind::Pdf } else { PageKind::Html },
+        charset: record.charset.clone(),
+        title: record.title.clone(),
+        description: record.description.clone(),
+        language: record.language.clone(),
+        blocks: vec![Block { span: Span::new(0, record.text.len()), region: Region::Body }],
+        text: record.text.clone(),
+        simhash: record.simhash,
+        ..Page::default()
+    };
+    fetched.headers.push(("content-type".into(), record.media_type.clone()));
+    fetched.payload = Payload::Page(Arc::new(page));
+    Ok(Answer { fetched, from_archive: false })
+}
+
+/// Headers and decoded body of the record's response. An archive that was moved away or damaged is not fatal: the kept
+/// text stands in.
+fn from_archive(dir: &Path, record: &Record) -> Option<(Vec<(String, String)>, Vec<u8>)> {
+    let at = record.archive.as_ref()?;
+    // A file name, never a path that leads elsewhere.
+    let name = Path::new(&at.file).file_name()?;
+    let warc = read_at(&Collection::warc_dir(dir).join(name), at.offset, Limits::default()).ok()?;
+    let message = http_message(&warc.block, &HttpLimits::default())?;
+    let body = message.body.to_vec();
+    Some((message.headers, body))
+}

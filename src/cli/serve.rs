@@ -1,0 +1,85 @@
+//! `gleaner serve [DIR]`: the dashboard and the REST API.
+
+use super::setup::FetchFlags;
+use crate::dashboard::{App, Guard, Server, listen};
+use clap::Args as ClapArgs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use types::Problem;
+
+const EXAMPLES: &str = "\
+Examples:
+  gleaner serve                                   the collections in this folder
+  gleaner serve ~/crawls --listen 127.0.0.1:8080
+  curl -H 'Authorization: Bearer TOKEN' 'http://127.0.0.1:7700/search?q=joins&format=json'
+
+The address that is printed holds a token; without it every request is answered 401. It works while crawls run.
+The API is described at /api/v1/openapi.json; numbers for Prometheus are at /metrics.";
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A collection, or a folder of collections
+    #[arg(default_value = ".")]
+    dir: PathBuf,
+    #[command(flatten)]
+    listen: ListenFlags,
+    /// How crawls that are started here fetch
+    #[command(flatten)]
+    fetch: FetchFlags,
+}
+
+/// Where and to whom the dashboard answers.
+#[derive(ClapArgs, Debug, Default, Clone)]
+pub struct ListenFlags {
+    /// Where the dashboard listens (default: 127.0.0.1:7700)
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// What every request must bring (default: GLEANER_TOKEN, else chosen at random; needed when others can reach the address)
+    #[arg(long, value_name = "T")]
+    pub token: Option<String>,
+    /// A further host name under which it is reached
+    #[arg(long, value_name = "NAME")]
+    pub allow_host: Vec<String>,
+    /// Requests per second that are answered (default: 200)
+    #[arg(long, value_name = "N")]
+    pub rate: Option<u32>,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    if !args.dir.is_dir() {
+        return Err(Problem::usage(format!("{} is not a folder", args.dir.display()))
+            .hint("name a collection, or the folder that holds your collections"));
+    }
+    let mut flags = toml::Table::new();
+    args.fetch.lay(&mut flags);
+    let server = start(args.dir, &args.listen, flags)?;
+    println!("{}", server.url());
+    let app = server.app();
+    let presses = AtomicU32::new(0);
+    ctrlc::set_handler(move || {
+        if presses.fetch_add(1, Ordering::SeqCst) == 0 {
+            // Crawls that were started here end in order; nothing is lost either way.
+            app.jobs().stop_all();
+        }
+        std::process::exit(0);
+    })
+    .map_err(|e| Problem::new("cannot listen for Ctrl-C").because(e))?;
+    server.run_forever();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the dashboard on a folder.
+pub fn start(dir: PathBuf, flags: &ListenFlags, settings: toml::Table) -> Result<Server, Problem> {
+    let address = flags.listen.unwrap_or_else(|| ([127, 0, 0, 1], 7700).into());
+    let rate = f64::from(flags.rate.unwrap_or(200).max(1));
+    // On the command line others on this machine can see it; in the environment they cannot.
+    let token = flags.token.clone().or_else(|| std::env::var("GLEANER_TOKEN").ok().filter(|t| !t.is_empty()));
+    let mut guard = Guard::new(address, token, flags.allow_host.clone(), rate)?;
+    let (listener, addr) = listen(address)?;
+    guard.listens_on(addr);
+    Server::start(listener, Arc::new(App::new(dir, guard, settings)))
+}

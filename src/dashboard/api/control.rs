@@ -1,0 +1,243 @@
+//! Steering: start, pause, resume, stop, settings, seeds, hosts, labels, new crawls.
+
+use super::super::App;
+use super::super::jobs::{Job, Phase};
+use super::super::reply::{Refusal, Reply};
+use super::super::route::Call;
+use super::super::shelf::Volume;
+use super::topic;
+use crawl::collection::Collection;
+use crawl::config::Config;
+use crawl::control::{Command, Effect, HostRule, Settings};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use types::{Problem, Url};
+
+/// Seeds in one request.
+const MOST_SEEDS: usize = 10_000;
+/// How long a crawl may take to open its collection before the answer is "starting".
+const OPENING: Duration = Duration::from_secs(20);
+
+/// What came of it; whoever looks next sees it.
+fn effect(volume: &Volume, e: &Effect) -> Reply {
+    volume.look_again();
+    Reply::json(e)
+}
+
+/// The crawl of this collection in this process, or why there is none.
+fn running(volume: &Volume) -> Result<Arc<Job>, Refusal> {
+    match volume.job().filter(|j| !j.is_over() && !j.is_editing()) {
+        Some(job) => Ok(job),
+        None if volume.is_locked() => Err(Refusal::conflict(
+            Problem::new("another process runs this crawl")
+                .hint("steer it there: `gleaner crawl --serve` gives it a dashboard of its own"),
+        )),
+        None => Err(Refusal::conflict(Problem::new("this crawl is not running").hint("start it first"))),
+    }
+}
+
+/// The running crawl, or the collection opened for corrections.
+fn editable(app: &App, volume: &Volume) -> Result<Arc<Job>, Refusal> {
+    if let Some(job) = volume.job().filter(|j| !j.is_over() && j.now().phase != Phase::Stopping) {
+        return Ok(job);
+    }
+    wait_for_lock(volume);
+    if volume.is_locked() {
+        return running(volume);
+    }
+    let mut flags = app.flags.clone();
+    // Nothing is fetched: nobody needs to be reached.
+    let fetch = flags.entry("fetch").or_insert_with(|| toml::Table::new().into());
+    if let Some(t) = fetch.as_table_mut() {
+        t.entry("contact").or_insert_with(|| "https://localhost/".into());
+    }
+    let loaded = Config::read(&Collection::topic_file(&volume.dir), flags).map_err(Refusal::conflict)?;
+    let job = app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, Vec::new(), true);
+    let job = job.map_err(Refusal::conflict)?;
+    opened(&job)?;
+    Ok(job)
+}
+
+/// A crawl that is just closing lets go of the ledger soon.
+fn wait_for_lock(volume: &Volume) {
+    let until = Instant::now() + Duration::from_secs(5);
+    while volume.job().is_some_and(|j| !j.is_over() || volume.is_locked()) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until the crawl has opened its collection, so that what is wrong with it is said at once.
+fn opened(job: &Job) -> Result<(), Refusal> {
+    let until = Instant::now() + OPENING;
+    while Instant::now() < until {
+        match job.now().phase {
+            Phase::Starting => std::thread::sleep(Duration::from_millis(20)),
+            Phase::Failed(problem) => return Err(Refusal::conflict(problem)),
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Action {
+    action: Do,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Do {
+    Start,
+    Pause,
+    Resume,
+    Stop,
+}
+
+pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
+    let Action { action } = call.body()?;
+    let done = match action {
+        Do::Pause => running(&volume)?.ask(Command::Pause),
+        Do::Resume => running(&volume)?.ask(Command::Resume),
+        Do::Stop => running(&volume)?.ask(Command::Stop),
+        Do::Start => {
+            if let Some(job) = volume.job().filter(|j| !j.is_over() && j.is_editing()) {
+                let _ = job.ask(Command::Stop);
+            }
+            wait_for_lock(&volume);
+            if volume.is_locked() {
+                return Err(Refusal::conflict(Problem::new("this crawl is running already")));
+            }
+            let loaded = Config::read(&Collection::topic_file(&volume.dir), app.flags.clone())
+                .map_err(Refusal::conflict)?;
+            let canon = Collection::canon(&loaded.config);
+            let seeds = loaded.config.seeds.urls.iter().filter_map(|u| canon.parse_typed(u).ok()).collect();
+            let job = app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, seeds, false);
+            opened(&*job.map_err(Refusal::conflict)?)?;
+            Ok(Effect::says("going on"))
+        }
+    };
+    Ok(effect(&volume, &done.map_err(Refusal::conflict)?))
+}
+
+pub fn settings(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
+    let settings: Settings = call.body()?;
+    if let Some(text) = &settings.strategy {
+        toml::from_str::<toml::Table>(text).map_err(|e| {
+            Refusal::new(400, Problem::usage("the strategy's options are not TOML").because(e.message()))
+        })?;
+    }
+    let done = editable(app, &volume)?.ask(Command::Settings(Box::new(settings)));
+    Ok(effect(&volume, &done.map_err(refused)?))
+}
+
+/// What the user asked for makes no sense: 400; it cannot be done now: 409.
+fn refused(problem: Problem) -> Refusal {
+    match problem.exit_code() {
+        2 => Refusal::new(400, problem),
+        4 => Refusal::new(404, problem),
+        _ => Refusal::conflict(problem),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Seeds {
+    urls: Vec<String>,
+}
+
+fn seed_urls(texts: &[String], config: &Config) -> Result<Vec<Url>, Refusal> {
+    if texts.len() > MOST_SEEDS {
+        return Err(Refusal::bad(format!("at most {MOST_SEEDS} seeds at once")));
+    }
+    let canon = Collection::canon(config);
+    let parse = |t: &String| {
+        canon.parse_typed(t).map_err(|e| {
+            let shown: String = t.chars().take(200).collect();
+            Refusal::new(400, Problem::usage(format!("seed `{shown}`: {e}")).hint("seeds are whole URLs"))
+        })
+    };
+    texts.iter().filter(|t| !t.trim().is_empty()).map(parse).collect()
+}
+
+pub fn seeds(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
+    let Seeds { urls } = call.body()?;
+    let urls = seed_urls(&urls, volume.view()?.reader.config())?;
+    let done = editable(app, &volume)?.ask(Command::Seeds(urls));
+    Ok(effect(&volume, &done.map_err(refused)?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    rule: HostRule,
+}
+
+pub fn host(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
+    let Rule { rule } = call.body()?;
+    let host = call.text("host").unwrap_or("").to_lowercase();
+    if volume.view()?.reader.ledger().find_host(&host).is_none() {
+        return Err(Refusal::not_found("this crawl knows no such host"));
+    }
+    let done = editable(app, &volume)?.ask(Command::Host { host, rule });
+    Ok(effect(&volume, &done.map_err(refused)?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Label {
+    /// Must be there, be it null: nothing is taken back by mistake.
+    #[serde(deserialize_with = "Option::deserialize")]
+    label: Option<bool>,
+}
+
+pub fn label(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
+    let Label { label } = call.body()?;
+    let id = call.id();
+    if volume.view()?.reader.ledger().record(id)?.is_none() {
+        return Err(Refusal::not_found(format!("there is no page with number {}", id.0)));
+    }
+    let done = editable(app, &volume)?.ask(Command::Label { id, label });
+    Ok(effect(&volume, &done.map_err(refused)?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewCrawl {
+    name: Option<String>,
+    topic: String,
+    #[serde(default)]
+    seeds: Vec<String>,
+}
+
+pub fn create(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let NewCrawl { name, topic, seeds } = call.body()?;
+    topic::read(&topic)?;
+    let loaded = Config::load(&topic, "topic.toml", app.flags.clone())?;
+    let mut urls = seed_urls(&loaded.config.seeds.urls, &loaded.config)?;
+    urls.extend(seed_urls(&seeds, &loaded.config)?);
+    if urls.is_empty() {
+        return Err(Refusal::new(
+            400,
+            Problem::usage("there is nowhere to start: no seeds").hint("give at least one URL"),
+        ));
+    }
+    // Letters and digits with hyphens between: a name in our folder, never a path.
+    let name = crate::cli::slug(name.as_deref().unwrap_or(loaded.config.title()));
+    let dir = app.shelf.root().join(&name);
+    if dir.exists() {
+        return Err(Refusal::conflict(
+            Problem::new(format!("there is a folder `{name}` already")).hint("choose another name"),
+        ));
+    }
+    let job = app.shelf.jobs().start(&name, dir, loaded, urls, false).map_err(Refusal::conflict)?;
+    opened(&job)?;
+    Ok(Reply::json(&json!({ "name": name })))
+}

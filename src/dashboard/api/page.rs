@@ -1,0 +1,163 @@
+//! One page: its text with the topic's terms marked, how it was judged, how it was found, its archive record.
+
+use super::super::App;
+use super::super::highlight::pieces;
+use super::super::reply::{Refusal, Reply};
+use super::super::route::Call;
+use super::super::shelf::View;
+use super::finite;
+use crawl::collection::Collection;
+use crawl::reader::Explanation;
+use serde_json::{Value, json};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use types::{Canon, Priority, Problem, UrlId};
+
+/// Bytes of a page's text that are shown.
+const TEXT_SHOWN: usize = 60_000;
+/// Links of a page that are listed.
+const LINKS_SHOWN: usize = 100;
+/// Largest archive record that is sent.
+const LARGEST_RECORD: u64 = 256 << 20;
+
+fn no_such_page(id: UrlId) -> Refusal {
+    Refusal::not_found(format!("there is no page with number {}", id.0))
+}
+
+pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
+    let view = volume.view()?;
+    let id = call.id();
+    let record = view.reader.record(id)?.ok_or_else(|| no_such_page(id))?;
+    let url = view.reader.ledger().url(id)?;
+    let e = view.explain(|e| view.reader.explain_with(e, &url))?.ok_or_else(|| no_such_page(id))?;
+    let shown = cut(&record.text, TEXT_SHOWN);
+    let children = view.reader.ledger().children(id)?;
+    let links: Vec<Value> = children.iter().take(LINKS_SHOWN).filter_map(|c| link(&view, *c)).collect();
+    let a = &record.assessment;
+    Ok(Reply::json(&json!({
+        "id": id,
+        "url": record.url,
+        "title": record.title,
+        "description": record.description,
+        "language": record.language,
+        "media_type": record.media_type,
+        "charset": record.charset,
+        "status": record.status,
+        "fetched": record.fetched,
+        "elapsed_ms": record.elapsed_ms,
+        "bytes": record.bytes,
+        "depth": record.depth,
+        "links_found": record.links,
+        "links": links,
+        "text": pieces(shown, &a.hits),
+        "text_cut": shown.len() < record.text.len(),
+        "relevant": record.verdict.relevant,
+        "label": view.rows.get(id).and_then(|r| r.label),
+        "score": finite(a.score),
+        "threshold": finite(record.verdict.threshold),
+        "parts": a.parts.iter().map(|p| json!({ "name": p.name, "value": finite(p.value) })).collect::<Vec<_>>(),
+        "hits": a.hits,
+        "excluded": a.excluded,
+        "archived": record.archive.is_some(),
+        "explanation": explanation(&e),
+    })))
+}
+
+pub fn explain(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
+    let view = volume.view()?;
+    let text = call.words("url").ok_or_else(|| Refusal::bad("`url` is missing"))?;
+    let canon = Collection::canon(view.reader.config());
+    let url = canon
+        .parse_typed(text)
+        .or_else(|_| Canon::default().parse_typed(text))
+        .map_err(|e| Refusal::new(400, Problem::usage("`url` is not a URL").because(e)))?;
+    let e = view.explain(|e| view.reader.explain_with(e, &url))?.ok_or_else(|| {
+        Refusal::new(
+            404,
+            Problem::nothing("this URL was never seen by this crawl").hint("check the spelling"),
+        )
+    })?;
+    Ok(Reply::json(&explanation(&e)))
+}
+
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn link(view: &View, id: UrlId) -> Option<Value> {
+    let info = view.reader.ledger().entry(id)?;
+    let row = view.rows.get(id);
+    Some(json!({
+        "id": id,
+        "url": view.reader.url(id)?,
+        "state": super::super::rows::state_name(info.state),
+        "page": row.is_some(),
+        "relevant": row.map(|r| r.relevant),
+    }))
+}
+
+pub fn priority(p: Priority) -> Value {
+    json!({ "lane": p.lane, "key": finite(p.key()) })
+}
+
+/// Why a URL is where it is, as JSON.
+pub fn explanation(e: &Explanation) -> Value {
+    let path: Vec<Value> = (e.path.iter())
+        .map(|s| {
+            json!({ "url": s.url, "title": s.title, "anchor": s.anchor, "score": s.score.and_then(finite) })
+        })
+        .collect();
+    let sources: Vec<Value> = (e.sources.iter().take(50))
+        .map(|s| {
+            let reasons: Vec<Value> =
+                s.reasons.iter().map(|r| json!({ "label": r.label, "value": finite(r.value) })).collect();
+            json!({
+                "parent": s.parent, "anchor": s.anchor, "priority": priority(s.priority), "reasons": reasons,
+            })
+        })
+        .collect();
+    json!({
+        "url": e.url,
+        "state": e.state,
+        "strategy": e.strategy,
+        "priority": priority(e.priority),
+        "path": path,
+        "sources": sources,
+        "rescored_by": e.rescored_by,
+        "duplicate_of": e.duplicate_of,
+        "near_duplicate_of": e.near_duplicate_of,
+    })
+}
+
+pub fn warc(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
+    let view = volume.view()?;
+    let id = call.id();
+    let record = view.reader.record(id)?.ok_or_else(|| no_such_page(id))?;
+    let at = record.archive.ok_or_else(|| Refusal::not_found("this page is not in the archive"))?;
+    // The name comes from the ledger; even so it names a file in the archive's folder, or nothing.
+    let name = Path::new(&at.file).file_name().filter(|n| *n == at.file.as_str());
+    let name = name.ok_or_else(|| Refusal::not_found("this page is not in the archive"))?;
+    let path = Collection::warc_dir(&volume.dir).join(name);
+    if at.length > LARGEST_RECORD {
+        return Err(Refusal::conflict(Problem::new("this record is too large to send")));
+    }
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(&path)?;
+        file.seek(SeekFrom::Start(at.offset))?;
+        let mut bytes = Vec::new();
+        file.take(at.length).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|e| {
+        Refusal::new(404, Problem::nothing("the archive of this page cannot be read").because(e))
+    })?;
+    Ok(Reply::new(200, "application/warc", bytes)
+        .with("content-disposition", format!("attachment; filename=\"page-{}.warc.gz\"", id.0)))
+}

@@ -1,0 +1,196 @@
+//! Crawls that run in this process: started here, or the one of `gleaner crawl --serve`.
+
+use crawl::collection::Collection;
+use crawl::config::Loaded;
+use crawl::control::{Command, Effect, Order};
+use crawl::live;
+use crawl::{Event, Progress};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use types::{Problem, Url};
+
+/// A command that is not answered within this long: the loop is busy with something large.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A stopped collection that was opened for a label stays open for the next one this long.
+const LINGER: Duration = Duration::from_secs(15);
+
+#[derive(Default)]
+pub struct Jobs {
+    jobs: Mutex<BTreeMap<String, Arc<Job>>>,
+}
+
+/// One crawl.
+pub struct Job {
+    orders: Mutex<Sender<Order>>,
+    now: Mutex<Now>,
+    /// Opened to be corrected, not to fetch.
+    editing: bool,
+}
+
+/// How it stands.
+#[derive(Clone)]
+pub struct Now {
+    pub phase: Phase,
+    pub progress: Option<Progress>,
+    asked: Instant,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    Starting,
+    Running,
+    Paused,
+    Stopping,
+    Ended,
+    Failed(Problem),
+}
+
+fn locked<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Job {
+    pub fn new(editing: bool) -> (Arc<Job>, Receiver<Order>) {
+        let (orders, taken) = mpsc::channel();
+        let now = Now { phase: Phase::Starting, progress: None, asked: Instant::now() };
+        (Arc::new(Job { orders: Mutex::new(orders), now: Mutex::new(now), editing }), taken)
+    }
+
+    pub fn now(&self) -> Now {
+        locked(&self.now).clone()
+    }
+    pub fn is_over(&self) -> bool {
+        matches!(locked(&self.now).phase, Phase::Ended | Phase::Failed(_))
+    }
+    pub fn is_editing(&self) -> bool {
+        self.editing
+    }
+    /// For whoever stops it by other means (Ctrl-C).
+    pub fn orders(&self) -> Sender<Order> {
+        locked(&self.orders).clone()
+    }
+
+    /// Takes note of what the crawl tells. Called by the crawl's own thread, so it only notes.
+    pub fn event(&self, event: &Event) {
+        let mut now = locked(&self.now);
+        match event {
+            Event::Started { .. } if !self.editing => now.phase = Phase::Running,
+            Event::Started { .. } => now.phase = Phase::Paused,
+            Event::Progress(p) => now.progress = Some((**p).clone()),
+            Event::Finished { progress, .. } => {
+                now.progress = Some((**progress).clone());
+                // Over only when the ledger is closed as well.
+                now.phase = Phase::Stopping;
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks the loop and waits for what came of it.
+    pub fn ask(&self, command: Command) -> Result<Effect, Problem> {
+        let (reply, answer) = mpsc::channel();
+        let phase = match &command {
+            Command::Stop => Some(Phase::Stopping),
+            Command::Pause => Some(Phase::Paused),
+            Command::Resume => Some(Phase::Running),
+            _ => None,
+        };
+        locked(&self.now).asked = Instant::now();
+        let gone = || Problem::new("the crawl has ended").hint("look at the collection again");
+        self.orders().send(Order { command, reply: Some(reply) }).map_err(|_| gone())?;
+        let effect = answer.recv_timeout(PATIENCE).map_err(|e| match e {
+            mpsc::RecvTimeoutError::Timeout => {
+                Problem::new("the crawl has not answered yet").hint("it will do it as soon as it can")
+            }
+            mpsc::RecvTimeoutError::Disconnected => gone(),
+        })??;
+        if let Some(phase) = phase {
+            let mut now = locked(&self.now);
+            if !matches!(now.phase, Phase::Ended | Phase::Failed(_)) {
+                now.phase = phase;
+            }
+        }
+        Ok(effect)
+    }
+}
+
+impl Jobs {
+    pub fn get(&self, name: &str) -> Option<Arc<Job>> {
+        locked(&self.jobs).get(name).cloned()
+    }
+
+    /// A crawl that someone else runs (`gleaner crawl --serve`).
+    pub fn add(&self, name: &str, job: Arc<Job>) {
+        locked(&self.jobs).insert(name.to_string(), job);
+    }
+
+    /// Starts a crawl in a folder. `editing`: open for corrections only; it closes by itself.
+    pub fn start(
+        &self,
+        name: &str,
+        dir: PathBuf,
+        loaded: Loaded,
+        seeds: Vec<Url>,
+        editing: bool,
+    ) -> Result<Arc<Job>, Problem> {
+        let mut jobs = locked(&self.jobs);
+        if jobs.get(name).is_some_and(|j| !j.is_over()) {
+            return Err(Problem::new("a crawl of this collection is running already"));
+        }
+        let (job, orders) = Job::new(editing);
+        let runner = job.clone();
+        std::thread::Builder::new()
+            .name("crawl".into())
+            .spawn(move || {
+                let result = run(&runner, &dir, &loaded, &seeds, &orders);
+                locked(&runner.now).phase = result.map_or_else(Phase::Failed, |()| Phase::Ended);
+            })
+            .map_err(|e| Problem::new("cannot start a thread for the crawl").because(e))?;
+        jobs.insert(name.to_string(), job.clone());
+        Ok(job)
+    }
+
+    /// Stops everything and waits: the process is about to end.
+    pub fn stop_all(&self) {
+        let all: Vec<Arc<Job>> = locked(&self.jobs).values().cloned().collect();
+        for job in &all {
+            let _ = job.orders().send(Command::Stop.into());
+        }
+        let until = Instant::now() + PATIENCE;
+        while all.iter().any(|j| !j.is_over()) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn run(
+    job: &Arc<Job>,
+    dir: &std::path::Path,
+    loaded: &Loaded,
+    seeds: &[Url],
+    orders: &Receiver<Order>,
+) -> Result<(), Problem> {
+    let mut open = Collection::open(dir, loaded, seeds, 0)?;
+    let told = job.clone();
+    open.crawl.on_event(move |event: &Event| told.event(event));
+    if job.editing {
+        open.crawl.pause(true);
+        let watched = job.clone();
+        let timer = std::thread::Builder::new().name("crawl-linger".into()).spawn(move || {
+            while !watched.is_over() {
+                std::thread::sleep(Duration::from_millis(200));
+                if locked(&watched.now).asked.elapsed() > LINGER {
+                    let _ = watched.orders().send(Command::Stop.into());
+                }
+            }
+        });
+        timer.map_err(|e| Problem::new("cannot start a thread").because(e))?;
+    }
+    open.start(seeds, live::now())?;
+    live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), orders)?;
+    drop(open);
+    crate::cli::write_crawl_report(dir)
+}

@@ -1,0 +1,62 @@
+//! The dashboard: `gleaner serve` and `gleaner crawl --serve`. A small HTTP server that shows collections, searches them and
+//! steers crawls that run in this process.
+//!
+//! * `server` moves bytes, `guard` decides who may ask, `route` is the one list of what can be asked; the OpenAPI document is
+//!   made from it. `api/` has one file per area; each handler is a plain function from a request to a reply.
+//! * Collections are read through the ledger on disk, whoever writes it: a crawl in this process, in another, or none.
+//! * Text from the Web travels as JSON strings and is shown as text. No path from a request reaches the file system: names
+//!   are looked up in the list of what is there.
+
+mod api;
+mod assets;
+mod guard;
+mod highlight;
+mod jobs;
+mod live;
+mod metrics;
+mod openapi;
+mod queue;
+mod reply;
+mod route;
+mod rows;
+mod schemas;
+mod server;
+mod shelf;
+
+pub use guard::Guard;
+pub use jobs::{Job, Jobs};
+pub use server::{Server, listen};
+
+use shelf::Shelf;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// Everything a handler may look at.
+pub struct App {
+    pub shelf: Shelf,
+    pub guard: Guard,
+    pub counters: metrics::Counters,
+    /// Laid over the topics of crawls that are started here.
+    pub flags: toml::Table,
+    /// Held by the one dry run that may be under way.
+    trial: Mutex<()>,
+    started: Instant,
+}
+
+impl App {
+    pub fn new(dir: PathBuf, guard: Guard, flags: toml::Table) -> App {
+        App {
+            shelf: Shelf::new(dir),
+            guard,
+            counters: metrics::Counters::default(),
+            flags,
+            trial: Mutex::new(()),
+            started: Instant::now(),
+        }
+    }
+
+    pub fn jobs(&self) -> &Jobs {
+        self.shelf.jobs()
+    }
+}

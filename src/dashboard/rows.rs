@@ -1,0 +1,201 @@
+//! What the tables need of every page, in memory: some 60 bytes each. Texts and titles stay on disk.
+
+use crawl::reader::Reader;
+use frontier::State;
+use std::collections::HashMap;
+use types::{Problem, UrlId};
+
+pub struct Row {
+    pub id: UrlId,
+    pub score: f32,
+    /// Its place in the queue when it was fetched.
+    pub priority: f64,
+    pub host: u32,
+    pub language: u16,
+    pub relevant: bool,
+    pub label: Option<bool>,
+    pub fetched: u64,
+    /// Genre terms of the topic that it has, as numbers of [`Rows::word`].
+    pub genre: Box<[u16]>,
+}
+
+/// What a host gave so far.
+#[derive(Clone, Copy, Default)]
+pub struct HostTally {
+    pub pages: u32,
+    pub relevant: u32,
+    pub score: f64,
+}
+
+#[derive(Default)]
+pub struct Rows {
+    rows: Vec<Row>,
+    at: HashMap<UrlId, u32>,
+    /// Records read so far.
+    read: usize,
+    words: Words,
+    hosts: Vec<HostTally>,
+    pub relevant: u64,
+    pub labelled: u64,
+}
+
+/// Languages and genre terms by number.
+#[derive(Default)]
+struct Words {
+    names: Vec<String>,
+    at: HashMap<String, u16>,
+}
+
+impl Words {
+    fn number(&mut self, name: &str) -> Option<u16> {
+        if let Some(n) = self.at.get(name) {
+            return Some(*n);
+        }
+        let n = u16::try_from(self.names.len()).ok()?;
+        self.names.push(name.to_string());
+        self.at.insert(name.to_string(), n);
+        Some(n)
+    }
+}
+
+/// Genre terms kept of a page.
+const GENRE_TERMS: usize = 8;
+
+/// Which pages are wanted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    pub relevant: Option<bool>,
+    pub host: Option<String>,
+    pub language: Option<String>,
+    pub genre: Option<String>,
+    pub min_score: Option<f64>,
+    pub max_score: Option<f64>,
+    pub label: Option<Label>,
+    /// Fetched in this stretch of time (milliseconds).
+    pub fetched: Option<(u64, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Label {
+    Is(bool),
+    Any,
+    None,
+}
+
+/// A filter with its names looked up; `None` = nothing can pass.
+pub struct Pass {
+    filter: Filter,
+    host: Option<u32>,
+    language: Option<u16>,
+    genre: Option<u16>,
+}
+
+impl Rows {
+    /// Takes in the pages that came since, and the newest verdicts of all.
+    pub fn update(&mut self, reader: &Reader) -> Result<(), Problem> {
+        let ledger = reader.ledger();
+        let total = usize::try_from(ledger.stats().pages).unwrap_or(usize::MAX);
+        for page in ledger.pages_from(self.read) {
+            let (r, entry) = page?;
+            let genre = r.assessment.hits.iter().filter(|h| h.set == "genre").take(GENRE_TERMS);
+            let genre: Vec<u16> = genre.filter_map(|h| self.words.number(&h.term)).collect();
+            let row = Row {
+                id: r.id,
+                score: r.assessment.score as f32,
+                priority: entry.priority.key(),
+                host: entry.host,
+                language: self.words.number(&r.language).unwrap_or(0),
+                relevant: false,
+                label: None,
+                fetched: r.fetched.0,
+                genre: genre.into(),
+            };
+            match self.at.get(&r.id) {
+                Some(&i) => self.rows[i as usize] = row,
+                None => {
+                    self.at.insert(r.id, self.rows.len() as u32);
+                    self.rows.push(row);
+                }
+            }
+        }
+        self.read = total;
+        self.count(reader);
+        Ok(())
+    }
+
+    fn count(&mut self, reader: &Reader) {
+        self.hosts.clear();
+        self.hosts.resize(reader.ledger().stats().hosts, HostTally::default());
+        (self.relevant, self.labelled) = (0, 0);
+        for row in &mut self.rows {
+            row.relevant = reader.is_relevant(row.id);
+            row.label = reader.labels().get(row.id);
+            row.score = reader.score(row.id).map_or(row.score, |s| s as f32);
+            self.relevant += u64::from(row.relevant);
+            self.labelled += u64::from(row.label.is_some());
+            if let Some(t) = self.hosts.get_mut(row.host as usize) {
+                t.pages += 1;
+                t.relevant += u32::from(row.relevant);
+                t.score += f64::from(row.score);
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+    pub fn all(&self) -> &[Row] {
+        &self.rows
+    }
+    pub fn get(&self, id: UrlId) -> Option<&Row> {
+        self.at.get(&id).and_then(|&i| self.rows.get(i as usize))
+    }
+    pub fn word(&self, n: u16) -> &str {
+        self.words.names.get(usize::from(n)).map_or("", String::as_str)
+    }
+    pub fn host(&self, host: u32) -> HostTally {
+        self.hosts.get(host as usize).copied().unwrap_or_default()
+    }
+
+    /// Makes a filter ready; `None` when a name in it does not occur, so that nothing passes.
+    pub fn pass(&self, filter: Filter, reader: &Reader) -> Option<Pass> {
+        let host = match &filter.host {
+            Some(name) => Some(reader.ledger().find_host(name)?),
+            None => None,
+        };
+        let word = |name: &Option<String>| match name {
+            Some(name) => self.words.at.get(name.as_str()).map(|n| Some(*n)),
+            None => Some(None),
+        };
+        let (language, genre) = (word(&filter.language)?, word(&filter.genre)?);
+        Some(Pass { filter, host, language, genre })
+    }
+}
+
+impl Pass {
+    pub fn admits(&self, row: &Row) -> bool {
+        let f = &self.filter;
+        let score = f64::from(row.score);
+        f.relevant.is_none_or(|r| r == row.relevant)
+            && self.host.is_none_or(|h| h == row.host)
+            && self.language.is_none_or(|l| l == row.language)
+            && self.genre.is_none_or(|g| row.genre.contains(&g))
+            && f.min_score.is_none_or(|s| score >= s - 5e-7)
+            && f.max_score.is_none_or(|s| score <= s + 5e-7)
+            && f.fetched.is_none_or(|(from, to)| (from..to).contains(&row.fetched))
+            && f.label.is_none_or(|l| match l {
+                Label::Is(said) => row.label == Some(said),
+                Label::Any => row.label.is_some(),
+                Label::None => row.label.is_none(),
+            })
+    }
+}
+
+/// Words for the state of a URL.
+pub fn state_name(state: State) -> &'static str {
+    match state {
+        State::Pending => "pending",
+        State::Leased => "leased",
+        State::Settled(_) => "settled",
+    }
+}

@@ -1,0 +1,256 @@
+//! The collections under a folder, each opened for reading when it is first asked for and read on while it grows.
+
+use super::jobs::{Job, Jobs};
+use super::live::Hub;
+use super::queue::Queue;
+use super::reply::Refusal;
+use super::rows::Rows;
+use crawl::collection::Collection;
+use crawl::reader::{Explainer, Reader};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant, SystemTime};
+use store::index::Index;
+use types::Problem;
+
+/// What is on disk is looked at again after this long.
+const FRESH: Duration = Duration::from_millis(400);
+/// What the strategy has learnt is read again after this long.
+const EXPLAINER_FRESH: Duration = Duration::from_secs(10);
+/// Subfolders looked at.
+const MOST: usize = 2_000;
+
+pub struct Shelf {
+    root: PathBuf,
+    jobs: Arc<Jobs>,
+    open: Mutex<BTreeMap<String, Arc<Volume>>>,
+}
+
+/// One collection.
+pub struct Volume {
+    pub name: String,
+    pub dir: PathBuf,
+    pub hub: Hub,
+    jobs: Arc<Jobs>,
+    /// Something changed that the next look must see.
+    changed: AtomicBool,
+    view: RwLock<Option<View>>,
+}
+
+/// A collection as it was a moment ago.
+pub struct View {
+    pub reader: Reader,
+    pub rows: Rows,
+    pub queue: Queue,
+    pub index: Option<Index>,
+    index_stamp: Option<SystemTime>,
+    /// Made when it is first asked for; learnt state may be large.
+    explainer: Mutex<Option<(Instant, Explainer)>>,
+    read: Instant,
+    file: Option<FileId>,
+}
+
+/// Tells a ledger from another one that took its place.
+type FileId = (u64, u64);
+
+impl Shelf {
+    pub fn new(root: PathBuf) -> Shelf {
+        Shelf { root, jobs: Arc::default(), open: Mutex::default() }
+    }
+
+    pub fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Name and folder of each collection: the folder itself, if it is one, and those in it.
+    pub fn list(&self) -> Vec<(String, PathBuf)> {
+        let mut out = BTreeMap::new();
+        if Collection::exists(&self.root) {
+            let name = std::fs::canonicalize(&self.root)
+                .ok()
+                .and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()))
+                .unwrap_or_else(|| "collection".into());
+            out.insert(name, self.root.clone());
+        }
+        for (name, dir) in self.folders() {
+            if Collection::exists(&dir) {
+                out.entry(name).or_insert(dir);
+            }
+        }
+        out.into_iter().collect()
+    }
+
+    /// Every subfolder whose name can be written in an address.
+    pub fn folders(&self) -> Vec<(String, PathBuf)> {
+        let Ok(entries) = std::fs::read_dir(&self.root) else { return Vec::new() };
+        let mut out: Vec<(String, PathBuf)> = entries
+            .take(MOST)
+            .flatten()
+            .filter(|e| e.file_type().is_ok_and(|t| t.is_dir()))
+            .filter_map(|e| Some((e.file_name().to_str()?.to_string(), e.path())))
+            .filter(|(name, _)| !name.starts_with('.') && name.chars().count() <= 200)
+            .collect();
+        out.sort();
+        out
+    }
+
+    /// By name. The name is looked up in what is there, so it cannot lead anywhere else.
+    pub fn get(&self, name: &str) -> Result<Arc<Volume>, Refusal> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(volume) = open.get(name).filter(|v| Collection::exists(&v.dir)) {
+            return Ok(volume.clone());
+        }
+        let found = self.list().into_iter().find(|(n, _)| n == name);
+        let Some((name, dir)) = found else {
+            open.remove(name);
+            return Err(Refusal::not_found(format!("there is no collection `{name}`")));
+        };
+        let volume = Arc::new(Volume {
+            name: name.clone(),
+            dir,
+            hub: Hub::default(),
+            jobs: self.jobs.clone(),
+            changed: AtomicBool::new(false),
+            view: RwLock::new(None),
+        });
+        open.insert(name, volume.clone());
+        Ok(volume)
+    }
+
+    pub fn all(&self) -> Vec<Arc<Volume>> {
+        self.list().into_iter().filter_map(|(name, _)| self.get(&name).ok()).collect()
+    }
+}
+
+/// A view that is there.
+pub struct Seen<'a>(RwLockReadGuard<'a, Option<View>>);
+
+impl std::ops::Deref for Seen<'_> {
+    type Target = View;
+    fn deref(&self) -> &View {
+        // `Volume::view` made sure of it.
+        self.0.as_ref().unwrap_or_else(|| unreachable!("a view is made before it is lent"))
+    }
+}
+
+impl Volume {
+    /// The crawl of this collection in this process, running or ended.
+    pub fn job(&self) -> Option<Arc<Job>> {
+        self.jobs.get(&self.name)
+    }
+
+    /// The next view is read from disk, however fresh the last one is.
+    pub fn look_again(&self) {
+        self.changed.store(true, Ordering::SeqCst);
+    }
+
+    /// Does any process have it open for writing?
+    pub fn is_locked(&self) -> bool {
+        store::ledger::is_locked(&self.dir)
+    }
+
+    /// Reads on, when the last look is some time ago, and lends what is known.
+    pub fn view(&self) -> Result<Seen<'_>, Refusal> {
+        for _ in 0..3 {
+            {
+                let seen = self.view.read().unwrap_or_else(PoisonError::into_inner);
+                let changed = self.changed.load(Ordering::SeqCst);
+                if seen.as_ref().is_some_and(|v| v.read.elapsed() < FRESH && !changed) {
+                    return Ok(Seen(seen));
+                }
+            }
+            let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+            // Someone else may have read on while we waited.
+            let changed = self.changed.swap(false, Ordering::SeqCst);
+            if view.as_ref().is_none_or(|v| v.read.elapsed() >= FRESH || changed) {
+                let file = file_id(&self.dir);
+                let same = view.as_ref().is_some_and(|v| v.file == file);
+                let read_on = if same { view.as_mut().map(View::refresh) } else { None };
+                match read_on {
+                    Some(Ok(())) => {}
+                    // First use, another ledger in its place, or one that cannot be read on.
+                    _ => *view = Some(View::open(&self.dir, file)?),
+                }
+            }
+            drop(view);
+        }
+        // A machine so slow that a view is old before it is lent: old is good enough.
+        let seen = self.view.read().unwrap_or_else(PoisonError::into_inner);
+        if seen.is_some() {
+            return Ok(Seen(seen));
+        }
+        Err(Problem::new("the collection cannot be read just now").into())
+    }
+}
+
+impl View {
+    fn open(dir: &Path, file: Option<FileId>) -> Result<View, Problem> {
+        let reader = Reader::open(dir)?;
+        let mut view = View {
+            rows: Rows::default(),
+            queue: Queue::default(),
+            index: reader.index().ok(),
+            index_stamp: index_stamp(dir),
+            explainer: Mutex::new(None),
+            reader,
+            read: Instant::now(),
+            file,
+        };
+        view.rows.update(&view.reader)?;
+        view.queue.update(&view.reader, &view.rows);
+        view.read = Instant::now();
+        Ok(view)
+    }
+
+    /// Lends the strategy as it was a while ago.
+    pub fn explain<T>(&self, with: impl FnOnce(&Explainer) -> Result<T, Problem>) -> Result<T, Problem> {
+        let mut kept = self.explainer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, e)) = kept.as_ref()
+            && at.elapsed() < EXPLAINER_FRESH
+        {
+            return with(e);
+        }
+        let new = self.reader.explainer()?;
+        with(&kept.insert((Instant::now(), new)).1)
+    }
+
+    fn refresh(&mut self) -> Result<(), Problem> {
+        if self.reader.refresh()? {
+            self.rows.update(&self.reader)?;
+        }
+        // A crawl commits to the index rarely; its list of files changes when it does.
+        let stamp = index_stamp(self.reader.dir());
+        if stamp != self.index_stamp {
+            match &mut self.index {
+                Some(index) => index.refresh()?,
+                None => self.index = self.reader.index().ok(),
+            }
+            self.index_stamp = stamp;
+        }
+        self.queue.update(&self.reader, &self.rows);
+        self.read = Instant::now();
+        Ok(())
+    }
+}
+
+/// When the search index was last committed to.
+fn index_stamp(dir: &Path) -> Option<SystemTime> {
+    std::fs::metadata(Collection::index_dir(dir).join("meta.json")).and_then(|m| m.modified()).ok()
+}
+
+#[cfg(unix)]
+fn file_id(dir: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(dir.join("ledger.log")).ok().map(|m| (m.dev(), m.ino()))
+}
+#[cfg(not(unix))]
+fn file_id(dir: &Path) -> Option<FileId> {
+    let created = std::fs::metadata(dir.join("ledger.log")).ok()?.created().ok()?;
+    created.duration_since(std::time::UNIX_EPOCH).ok().map(|d| (d.as_secs(), u64::from(d.subsec_nanos())))
+}
