@@ -7,17 +7,19 @@ mod common;
 #[path = "support/postgres.rs"]
 mod postgres;
 
+use common::dashboard::Dashboard;
 use common::{DemoServer, Rng, Running, file, finish, folder, gleaner, long, run};
 use gleaner::demo::{Entry, TOPIC, read_log};
 use postgres::Server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use store::archive::{Limits, WarcReader, read_at};
 use store::{SharedReader, Store};
 
 const DELAY_MS: u64 = 40;
@@ -140,6 +142,63 @@ fn one_worker_then_two_find_what_an_ordinary_crawl_finds() {
     wrong.fails(2, &["no crawl `nothing`", "demo"]);
     let nowhere = finish(gleaner().args(["status", "--store", "postgres://gleaner@127.0.0.1:1/x"]));
     nowhere.fails(1, &["cannot connect to the PostgreSQL database `x` at 127.0.0.1:1", "hint"]);
+    let report = dir.path().join("report.html");
+    read(&["report", "-o", report.to_str().unwrap()]).ok();
+    let html = std::fs::read_to_string(&report).unwrap();
+    assert!(
+        found.iter().filter(|u| html.contains(u.as_str())).count() > 5,
+        "the report lists what was found"
+    );
+    dashboard(&url, &cache, &found, &[out(1), out(2)]);
+}
+
+/// A shared crawl in the browser: everything is shown, nothing is changed.
+fn dashboard(url: &str, cache: &Path, found: &BTreeSet<String>, workers: &[PathBuf]) {
+    let archives = cache.join("archives");
+    std::fs::create_dir_all(&archives).unwrap();
+    for file in workers.iter().flat_map(|w| common::warcs(w)) {
+        std::fs::copy(&file, archives.join(file.file_name().unwrap())).unwrap();
+    }
+    let mut command = gleaner();
+    command.args(["serve", "--store", url, "--crawl", "demo", "--listen", "127.0.0.1:0", "--warc"]);
+    let d = Dashboard::run(command.arg(&archives).env("XDG_CACHE_HOME", cache));
+    let list = d.json("/api/v1/collections");
+    assert!(list.to_string().contains("\"demo\""), "{list}");
+    let one = d.json("/api/v1/collections/demo");
+    assert_eq!((one["state"].as_str(), one["controlled"].as_bool()), (Some("stopped"), Some(false)));
+    let pages = d.json("/api/v1/collections/demo/pages?relevant=true&limit=200");
+    let listed: BTreeSet<String> =
+        pages["pages"].as_array().unwrap().iter().map(|p| p["url"].as_str().unwrap().to_string()).collect();
+    // What asks not to be indexed is not exported, but shown.
+    assert!(found.is_subset(&listed), "{:?}", found.difference(&listed).collect::<Vec<_>>());
+    assert_eq!(one["relevant"].as_u64(), Some(listed.len() as u64));
+    let id = pages["pages"][0]["id"].as_u64().unwrap();
+    let page = d.json(&format!("/api/v1/collections/demo/pages/{id}"));
+    assert!(page["explanation"]["path"].as_array().is_some_and(|p| !p.is_empty()), "{page}");
+    let hosts = d.json("/api/v1/collections/demo/hosts?sort=pages");
+    let host = hosts["hosts"][0]["host"].as_str().unwrap();
+    assert!(hosts["hosts"][0]["pages"].as_u64() > Some(1), "{hosts}");
+    let of_host = d.json(&format!("/api/v1/collections/demo/pages?host={host}&limit=200"));
+    let all = of_host["pages"].as_array().unwrap();
+    assert!(!all.is_empty() && all.iter().all(|p| p["url"].as_str().unwrap().contains(host)), "{of_host}");
+    assert!(d.json("/api/v1/collections/demo/topic")["text"].as_str().unwrap().contains("[scope]"));
+    assert!(d.json("/api/v1/collections/demo/frontier")["urls"].is_array());
+    assert_eq!(d.get(&format!("/api/v1/collections/demo/pages/{id}/warc")).status, 200);
+    // The index was made by `gleaner search` before, and is kept up to date beside whoever looks.
+    let search = d.json("/api/v1/collections/demo/search?q=database&all=true");
+    assert!(search["results"].as_array().is_some_and(|r| !r.is_empty()), "{search}");
+    let body = serde_json::json!({ "action": "start" });
+    let refused = d.send("POST", "/api/v1/collections/demo/control", &body);
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    let label = d.send(
+        "PUT",
+        &format!("/api/v1/collections/demo/pages/{id}/label"),
+        &serde_json::json!({"label": false}),
+    );
+    assert_eq!(label.status, 409, "{}", label.text());
+    let begin =
+        serde_json::json!({ "name": "x", "topic": "name = 'x'\nquery = 'sql'", "seeds": ["http://a.test/"] });
+    assert_eq!(d.send("POST", "/api/v1/collections", &begin).status, 409);
 }
 
 // ---- disturbances -----------------------------------------------------------------------------------------------------
@@ -321,6 +380,39 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
     let again: u64 = served.values().map(|n| n - 1).sum();
     println!("{disturbances} disturbances, {epochs} epochs, {again} pages fetched again of {}", served.len());
     assert!(again <= (disturbances + 1) * 4 * CONCURRENCY, "{again} pages were fetched again");
+    let folders: Vec<PathBuf> = [0, 1, 2, 9].iter().map(|n| dir.path().join(format!("w{n}"))).collect();
+    let twice = archived_twice(&reader, &folders);
+    println!("{twice} pages archived more than once");
+    assert!(twice <= (disturbances + 1) * 4 * CONCURRENCY, "{twice} pages are archived twice");
+}
+
+/// Pages that are in the workers' archives more than once; every page of the ledger is where its record says.
+fn archived_twice(reader: &SharedReader, folders: &[PathBuf]) -> u64 {
+    let mut times: BTreeMap<String, u64> = BTreeMap::new();
+    let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for path in folders.iter().flat_map(|f| common::warcs(f)) {
+        let name = path.file_name().unwrap().to_str().unwrap().to_string();
+        let bytes = std::fs::read(&path).unwrap();
+        // What a killed worker leaves behind may end in half a record.
+        let records =
+            WarcReader::new(bytes.as_slice(), name.clone(), Limits::default()).into_iter().flatten();
+        for record in records.map_while(Result::ok) {
+            if matches!(record.kind().as_str(), "response" | "revisit") {
+                *times.entry(record.target().unwrap().to_string()).or_default() += 1;
+            }
+        }
+        assert!(files.insert(name, path).is_none(), "two workers wrote a file of the same name");
+    }
+    let mut checked = 0;
+    for record in reader.records(0) {
+        let record = record.unwrap();
+        let at = record.archive.as_ref().unwrap_or_else(|| panic!("{} is not archived", record.url));
+        let there = read_at(&files[&at.file], at.offset, Limits::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(there.target(), Some(record.url.as_str()), "{} at {}", at.file, at.offset);
+        checked += 1;
+    }
+    assert!(checked > 100, "{checked}");
+    times.values().map(|n| n - 1).sum()
 }
 
 /// The server's own log: one request at a time per host over all workers, and a pause between the end of one and the

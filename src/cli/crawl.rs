@@ -4,7 +4,7 @@ use super::progress::{Display, Mode};
 use super::serve::ListenFlags;
 use super::setup::{self, FetchFlags, TopicArgs, number, set};
 use super::text::{count, duration, outlook};
-use crate::dashboard::{Job, Server};
+use crate::dashboard::{Job, Server, SharedShelf, Shelf};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, SharedStore};
@@ -202,7 +202,7 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     stop_on_ctrl_c(job.orders())?;
     // As long as the crawl runs; `gleaner serve` shows it afterwards.
     let _server = match args.serve {
-        true => Some(dashboard(out, args, job)?),
+        true => Some(dashboard(out, shared.as_ref(), args, job)?),
         false => None,
     };
     open.start(&seeds, live::now())?;
@@ -227,10 +227,25 @@ fn shared_store(out: &Path, args: &Args) -> Result<Option<SharedStore>, Problem>
 }
 
 /// The dashboard of this one crawl.
-fn dashboard(out: &Path, args: &Args, job: Arc<Job>) -> Result<Server, Problem> {
+fn dashboard(
+    out: &Path,
+    shared: Option<&SharedStore>,
+    args: &Args,
+    job: Arc<Job>,
+) -> Result<Server, Problem> {
     let mut flags = Table::new();
     args.fetch.lay(&mut flags);
-    let server = super::serve::start(out.to_path_buf(), &args.listen, flags)?;
+    let shelf = match shared {
+        // The whole crawl is shown; the commands are this worker's.
+        Some(s) => Shelf::shared(SharedShelf {
+            store: s.url.clone(),
+            crawl: Some(s.crawl.clone()),
+            cache: setup::cache_folder(),
+            warc: Some(Collection::warc_dir(out)),
+        }),
+        None => Shelf::new(out.to_path_buf()),
+    };
+    let server = super::serve::start(shelf, &args.listen, flags)?;
     for (name, _) in server.app().shelf.list() {
         server.app().jobs().add(&name, job.clone());
     }

@@ -80,7 +80,7 @@ pub fn read_from(dir: Option<&Path>, shared: &StoreArgs) -> Result<Reader, Probl
 }
 
 /// Where this machine keeps what can be made again.
-fn cache_folder() -> PathBuf {
+pub fn cache_folder() -> PathBuf {
     let dir = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let base = dir("XDG_CACHE_HOME").or_else(|| dir("HOME").map(|h| h.join(".cache")));
     base.unwrap_or_else(std::env::temp_dir).join("gleaner")

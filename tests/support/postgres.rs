@@ -17,6 +17,8 @@ pub struct Server {
     _keep: ChildStdin,
     _shell: Child,
     durable: bool,
+    /// Settings beside the usual ones.
+    more: String,
 }
 
 /// Where the server's programs are.
@@ -58,6 +60,22 @@ fn as_postgres(script: &str) -> Command {
 impl Server {
     /// `None` when PostgreSQL is not installed.
     pub fn start(durable: bool) -> Option<Server> {
+        Server::start_with(durable, "", "")
+    }
+
+    /// One that speaks TLS, with this certificate and key (PEM).
+    pub fn start_with_tls(certificate: &str, key: &str) -> Option<Server> {
+        let files = format!(
+            "umask 077; printf '%s' '{certificate}' >$dir/server.crt; printf '%s' '{key}' >$dir/server.key"
+        );
+        Server::start_with(
+            false,
+            &files,
+            "-c ssl=on -c ssl_cert_file=$dir/server.crt -c ssl_key_file=$dir/server.key",
+        )
+    }
+
+    fn start_with(durable: bool, prepare: &str, more: &str) -> Option<Server> {
         let bin = programs()?;
         let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
         // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and cleans up.
@@ -65,13 +83,14 @@ impl Server {
         let script = format!(
             "set -e; dir=$(mktemp -d /tmp/gleaner-pg.XXXXXX); echo $dir
              {bin}/initdb -D $dir/data -A trust -U gleaner --no-sync -E UTF8 --locale=C >$dir/initdb.log 2>&1
+             {prepare}
              {start}
              echo started; cat >/dev/null || true
              kill -INT $(head -1 $dir/data/postmaster.pid) 2>/dev/null || true
              for i in 1 2 3 4 5 6 7 8 9 10; do [ -e $dir/data/postmaster.pid ] || break; sleep 0.3; done
              rm -rf $dir",
             bin = bin.display(),
-            start = start_command(&bin.display().to_string(), "$dir", port, durable),
+            start = start_command(&bin.display().to_string(), "$dir", port, durable, more),
         );
         let mut shell =
             as_postgres(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh starts");
@@ -80,7 +99,8 @@ impl Server {
         let started = lines.next().and_then(Result::ok);
         assert_eq!(started.as_deref(), Some("started"), "see {}/server.log", dir.display());
         let keep = shell.stdin.take().expect("its input");
-        let server = Server { port, dir, bin, _keep: keep, _shell: shell, durable };
+        let more = more.replace("$dir", &dir.display().to_string());
+        let server = Server { port, dir, bin, _keep: keep, _shell: shell, durable, more };
         server.wait();
         Some(server)
     }
@@ -140,6 +160,7 @@ impl Server {
             &self.dir.display().to_string(),
             self.port,
             self.durable,
+            &self.more,
         );
         let _ = as_postgres(&format!("rm -f {}/data/postmaster.pid; {start}", self.dir.display())).status();
         self.wait();
@@ -156,11 +177,11 @@ impl Server {
     }
 }
 
-fn start_command(bin: &str, dir: &str, port: u16, durable: bool) -> String {
+fn start_command(bin: &str, dir: &str, port: u16, durable: bool, more: &str) -> String {
     let fsync = if durable { "on" } else { "off" };
     format!(
         "{bin}/postgres -D {dir}/data -p {port} -h 127.0.0.1 -k '' -c fsync={fsync} -c max_connections=60 \
-         -c shared_buffers=256MB -c log_min_messages=fatal -c max_wal_size=2GB -c full_page_writes={fsync} \
+         -c shared_buffers=256MB -c log_min_messages=fatal -c max_wal_size=2GB -c full_page_writes={fsync} {more} \
          </dev/null >>{dir}/server.log 2>&1 &"
     )
 }

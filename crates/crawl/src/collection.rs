@@ -181,6 +181,7 @@ impl Collection {
             noise: 0.0,
             user_agent: f.user_agent.clone().unwrap_or_else(|| Settings::default().user_agent),
             rng,
+            sweep_above: Some(20_000),
         }
     }
 

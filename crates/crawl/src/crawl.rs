@@ -8,6 +8,7 @@ use crate::events::{Curve, Event, Progress};
 use crate::outlook::Outlook;
 use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
+use crate::sweep::Sweep;
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
@@ -50,6 +51,9 @@ pub struct Rules {
     pub user_agent: String,
     /// Seed of all chance in the loop.
     pub rng: u64,
+    /// With more pending URLs than this, a new model is applied to them in the background (`None`: always at once, as
+    /// order that can be repeated needs it).
+    pub sweep_above: Option<u64>,
 }
 
 impl Default for Rules {
@@ -71,6 +75,7 @@ impl Default for Rules {
             noise: 0.0,
             user_agent: "Gleaner".into(),
             rng: 0,
+            sweep_above: None,
         }
     }
 }
@@ -178,6 +183,8 @@ pub struct Crawl {
     pub(crate) appended: (usize, usize),
     /// How far the archive was written at the last commit.
     archived: Option<Position>,
+    /// Pending URLs that are being scored again.
+    pub(crate) sweep: Option<Sweep>,
     /// What the other workers of a shared crawl did.
     others: News,
     told_others: Millis,
@@ -258,6 +265,7 @@ impl Crawl {
             unsaved: 0,
             appended: (0, 0),
             archived: None,
+            sweep: None,
             others: News::default(),
             told_others: Millis(0),
             adjustments: Adjustments::default(),

@@ -55,7 +55,8 @@ pub fn run(
             }
         }
         crawl.tend(now())?;
-        let mut wait = if crawl.rejudge_some()? { Duration::from_millis(1) } else { NAP };
+        let more_to_do = crawl.rejudge_some()? | crawl.sweep_some()?;
+        let mut wait = if more_to_do { Duration::from_millis(1) } else { NAP };
         let done = loop {
             match crawl.next(now())? {
                 Step::Fetch(lease) => {

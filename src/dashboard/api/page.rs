@@ -144,7 +144,7 @@ pub fn warc(app: &App, call: &Call) -> Result<Reply, Refusal> {
     // The name comes from the ledger; even so it names a file in the archive's folder, or nothing.
     let name = Path::new(&at.file).file_name().filter(|n| *n == at.file.as_str());
     let name = name.ok_or_else(|| Refusal::not_found("this page is not in the archive"))?;
-    let path = Collection::warc_dir(&volume.dir).join(name);
+    let path = volume.warc_dir().join(name);
     if at.length > LARGEST_RECORD {
         return Err(Refusal::conflict(Problem::new("this record is too large to send")));
     }

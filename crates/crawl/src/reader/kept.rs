@@ -188,13 +188,19 @@ impl Kept for SharedReader {
         let mut index = Index::open_or_create(dir)?;
         let ids = self.judged().iter().map(|p| p.id);
         let missing: Vec<UrlId> = ids.filter(|id| !index.contains(*id)).collect();
-        for page in self.pages_of(missing.into_iter()) {
-            let (record, _) = page?;
-            if !record.noindex {
-                index.add(&record)?;
+        let fill = || {
+            for page in self.pages_of(missing.into_iter()) {
+                let (record, _) = page?;
+                if !record.noindex {
+                    index.add(&record)?;
+                }
             }
+            index.commit()
+        };
+        match fill() {
+            Ok(()) => Ok(index),
+            // Another process may be adding to it just now: what is there is shown.
+            Err(e) => Index::open(dir).map_err(|_| e),
         }
-        index.commit()?;
-        Ok(index)
     }
 }

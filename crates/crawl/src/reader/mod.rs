@@ -250,6 +250,10 @@ impl Reader {
     pub fn topic(&self) -> Result<focus::topic::Topic, Problem> {
         self.adjustments.topic(&self.config)
     }
+    /// The topic file as it was when the collection was opened.
+    pub fn topic_text(&self) -> &str {
+        &self.loaded.text
+    }
     pub fn ledger(&self) -> &dyn Kept {
         self.kept.as_ref()
     }

@@ -44,12 +44,15 @@ pub(super) struct Kept {
 pub(super) fn join(db: &Db, crawl: i32, name: &str, lease: Duration) -> Result<(Member, Kept), Problem> {
     let lease = lease.as_millis() as f64;
     for _ in 0..20 {
-        db.tell(
+        // Sent twice, one of these would leave a slot behind that nobody is in: whoever called tries all of it again.
+        let wrong = |e| db.problem("write to", &e);
+        db.execute(
             "UPDATE gleaner.worker SET incarnation = -nextval('gleaner.incarnation'), expires = '-infinity'
              WHERE crawl = $1 AND name = $2 AND incarnation > 0",
             &[&crawl, &name],
-        )?;
-        let taken = db.ask(
+        )
+        .map_err(wrong)?;
+        let taken = db.query(
             "WITH free AS (SELECT slot FROM gleaner.worker WHERE crawl = $1 AND expires < now()
                            ORDER BY (name = $2) DESC, pages DESC, slot LIMIT 1 FOR UPDATE SKIP LOCKED)
              UPDATE gleaner.worker w SET incarnation = nextval('gleaner.incarnation'), name = $2, batch = 0,
@@ -58,7 +61,8 @@ pub(super) fn join(db: &Db, crawl: i32, name: &str, lease: Duration) -> Result<(
              FROM free WHERE w.crawl = $1 AND w.slot = free.slot
              RETURNING w.slot, w.incarnation, w.pages, w.relevant",
             &[&crawl, &name, &lease],
-        )?;
+        );
+        let taken = taken.map_err(wrong)?;
         let (rows, fresh) = if taken.is_empty() {
             let made = db.query(
                 "INSERT INTO gleaner.worker (crawl, slot, incarnation, name, expires)
@@ -68,7 +72,7 @@ pub(super) fn join(db: &Db, crawl: i32, name: &str, lease: Duration) -> Result<(
                  ON CONFLICT DO NOTHING RETURNING slot, incarnation, pages, relevant",
                 &[&crawl, &name, &lease],
             );
-            (made.map_err(|e| db.problem("write to", &e))?, true)
+            (made.map_err(wrong)?, true)
         } else {
             (taken, false)
         };
@@ -105,7 +109,8 @@ pub(super) struct Taken {
     pub clean: bool,
 }
 
-/// Takes up to `most` shards that nobody alive has.
+/// Takes up to `most` shards that nobody alive has. Should the answer be lost, they are taken all the same: whoever has
+/// more shards than it knows of joins anew.
 pub(super) fn take(db: &Db, me: &Member, most: i64) -> Result<Vec<Taken>, Problem> {
     let rows = db.ask(
         "WITH free AS (SELECT shard, clean FROM gleaner.shard WHERE crawl = $1 AND (owner IS NULL OR owner NOT IN
@@ -165,7 +170,7 @@ impl Heart {
         // The join itself was the first renewal.
         gate.open_until(Instant::now() + lease * 2 / 3);
         let thread = std::thread::spawn(move || {
-            let mut db = db;
+            let db = db;
             let mut pause = lease / 6;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
                 let asked = Instant::now();

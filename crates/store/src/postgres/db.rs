@@ -1,13 +1,14 @@
 //! One connection, as blocking calls: the crawl's loop decides in one place and waits for its ledger.
 
+use super::tls::{self, Tls};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
+use tokio_postgres::{Client, Config, Error, Row, Statement};
 use types::Problem;
 
 pub(super) type Param = Box<dyn ToSql + Sync + Send>;
@@ -21,17 +22,21 @@ pub(super) struct Step {
 pub(super) struct Db {
     runtime: Runtime,
     config: Config,
-    client: Client,
+    tls: Tls,
+    client: RwLock<Arc<Client>>,
     prepared: Mutex<HashMap<&'static str, Statement>>,
     statements: AtomicU64,
     /// The server ends the session when it is silent for this long inside a transaction: a process that was stopped there
     /// must not hold its locks for ever.
     silence: Duration,
+    /// How long a database that is away is waited for.
+    patience: Duration,
 }
 
 impl Db {
-    pub fn connect(url: &str, silence: Duration) -> Result<Db, Problem> {
-        let mut config: Config = url.parse().map_err(|e: Error| {
+    pub fn connect(url: &str, silence: Duration, patience: Duration) -> Result<Db, Problem> {
+        let (address, tls) = tls::of_address(url)?;
+        let mut config: Config = address.parse().map_err(|e: Error| {
             Problem::usage("--store is not the address of a PostgreSQL database")
                 .because(detail(&e))
                 .hint("write it as postgres://USER:PASSWORD@HOST:5432/DATABASE")
@@ -47,15 +52,27 @@ impl Db {
             .enable_all()
             .build()
             .map_err(|e| Problem::new("cannot start the network").because(e))?;
-        let client =
-            runtime.block_on(open(&config, silence)).map_err(|e| problem("connect to", &config, &e, true))?;
-        Ok(Db { runtime, config, client, prepared: Mutex::default(), statements: AtomicU64::new(0), silence })
+        let client = runtime
+            .block_on(open(&config, &tls, silence))
+            .map_err(|e| problem("connect to", &config, &e, true))?;
+        Ok(Db {
+            runtime,
+            config,
+            tls,
+            client: RwLock::new(Arc::new(client)),
+            prepared: Mutex::default(),
+            statements: AtomicU64::new(0),
+            silence,
+            patience,
+        })
     }
 
-    pub fn reconnect(&mut self) -> Result<(), Error> {
-        let client = self.runtime.block_on(open(&self.config, self.silence))?;
-        self.client = client;
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    pub fn reconnect(&self) -> Result<(), Error> {
+        let client = self.runtime.block_on(open(&self.config, &self.tls, self.silence))?;
+        // Statements belong to their connection: they go before it.
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        prepared.clear();
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(client);
         Ok(())
     }
 
@@ -66,14 +83,22 @@ impl Db {
             .build()
             .map_err(|e| Problem::new("cannot start the network").because(e))?;
         let client = runtime
-            .block_on(open(&self.config, self.silence))
+            .block_on(open(&self.config, &self.tls, self.silence))
             .map_err(|e| problem("connect to", &self.config, &e, false))?;
-        let (config, silence) = (self.config.clone(), self.silence);
-        Ok(Db { runtime, config, client, prepared: Mutex::default(), statements: AtomicU64::new(0), silence })
+        Ok(Db {
+            runtime,
+            config: self.config.clone(),
+            tls: self.tls.clone(),
+            client: RwLock::new(Arc::new(client)),
+            prepared: Mutex::default(),
+            statements: AtomicU64::new(0),
+            silence: self.silence,
+            patience: self.patience,
+        })
     }
 
     pub fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        self.client().is_closed()
     }
 
     /// Statements sent so far.
@@ -85,62 +110,90 @@ impl Db {
         self.runtime.block_on(work)
     }
 
-    pub fn client(&self) -> &Client {
-        &self.client
+    pub fn client(&self) -> Arc<Client> {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn prepare(&self, sql: &'static str) -> Result<Statement, Error> {
+    async fn prepare(&self, client: &Arc<Client>, sql: &'static str) -> Result<Statement, Error> {
         let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned();
         if let Some(statement) = known {
             return Ok(statement);
         }
-        let statement = self.client.prepare(sql).await?;
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).insert(sql, statement.clone());
+        let statement = client.prepare(sql).await?;
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of a connection that is gone by now it is of no use to others.
+        if Arc::ptr_eq(client, &self.client()) {
+            prepared.insert(sql, statement.clone());
+        }
         Ok(statement)
     }
 
     pub fn query(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
         self.statements.fetch_add(1, Ordering::Relaxed);
+        let client = self.client();
         self.run(async {
-            let statement = self.prepare(sql).await?;
-            self.client.query(&statement, params).await
+            let statement = self.prepare(&client, sql).await?;
+            client.query(&statement, params).await
         })
     }
 
     pub fn execute(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<u64, Error> {
         self.statements.fetch_add(1, Ordering::Relaxed);
+        let client = self.client();
         self.run(async {
-            let statement = self.prepare(sql).await?;
-            self.client.execute(&statement, params).await
+            let statement = self.prepare(&client, sql).await?;
+            client.execute(&statement, params).await
         })
     }
 
-    /// As `query`, with what went wrong in words.
+    /// As `query`, but a database that is away is waited for, and what went wrong is said in words. When the line is cut
+    /// the statement may be run twice, or once without its answer: only for what bears it.
     pub fn ask(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Problem> {
-        self.query(sql, params).map_err(|e| self.problem("read from", &e))
+        self.patiently(|| self.query(sql, params)).map_err(|e| self.problem("read from", &e))
     }
 
+    /// As `ask`, for what changes something.
     pub fn tell(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<u64, Problem> {
-        self.execute(sql, params).map_err(|e| self.problem("write to", &e))
+        self.patiently(|| self.execute(sql, params)).map_err(|e| self.problem("write to", &e))
+    }
+
+    /// Tries again as long as it may pass by itself.
+    pub fn patiently<T>(&self, work: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+        let give_up = Instant::now() + self.patience;
+        let mut pause = Duration::from_millis(100);
+        loop {
+            match work() {
+                Err(e) if passes(&e) && Instant::now() < give_up => {
+                    tracing::warn!(problem = %self.problem("reach", &e), "waiting for the database");
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_secs(2));
+                    if self.is_closed() {
+                        let _ = self.reconnect();
+                    }
+                }
+                end => return end,
+            }
+        }
     }
 
     /// Runs the steps as one transaction, sent without waiting in between; commits only when `check` likes what the
     /// first `checks` of them returned (rows changed or a count selected).
     pub fn transact(&self, steps: &[Step], checks: &[Option<i64>]) -> Result<bool, Error> {
         self.statements.fetch_add(steps.len() as u64 + 2, Ordering::Relaxed);
+        let client = self.client();
         self.run(async {
             let mut statements = Vec::with_capacity(steps.len());
             for step in steps {
-                statements.push(self.prepare(step.sql).await?);
+                statements.push(self.prepare(&client, step.sql).await?);
             }
-            let begin = self.client.batch_execute("BEGIN");
+            let begin = client.batch_execute("BEGIN");
             let params: Vec<Vec<&(dyn ToSql + Sync)>> = steps
                 .iter()
                 .map(|s| s.params.iter().map(|p| &**p as &(dyn ToSql + Sync)).collect())
                 .collect();
             // Sent in this order, answered in this order.
             let all = futures_util::future::join_all(
-                statements.iter().zip(&params).map(|(s, p)| self.client.query(s, p)),
+                statements.iter().zip(&params).map(|(s, p)| client.query(s, p)),
             );
             let (begun, answers) = futures_util::future::join(begin, all).await;
             let mut good = true;
@@ -160,10 +213,10 @@ impl Db {
             }
             // Who has no claim any more is told so, whatever else went wrong: others may have written the same since.
             if let Some(e) = failed.filter(|_| good) {
-                let _ = self.client.batch_execute("ROLLBACK").await;
+                let _ = client.batch_execute("ROLLBACK").await;
                 return Err(e);
             }
-            self.client.batch_execute(if good { "COMMIT" } else { "ROLLBACK" }).await?;
+            client.batch_execute(if good { "COMMIT" } else { "ROLLBACK" }).await?;
             Ok(good)
         })
     }
@@ -173,8 +226,8 @@ impl Db {
     }
 }
 
-async fn open(config: &Config, silence: Duration) -> Result<Client, Error> {
-    let (client, connection) = config.connect(NoTls).await?;
+async fn open(config: &Config, tls: &Tls, silence: Duration) -> Result<Client, Error> {
+    let (client, connection) = config.connect(tls.clone()).await?;
     tokio::spawn(async move {
         // Whoever uses the client hears of its end.
         let _ = connection.await;
@@ -235,7 +288,7 @@ fn problem(doing: &str, config: &Config, e: &Error, first: bool) -> Problem {
             p.hint("check user, password and database name in --store")
         }
         _ if first && config.get_ssl_mode() == tokio_postgres::config::SslMode::Require => {
-            p.hint("this build speaks no TLS to the database: use a private network or a local TLS proxy, without sslmode=require")
+            p.hint("does the server speak TLS (`ssl = on`), and is its certificate of this name and authority? sslrootcert=FILE names a private authority's")
         }
         _ if first => p.hint("is the server up, and may this machine reach it? (`psql` with the same address tells)"),
         _ => p.hint("run the same command again when the database is back; nothing committed is lost"),

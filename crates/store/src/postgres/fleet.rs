@@ -18,14 +18,17 @@ impl Shared {
     /// How the fleet stands: how many are alive, and how good their next URLs are.
     pub(super) fn look_around(&mut self) -> Result<News, Problem> {
         let rows = self.db.ask(
-            "SELECT slot, incarnation > 0 AND expires >= now(), pages, relevant, in_flight, lane, key
+            "SELECT slot, incarnation > 0 AND expires >= now(), pages, relevant, in_flight, lane, key,
+                    (SELECT count(*) FROM gleaner.shard WHERE crawl = $1 AND owner = $2)
              FROM gleaner.worker WHERE crawl = $1",
-            &[&self.me.crawl],
+            &[&self.me.crawl, &self.me.incarnation],
         )?;
         let mut news = News::default();
         let mut best: Option<Priority> = None;
         for row in &rows {
             let (slot, alive): (i32, bool) = (row.get(0), row.get(1));
+            // An answer was lost on the way: what we think we have is not what we have.
+            self.lost |= row.get::<_, i64>(7) != self.owned.len() as i64;
             news.workers += u32::from(alive);
             if slot == self.me.slot {
                 continue;
@@ -69,15 +72,10 @@ impl Shared {
         }
         let tended = self.tend_once(now, merge);
         self.tended_at = Instant::now();
-        match tended {
-            Ok(mut news) => {
-                news.rejoined = lost;
-                Ok(Some(news))
-            }
-            // The line was cut: what was taken in is still in memory, and the next commit waits for the database.
-            Err(_) if self.db.is_closed() => Ok(None),
-            Err(e) => Err(e),
-        }
+        tended.map(|mut news| {
+            news.rejoined = lost;
+            Some(news)
+        })
     }
 
     fn tend_once(
@@ -95,6 +93,9 @@ impl Shared {
             self.out.news = true;
         }
         let mut news = self.look_around()?;
+        if self.lost {
+            return Ok(news);
+        }
         self.share_out(now)?;
         self.take_in_mail(now, merge)?;
         news.deltas = self.read_deltas()?;
@@ -126,7 +127,6 @@ impl Shared {
         if self.lost {
             return Ok(());
         }
-        claim::give(&self.db, &self.me, shards)?;
         let gone: HashSet<i16> = shards.iter().copied().collect();
         let hosts: Vec<bool> = (0..self.inner.order().host_count() as u32)
             .map(|h| self.ids.host(h).is_some_and(|p| gone.contains(&p.shard)))
@@ -134,7 +134,8 @@ impl Shared {
         self.inner.order_mut().evict(&|h| hosts.get(h as usize).copied().unwrap_or(false));
         self.ids.evict(&|shard| gone.contains(&shard));
         self.owned.retain(|shard, _| !gone.contains(shard));
-        Ok(())
+        // Last: from here on others contact these hosts, even if the answer is lost.
+        claim::give(&self.db, &self.me, shards)
     }
 
     /// What others found of our shards.
@@ -156,6 +157,8 @@ impl Shared {
             if rows.is_empty() {
                 return Ok(());
             }
+            // Nothing from here on needs the database: all of it is taken in, or nothing.
+            self.make_room(rows.len() as u32)?;
             let mut applied = Applied::default();
             let mut rescored = Vec::new();
             for row in &rows {
@@ -165,7 +168,6 @@ impl Shared {
                         if let (Some(parent), Some(shard)) = (candidate.parent, parent_shard) {
                             self.ids.remember_far(parent.0, shard);
                         }
-                        self.make_room(1)?;
                         self.inner.sighted(&candidate, now, merge, &mut applied)?;
                         self.number_new()?;
                     }

@@ -23,6 +23,7 @@ mod rows;
 mod schema;
 mod scratch;
 mod ship;
+mod tls;
 mod worker;
 
 pub use reader::{Judged, SharedReader, WorkerInfo};

@@ -17,6 +17,13 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use types::{Millis, Problem};
 
+/// Crawls with more URLs than this are loaded piece by piece.
+const MANY_URLS: i64 = 200_000;
+/// Shards of such a crawl that are taken and loaded in one go.
+const SHARDS_AT_ONCE: usize = 16;
+/// After this long the loop is served before more shards are taken.
+const LOAD_AT_ONCE: Duration = Duration::from_secs(1);
+
 /// A crawl's own row.
 pub(super) struct CrawlRow {
     pub crawl: i32,
@@ -149,7 +156,7 @@ impl Shared {
     /// Joins the crawl of this name, or begins it.
     pub fn open(options: SharedOptions, now: Millis) -> Result<Shared, Problem> {
         let began = Instant::now();
-        let db = Db::connect(&options.url, options.lease / 3)?;
+        let db = Db::connect(&options.url, options.lease / 3, options.patience)?;
         migrate(&db)?;
         let row = crawl_row(&db, &options)?;
         let skew = if options.database_time { measure_skew(&db, now, began)? } else { Skew::default() };
@@ -254,22 +261,30 @@ impl Shared {
         self.inner.catch_up()
     }
 
-    /// Takes shards that nobody has, up to this worker's share, and loads them.
-    pub(super) fn take_shards(&mut self, now: Millis) -> Result<bool, Problem> {
-        let (share, began) = (self.share(), Instant::now());
+    /// Takes shards that nobody has, up to this worker's share, and loads them: of a large crawl a few at a time, and no more
+    /// once that has taken a while. The crawl goes on with what is there, and the next time it is tended the next ones are taken.
+    pub(super) fn take_shards(&mut self, now: Millis) -> Result<(), Problem> {
+        let began = Instant::now();
+        while self.take_some_shards(now, began)? && began.elapsed() < LOAD_AT_ONCE {}
+        Ok(())
+    }
+
+    fn take_some_shards(&mut self, now: Millis, began: Instant) -> Result<bool, Problem> {
+        let share = self.share();
         if self.owned.len() >= share {
             return Ok(false);
         }
         claim::bury(&self.db, self.me.crawl)?;
-        let most = (share - self.owned.len()) as i64;
         let free = self.db.ask(
-            "SELECT 1 FROM gleaner.shard WHERE crawl = $1 AND (owner IS NULL OR owner NOT IN
+            "SELECT (SELECT next_id FROM gleaner.crawl WHERE crawl = $1)
+             FROM gleaner.shard WHERE crawl = $1 AND (owner IS NULL OR owner NOT IN
                (SELECT incarnation FROM gleaner.worker WHERE crawl = $1)) LIMIT 1",
             &[&self.me.crawl],
         )?;
-        if free.is_empty() {
-            return Ok(false);
-        }
+        let Some(urls) = free.first().map(|r| r.get::<_, i64>(0)) else { return Ok(false) };
+        // Together they come in the order they were found, also across shards.
+        let at_once = if urls <= MANY_URLS { usize::MAX } else { SHARDS_AT_ONCE };
+        let most = (share - self.owned.len()).min(at_once) as i64;
         if self.idle {
             // Whoever asks whether all is done must not see an idle worker with new shards.
             self.idle = false;
@@ -281,8 +296,15 @@ impl Shared {
         self.owned.extend(taken.iter().map(|t| (t.shard, t.epoch)));
         // Hosts that have to rest rest from now on, not from when this began.
         let late = if self.options.database_time { began.elapsed() } else { Duration::ZERO };
-        self.load(&clean, now.plus(late))?;
-        Ok(!taken.is_empty())
+        match self.load(&clean, now.plus(late)) {
+            Ok(()) => Ok(!taken.is_empty()),
+            // Half of a shard is none: join anew when the database is back.
+            Err(_) if self.db.is_closed() => {
+                self.lost = true;
+                Ok(false)
+            }
+            Err(e) => Err(e),
+        }
     }
 
     fn load(&mut self, shards: &BTreeMap<i16, bool>, now: Millis) -> Result<(), Problem> {

@@ -23,6 +23,9 @@ const PIECE: usize = 200;
 /// Pending URLs that are asked for at once.
 const MANY: i64 = 20_000;
 
+/// A database that restarts is waited for; people do not wait much longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A page, and what was last said of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
@@ -113,12 +116,12 @@ impl SharedReader {
 
     /// The names of all crawls in the database.
     pub fn crawls(url: &str) -> Result<Vec<String>, Problem> {
-        let db = Db::connect(url, Duration::from_secs(30))?;
+        let db = Db::connect(url, Duration::from_secs(30), PATIENCE)?;
         Ok(crawls(&db)?.into_iter().map(|c| c.0).collect())
     }
 
     fn find_crawl(url: &str, name: Option<&str>) -> Result<SharedReader, Problem> {
-        let db = Db::connect(url, Duration::from_secs(30))?;
+        let db = Db::connect(url, Duration::from_secs(30), PATIENCE)?;
         let mut all = crawls(&db)?;
         let names: Vec<String> = all.iter().map(|c| c.0.clone()).collect();
         let at = match name {

@@ -1,6 +1,6 @@
 //! One batch, one transaction: everything a worker did since the last one, checked against its claim.
 
-use super::db::{Step, passes};
+use super::db::Step;
 use super::post::{Child, write_children};
 use super::rows::{SightRows, UrlRows, param};
 use super::scratch::Revised;
@@ -9,7 +9,7 @@ use crate::ledger::codec;
 use crate::ledger::page;
 use frontier::State;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use types::{Assessment, Problem, UrlId};
 
 /// What goes to the database beside the facts of the log.
@@ -63,24 +63,12 @@ impl Shared {
         }
         let batch = self.batch + 1;
         let (steps, checks) = self.steps(batch);
-        let give_up = Instant::now() + self.options.patience;
-        let mut pause = Duration::from_millis(100);
-        let end = loop {
-            match self.db.transact(&steps, &checks) {
-                Ok(true) => break End::Done,
-                // The claim is gone; or the answer to an earlier try was lost, and it had worked.
-                Ok(false) if self.committed(batch)? => break End::Done,
-                Ok(false) => break End::Lost,
-                Err(e) if passes(&e) && Instant::now() < give_up => {
-                    tracing::warn!(problem = %self.db.problem("write to", &e), "waiting for the database");
-                    std::thread::sleep(pause);
-                    pause = (pause * 2).min(Duration::from_secs(2));
-                    if self.db.is_closed() {
-                        let _ = self.db.reconnect();
-                    }
-                }
-                Err(e) => return Err(self.db.problem("write to", &e)),
-            }
+        let sent = self.db.patiently(|| self.db.transact(&steps, &checks));
+        let end = match sent.map_err(|e| self.db.problem("write to", &e))? {
+            true => End::Done,
+            // The claim is gone; or the answer to an earlier try was lost, and it had worked.
+            false if self.committed(batch)? => End::Done,
+            false => End::Lost,
         };
         match end {
             End::Done => {

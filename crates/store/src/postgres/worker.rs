@@ -379,7 +379,9 @@ impl Store for Shared {
         if let Some(slot) = self.slot(id) {
             return self.inner.entry(slot).map(|i| Info { id, ..i });
         }
-        look::entry_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0)).ok().flatten()
+        let far = look::entry_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0));
+        // Its host has no number here.
+        far.ok().flatten().map(|i| Info { host: u32::MAX, ..i })
     }
 
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {

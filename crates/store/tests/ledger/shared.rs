@@ -335,3 +335,74 @@ fn a_poor_url_is_left_while_others_have_better_ones() {
     a.close().unwrap();
     until(0, &mut [&mut b], "nobody else is left to do better", |w| w[0].lease_at(0).is_some());
 }
+
+#[test]
+fn the_line_to_the_database_is_encrypted_and_the_server_is_who_it_says() {
+    let authority = || {
+        let mut p = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+        p.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = p.self_signed(&key).unwrap().pem();
+        (certificate, rcgen::Issuer::new(p, key))
+    };
+    let ((trusted, issuer), (stranger, _)) = (authority(), authority());
+    let key = rcgen::KeyPair::generate().unwrap();
+    let named = rcgen::CertificateParams::new(vec!["localhost".to_string()]).unwrap();
+    let certificate = named.signed_by(&key, &issuer).unwrap().pem();
+    let Some(server) = crate::postgres::Server::start_with_tls(&certificate, &key.serialize_pem()) else {
+        return;
+    };
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, pem: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, pem).unwrap();
+        path.display().to_string()
+    };
+    let (trusted, stranger) = (file("trusted.pem", &trusted), file("stranger.pem", &stranger));
+    let empty = file("empty.pem", "");
+    let address =
+        |host: &str, options: &str| format!("postgres://gleaner@{host}:{}/postgres?{options}", server.port);
+    // A reader gets as far as to find no crawl, or not even there.
+    let says =
+        |address: &str| SharedReader::open(address, None).err().map(|p| p.to_string()).unwrap_or_default();
+    let none = "no crawl in this database";
+    let full = |roots: &str| format!("sslmode=verify-full&sslrootcert={roots}");
+    for fine in ["", "sslmode=disable", "sslmode=prefer", "sslmode=require"] {
+        assert!(
+            says(&address("127.0.0.1", fine)).contains(none),
+            "{fine}: {}",
+            says(&address("127.0.0.1", fine))
+        );
+    }
+    assert!(
+        says(&address("localhost", &full(&trusted))).contains(none),
+        "{}",
+        says(&address("localhost", &full(&trusted)))
+    );
+    for (host, options) in [
+        ("localhost", full(&stranger)),
+        // Not the name in the certificate.
+        ("127.0.0.1", full(&trusted)),
+        // Of no public authority.
+        ("localhost", "sslmode=verify-full".to_string()),
+    ] {
+        let told = says(&address(host, &options));
+        assert!(told.contains("cannot connect") && told.contains("certificate"), "{host} {options}: {told}");
+    }
+    assert!(says(&address("localhost", &full(&empty))).contains("no certificate in it"));
+    // The whole of a worker's life over it.
+    let options = SharedOptions {
+        url: address("localhost", &full(&trusted)),
+        ..shared(dir.path(), "a", Limits::none())
+    };
+    let mut a = Shared::open(options, Millis(0)).unwrap();
+    seeded(&mut a, 3);
+    a.close().unwrap();
+    let kind = server.sql("SELECT count(*) FROM gleaner.url");
+    assert_eq!(kind, "3");
+    // A server without TLS is not spoken to in the clear when that was ruled out.
+    let Some(plain) = crate::postgres::server() else { return };
+    let told = says(&format!("{}?sslmode=require", plain.url()));
+    assert!(told.contains("cannot connect"), "{told}");
+}
