@@ -120,7 +120,7 @@ fn flags_with_a_mistake() {
             &["--seeds", "/nonexistent/seeds.txt"],
             &["cannot read the seeds /nonexistent/seeds.txt", "check the path"],
         ),
-        (&["--store", "postgres://x"], &["--store postgres://x", "leave --store out"]),
+        (&["--store", "mysql://x"], &["--store is not the address", "postgres://USER"]),
         (&["--pagse", "3"], &["--pagse", "--pages"]),
     ] {
         let ran = crawl_topic(TOPIC, &[LOCAL, args].concat());

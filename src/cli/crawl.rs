@@ -4,10 +4,10 @@ use super::progress::{Display, Mode};
 use super::serve::ListenFlags;
 use super::setup::{self, FetchFlags, TopicArgs, number, set};
 use super::text::{count, duration, outlook};
-use crate::dashboard::{Job, Server};
+use crate::dashboard::{Job, Server, SharedShelf, Shelf};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::Collection;
+use crawl::collection::{Collection, SharedStore};
 use crawl::config::Loaded;
 use crawl::control::{Command, Order};
 use crawl::live;
@@ -28,7 +28,8 @@ Examples:
   gleaner crawl topic.toml --seeds seeds.txt --relevant 100 --time 2h
   gleaner crawl --subject \"sql, relational model\" --genre syllabus --seed https://www.example.edu/
   gleaner crawl topic.toml --serve        # watch and steer it in the browser
-  gleaner crawl topic.toml                # the same folder again: goes on where it stopped";
+  gleaner crawl topic.toml                # the same folder again: goes on where it stopped
+  gleaner crawl topic.toml --store postgres://user:password@db.example.org/crawls   # on as many machines as you like";
 
 #[derive(ClapArgs, Debug, Default, Clone)]
 #[command(after_help = EXAMPLES)]
@@ -67,9 +68,15 @@ pub struct Args {
     /// Start from what `gleaner train` taught a judge or a strategy
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
-    /// Keep the collection in a shared PostgreSQL instead (postgres://…)
+    /// Keep the collection in a shared PostgreSQL instead (postgres://…): every machine that says the same joins in
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
+    /// With --store: the crawl's name (default: as the folder)
+    #[arg(long, value_name = "NAME", requires = "store")]
+    pub crawl: Option<String>,
+    /// With --store: a worker that is silent for this long has lost its hosts to the others [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = setup::span, requires = "store")]
+    pub lease: Option<Span>,
     /// Write no WARC files
     #[arg(long)]
     pub no_archive: bool,
@@ -127,10 +134,6 @@ impl Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    if let Some(url) = &args.store {
-        return Err(Problem::usage(format!("--store {url}: the shared store is not part of this build yet"))
-            .hint("leave --store out to keep the collection in a folder"));
-    }
     let mut topic = args.topic.topic.clone();
     // Resuming with `--out DIR` alone: the collection knows its own topic.
     if topic.is_none()
@@ -156,7 +159,11 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     let (stop, progress) = crawl_into(&out, &loaded, &args, mode)?;
     if mode == Mode::Panel || mode == Mode::Lines {
-        summary(&out, stop, &progress);
+        summary(&out, args.store.is_some(), stop, &progress);
+    }
+    // A worker that came when the others had done everything is no failure.
+    if args.store.is_some() && stop != Stop::User {
+        return Ok(ExitCode::SUCCESS);
     }
     Ok(exit_code(stop, &progress))
 }
@@ -172,11 +179,16 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     let config = &loaded.config;
     let canon = Collection::canon(config);
     let seeds = setup::seeds(config, &args.seed, &args.seeds, &canon)?;
-    if seeds.is_empty() && !Collection::exists(out) {
+    let shared = shared_store(out, args)?;
+    let begun = match &shared {
+        Some(s) => seeds.is_empty() && store::SharedReader::exists(&s.url, &s.crawl),
+        None => Collection::exists(out),
+    };
+    if seeds.is_empty() && !begun {
         return Err(Problem::nothing("there is nowhere to start: no seeds")
             .hint("give --seed URL or --seeds FILE, or put urls = [\"…\"] under [seeds] in the topic file"));
     }
-    let mut open = Collection::open(out, loaded, &seeds, args.rng)?;
+    let mut open = Collection::open_in(out, shared.as_ref(), loaded, &seeds, args.rng)?;
     let display = Arc::new(Mutex::new(Display::new(mode, config)));
     let shown = display.clone();
     let (job, orders) = Job::new(false);
@@ -190,20 +202,50 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     stop_on_ctrl_c(job.orders())?;
     // As long as the crawl runs; `gleaner serve` shows it afterwards.
     let _server = match args.serve {
-        true => Some(dashboard(out, args, job)?),
+        true => Some(dashboard(out, shared.as_ref(), args, job)?),
         false => None,
     };
     open.start(&seeds, live::now())?;
     let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
-    super::report::write_crawl_report(out)?;
+    // What this worker saw of a shared crawl is no report of it.
+    if shared.is_none() {
+        super::report::write_crawl_report(out)?;
+    }
     Ok(result)
 }
 
+/// The database that `--store` names.
+fn shared_store(out: &Path, args: &Args) -> Result<Option<SharedStore>, Problem> {
+    let Some(url) = &args.store else { return Ok(None) };
+    let folder = out.file_name().and_then(|n| n.to_str()).unwrap_or("crawl");
+    let lease = args.lease.map_or(Duration::from_secs(30), |l| l.0);
+    if lease < Duration::from_secs(1) {
+        return Err(Problem::usage("--lease is too short").hint("a second at least; 30s is a good choice"));
+    }
+    let crawl = args.crawl.clone().unwrap_or_else(|| folder.to_string());
+    Ok(Some(SharedStore { url: url.clone(), crawl, lease }))
+}
+
 /// The dashboard of this one crawl.
-fn dashboard(out: &Path, args: &Args, job: Arc<Job>) -> Result<Server, Problem> {
+fn dashboard(
+    out: &Path,
+    shared: Option<&SharedStore>,
+    args: &Args,
+    job: Arc<Job>,
+) -> Result<Server, Problem> {
     let mut flags = Table::new();
     args.fetch.lay(&mut flags);
-    let server = super::serve::start(out.to_path_buf(), &args.listen, flags)?;
+    let shelf = match shared {
+        // The whole crawl is shown; the commands are this worker's.
+        Some(s) => Shelf::shared(SharedShelf {
+            store: s.url.clone(),
+            crawl: Some(s.crawl.clone()),
+            cache: setup::cache_folder(),
+            warc: Some(Collection::warc_dir(out)),
+        }),
+        None => Shelf::new(out.to_path_buf()),
+    };
+    let server = super::serve::start(shelf, &args.listen, flags)?;
     for (name, _) in server.app().shelf.list() {
         server.app().jobs().add(&name, job.clone());
     }
@@ -238,7 +280,7 @@ pub fn exit_code(stop: Stop, p: &Progress) -> ExitCode {
     }
 }
 
-pub fn summary(out: &Path, stop: Stop, p: &Progress) {
+pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
     let elapsed = duration(Duration::from_millis(p.elapsed_ms));
     eprintln!("{} ({})", style(stop.reason()).bold(), elapsed);
     eprintln!(
@@ -256,6 +298,10 @@ pub fn summary(out: &Path, stop: Stop, p: &Progress) {
     if !p.errors.is_empty() {
         let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
         eprintln!("  not fetched: {}", text.join(", "));
+    }
+    if shared {
+        eprintln!("  (this worker; `gleaner status --store …` shows all of them)");
+        return;
     }
     let dir = out.display();
     eprintln!("  look at   {}", out.join("report.html").display());

@@ -110,7 +110,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let (stop, progress) = crawl_into(&args.out, &loaded, &crawl, mode)?;
     server.stop();
     if !args.json {
-        super::crawl::summary(&args.out, stop, &progress);
+        super::crawl::summary(&args.out, false, stop, &progress);
         let reader = Reader::open(&args.out)?;
         let mut found = 0;
         for record in reader.records(false) {

@@ -4,27 +4,29 @@ use super::judge::explain_verdict;
 use super::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use types::{Canon, Priority, Problem};
 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = "Examples:\n  gleaner explain db https://www.example.edu/courses/db101/")]
 pub struct Args {
-    /// Collection folder
-    dir: PathBuf,
+    /// Collection folder (with --store: the URL)
+    dir: String,
     /// A URL that was seen, fetched or not
-    url: String,
+    #[arg(required_unless_present = "store")]
+    url: Option<String>,
+    #[command(flatten)]
+    shared: super::setup::StoreArgs,
     /// Everything, as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = super::setup::read(&args.dir)?;
-    let url = Canon::default()
-        .parse_typed(&args.url)
-        .map_err(|e| Problem::usage(format!("`{}`: {e}", args.url)))?;
+    let reader = super::setup::read_from(Some(Path::new(&args.dir)), &args.shared)?;
+    let text = args.url.as_ref().filter(|_| args.shared.store.is_none()).unwrap_or(&args.dir);
+    let url = Canon::default().parse_typed(text).map_err(|e| Problem::usage(format!("`{text}`: {e}")))?;
     let e = reader.explain(&url)?.ok_or_else(|| {
         Problem::nothing(format!("{url} was never seen by this crawl"))
             .hint("check the spelling; `gleaner search` and `gleaner export --all` list what was fetched")

@@ -11,11 +11,17 @@ use types::Problem;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner export db > pages.jsonl\n  gleaner export db --format parquet -o pages.parquet\n  gleaner export db --format warc --all -o everything.warc.gz"
+    after_help = "Examples:\n  gleaner export db > pages.jsonl\n  gleaner export db --format parquet -o pages.parquet\n  gleaner export db --format warc --all -o everything.warc.gz\n  gleaner export --store postgres://user@db.example.org/crawls --crawl db > pages.jsonl"
 )]
 pub struct Args {
     /// Collection folder
-    dir: PathBuf,
+    #[arg(required_unless_present = "store")]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    shared: super::setup::StoreArgs,
+    /// With --store and --format warc: the folder with the workers' archive files
+    #[arg(long, value_name = "DIR", requires = "store")]
+    warc: Option<PathBuf>,
     /// jsonl, csv, parquet or warc (default: by the name of the output, else jsonl)
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
@@ -31,7 +37,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = super::setup::read(&args.dir)?;
+    let reader = super::setup::read_from(args.dir.as_deref(), &args.shared)?;
     let by_name = || {
         let name = args.output.as_ref()?.file_name()?.to_str()?;
         export::ALL.iter().find(|f| name.ends_with(&format!(".{}", f.extension)))
@@ -52,7 +58,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         None => Box::new(BufWriter::new(super::output::Stdout)),
     };
     let options = Options {
-        archive: Some(Collection::warc_dir(&args.dir)),
+        archive: args.warc.clone().or_else(|| args.dir.as_deref().map(Collection::warc_dir)),
         formula_safe: args.formula_safe,
         now: crawl::live::now(),
         info: Vec::new(),

@@ -14,7 +14,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use store::Store;
 use types::{Canon, Fetched, Millis, PageKind, Payload, Problem, Request, Url, UrlId, Web};
 
 /// Where pages are taken from instead of the live web.

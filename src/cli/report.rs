@@ -1,6 +1,7 @@
 //! `gleaner report`: a crawl's report.html, or two backtest results compared.
 
 use super::crawl_report;
+use super::setup::{self, StoreArgs};
 use clap::Args as ClapArgs;
 use crawl::reader::Reader;
 use eval::results::{Results, compare};
@@ -10,11 +11,17 @@ use types::Problem;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner report db                       writes db/report.html again\n  gleaner report old/results.json new/results.json   exit code 1 when something got worse"
+    after_help = "Examples:\n  gleaner report db                       writes db/report.html again\n  gleaner report old/results.json new/results.json   exit code 1 when something got worse\n  gleaner report --store postgres://user@db.example.org/crawls -o report.html"
 )]
 pub struct Args {
     /// Collection folder, or the first results.json (or its folder)
-    a: PathBuf,
+    #[arg(required_unless_present = "store", conflicts_with = "store")]
+    a: Option<PathBuf>,
+    #[command(flatten)]
+    shared: StoreArgs,
+    /// With --store: where to write it
+    #[arg(short, long, value_name = "FILE", requires = "store", default_value = "report.html")]
+    output: PathBuf,
     /// The second results.json (or its folder)
     b: Option<PathBuf>,
     /// Differences of the mean area under recall below this are no change
@@ -23,13 +30,18 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    let Some(a) = &args.a else {
+        write_report(&setup::read_from(None, &args.shared)?, &args.output)?;
+        eprintln!("wrote {}", args.output.display());
+        return Ok(ExitCode::SUCCESS);
+    };
     let Some(b) = &args.b else {
-        write_crawl_report(&args.a)?;
-        eprintln!("wrote {}", args.a.join("report.html").display());
+        write_crawl_report(a)?;
+        eprintln!("wrote {}", a.join("report.html").display());
         return Ok(ExitCode::SUCCESS);
     };
     let file = |p: &Path| if p.is_dir() { p.join("results.json") } else { p.to_path_buf() };
-    let comparison = compare(&Results::load(&file(&args.a))?, &Results::load(&file(b))?, args.tolerance);
+    let comparison = compare(&Results::load(&file(a))?, &Results::load(&file(b))?, args.tolerance);
     print!("{}", comparison.table());
     match comparison.regressions() {
         0 => Ok(ExitCode::SUCCESS),
@@ -42,7 +54,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 
 /// Writes `report.html` of a collection.
 pub fn write_crawl_report(dir: &Path) -> Result<(), Problem> {
-    let html = crawl_report::html(&Reader::open(dir)?)?;
-    let path = dir.join("report.html");
-    std::fs::write(&path, html).map_err(|e| Problem::io("write", &path, &e))
+    write_report(&Reader::open(dir)?, &dir.join("report.html"))
+}
+
+fn write_report(reader: &Reader, path: &Path) -> Result<(), Problem> {
+    let html = crawl_report::html(reader)?;
+    std::fs::write(path, html).map_err(|e| Problem::io("write", path, &e))
 }

@@ -3,21 +3,23 @@
 use super::text::strip_controls;
 use clap::Args as ClapArgs;
 use console::style;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use store::index::{Segment, snippet};
 use types::Problem;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner search db \"query optimization\"\n  gleaner search db 'title:syllabus +joins -oracle' --all --limit 50"
+    after_help = "Examples:\n  gleaner search db \"query optimization\"\n  gleaner search db 'title:syllabus +joins -oracle' --all --limit 50\n  gleaner search --store postgres://user@db.example.org/crawls \"query optimization\""
 )]
 pub struct Args {
-    /// Collection folder
-    dir: PathBuf,
+    /// Collection folder (with --store: the first word)
+    dir: String,
     /// Words, \"phrases\", +must, -not, title:word
-    #[arg(required = true)]
+    #[arg(required_unless_present = "store")]
     query: Vec<String>,
+    #[command(flatten)]
+    shared: super::setup::StoreArgs,
     /// Also pages that were judged not relevant
     #[arg(long)]
     all: bool,
@@ -33,9 +35,12 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = super::setup::read(&args.dir)?;
+    let reader = super::setup::read_from(Some(Path::new(&args.dir)), &args.shared)?;
     let index = reader.index()?;
-    let query = args.query.join(" ");
+    let mut query = args.query.join(" ");
+    if args.shared.store.is_some() {
+        query = format!("{} {query}", args.dir).trim().to_string();
+    }
     let keep = |id| args.all || reader.is_relevant(id);
     let found = index.search(&query, args.limit, args.offset, &keep)?;
     if found.is_empty() && !args.json {

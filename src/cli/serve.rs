@@ -1,7 +1,7 @@
 //! `gleaner serve [DIR]`: the dashboard and the REST API.
 
-use super::setup::FetchFlags;
-use crate::dashboard::{App, Guard, Server, listen};
+use super::setup::{self, FetchFlags, StoreArgs};
+use crate::dashboard::{App, Guard, Server, SharedShelf, Shelf, listen};
 use clap::Args as ClapArgs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   gleaner serve                                   the collections in this folder
   gleaner serve ~/crawls --listen 127.0.0.1:8080
+  gleaner serve --store postgres://user@db.example.org/crawls   the crawls that workers share there
   curl -H 'Authorization: Bearer TOKEN' 'http://127.0.0.1:7700/search?q=joins&format=json'
 
 The address that is printed holds a token; without it every request is answered 401. It works while crawls run.
@@ -25,6 +26,11 @@ pub struct Args {
     /// A collection, or a folder of collections
     #[arg(default_value = ".")]
     dir: PathBuf,
+    #[command(flatten)]
+    shared: StoreArgs,
+    /// With --store: the folder with the workers' archive files
+    #[arg(long, value_name = "DIR", requires = "store")]
+    warc: Option<PathBuf>,
     #[command(flatten)]
     listen: ListenFlags,
     /// How crawls that are started here fetch
@@ -50,13 +56,28 @@ pub struct ListenFlags {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    if !args.dir.is_dir() {
-        return Err(Problem::usage(format!("{} is not a folder", args.dir.display()))
-            .hint("name a collection, or the folder that holds your collections"));
-    }
+    let shelf = match args.shared.store {
+        Some(store) => {
+            let shared = SharedShelf {
+                store,
+                crawl: args.shared.crawl,
+                cache: setup::cache_folder(),
+                warc: args.warc,
+            };
+            // What is wrong with it is said now, not with the first request.
+            match &shared.crawl {
+                Some(name) => {
+                    drop(crawl::reader::Reader::open_shared(&shared.store, Some(name), &shared.cache)?)
+                }
+                None => drop(store::SharedReader::crawls(&shared.store)?),
+            }
+            Shelf::shared(shared)
+        }
+        None => folder(args.dir)?,
+    };
     let mut flags = toml::Table::new();
     args.fetch.lay(&mut flags);
-    let server = start(args.dir, &args.listen, flags)?;
+    let server = start(shelf, &args.listen, flags)?;
     println!("{}", server.url());
     let app = server.app();
     let presses = AtomicU32::new(0);
@@ -72,8 +93,16 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the dashboard on a folder.
-pub fn start(dir: PathBuf, flags: &ListenFlags, settings: toml::Table) -> Result<Server, Problem> {
+fn folder(dir: PathBuf) -> Result<Shelf, Problem> {
+    if !dir.is_dir() {
+        return Err(Problem::usage(format!("{} is not a folder", dir.display()))
+            .hint("name a collection, or the folder that holds your collections"));
+    }
+    Ok(Shelf::new(dir))
+}
+
+/// Starts the dashboard.
+pub fn start(shelf: Shelf, flags: &ListenFlags, settings: toml::Table) -> Result<Server, Problem> {
     let address = flags.listen.unwrap_or_else(|| ([127, 0, 0, 1], 7700).into());
     let rate = f64::from(flags.rate.unwrap_or(200).max(1));
     // On the command line others on this machine can see it; in the environment they cannot.
@@ -81,5 +110,5 @@ pub fn start(dir: PathBuf, flags: &ListenFlags, settings: toml::Table) -> Result
     let mut guard = Guard::new(address, token, flags.allow_host.clone(), rate)?;
     let (listener, addr) = listen(address)?;
     guard.listens_on(addr);
-    Server::start(listener, Arc::new(App::new(dir, guard, settings)))
+    Server::start(listener, Arc::new(App::new(shelf, guard, settings)))
 }

@@ -57,6 +57,35 @@ pub struct FetchFlags {
     pub allow_private: bool,
 }
 
+/// Which collection: a folder, or a crawl in a shared database.
+#[derive(Args, Debug, Default, Clone)]
+pub struct StoreArgs {
+    /// Read a shared crawl instead of a folder (postgres://…)
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+    /// With --store: which crawl, when the database has several
+    #[arg(long, value_name = "NAME", requires = "store")]
+    pub crawl: Option<String>,
+}
+
+/// Opens the collection in a folder, or the one that `--store` names.
+pub fn read_from(dir: Option<&Path>, shared: &StoreArgs) -> Result<Reader, Problem> {
+    match (&shared.store, dir) {
+        (Some(url), _) => Reader::open_shared(url, shared.crawl.as_deref(), &cache_folder()),
+        (None, Some(dir)) => read(dir),
+        (None, None) => {
+            Err(Problem::usage("which collection?").hint("name a folder, or a database with --store"))
+        }
+    }
+}
+
+/// Where this machine keeps what can be made again.
+pub fn cache_folder() -> PathBuf {
+    let dir = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let base = dir("XDG_CACHE_HOME").or_else(|| dir("HOME").map(|h| h.join(".cache")));
+    base.unwrap_or_else(std::env::temp_dir).join("gleaner")
+}
+
 /// Sets `section.key` in a table of flags.
 pub fn set(table: &mut Table, section: &str, key: &str, value: impl Into<Value>) {
     let entry = table.entry(section).or_insert_with(|| Value::Table(Table::new()));

@@ -8,17 +8,22 @@ use std::process::ExitCode;
 use types::Problem;
 
 #[derive(ClapArgs, Debug)]
-#[command(after_help = "Examples:\n  gleaner status db\n  gleaner status db --json")]
+#[command(
+    after_help = "Examples:\n  gleaner status db\n  gleaner status db --json\n  gleaner status --store postgres://user@db.example.org/crawls --crawl db"
+)]
 pub struct Args {
     /// Collection folder
-    dir: PathBuf,
+    #[arg(required_unless_present = "store")]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    shared: super::setup::StoreArgs,
     /// Everything, as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = super::setup::read(&args.dir)?;
+    let reader = super::setup::read_from(args.dir.as_deref(), &args.shared)?;
     let s = reader.summary()?;
     if args.json {
         let json =
@@ -66,6 +71,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         "  state      {}",
         if s.running { "a crawl is running" } else { "not running; `gleaner crawl` goes on with it" }
     );
+    for w in &s.workers {
+        println!("  worker     {}: {} of 256 shards, {} pages", w.name, w.shards, count(w.pages));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

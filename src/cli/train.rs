@@ -21,7 +21,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use store::Store;
 use toml::{Table, Value};
 use types::{Canon, Fetched, LinkKind, Problem, Url, UrlId};
 

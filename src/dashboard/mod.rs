@@ -3,7 +3,8 @@
 //!
 //! * `server` moves bytes, `guard` decides who may ask, `route` is the one list of what can be asked; the OpenAPI document is
 //!   made from it. `api/` has one file per area; each handler is a plain function from a request to a reply.
-//! * Collections are read through the ledger on disk, whoever writes it: a crawl in this process, in another, or none.
+//! * Collections are read through the ledger on disk, or in a shared database, whoever writes it: a crawl in this process,
+//!   in another, on another machine, or none. Shared crawls are looked at, not steered.
 //! * Text from the Web travels as JSON strings and is shown as text. No path from a request reaches the file system: names
 //!   are looked up in the list of what is there.
 
@@ -26,9 +27,8 @@ mod shelf;
 pub use guard::Guard;
 pub use jobs::{Job, Jobs};
 pub use server::{Server, listen};
+pub use shelf::{SharedShelf, Shelf};
 
-use shelf::Shelf;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -45,9 +45,9 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(dir: PathBuf, guard: Guard, flags: toml::Table) -> App {
+    pub fn new(shelf: Shelf, guard: Guard, flags: toml::Table) -> App {
         App {
-            shelf: Shelf::new(dir),
+            shelf,
             guard,
             counters: metrics::Counters::default(),
             flags,

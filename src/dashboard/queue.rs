@@ -2,11 +2,10 @@
 
 use super::rows::Rows;
 use crawl::reader::Reader;
-use frontier::{Frontier, HostInfo};
+use frontier::HostInfo;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
-use store::Store;
 use types::{Millis, Priority, UrlId};
 
 /// Best URLs kept.
@@ -66,8 +65,8 @@ impl Queue {
         let mut hosts = vec![(0u32, f64::NEG_INFINITY); ledger.stats().hosts];
         let mut best: BinaryHeap<Reverse<(Priority, Reverse<UrlId>)>> = BinaryHeap::new();
         let mut keys: Vec<f32> = Vec::new();
-        for id in ledger.pending() {
-            let Some(info) = ledger.entry(id) else { continue };
+        // What cannot be read now is read the next time.
+        for info in ledger.waiting().map_while(Result::ok) {
             let key = info.priority.key();
             keys.push(key as f32);
             if let Some(h) = hosts.get_mut(info.host as usize) {
@@ -75,7 +74,7 @@ impl Queue {
                 h.1 = h.1.max(key);
             }
             // First found first among equals.
-            let place = Reverse((info.priority, Reverse(id)));
+            let place = Reverse((info.priority, Reverse(info.id)));
             if best.len() < BEST {
                 best.push(place);
             } else if best.peek().is_some_and(|worst| place < *worst) {

@@ -3,7 +3,6 @@
 use crawl::reader::Reader;
 use frontier::State;
 use std::collections::HashMap;
-use store::Store;
 use types::{Problem, UrlId};
 
 pub struct Row {
@@ -96,9 +95,8 @@ impl Rows {
     pub fn update(&mut self, reader: &Reader) -> Result<(), Problem> {
         let ledger = reader.ledger();
         let total = usize::try_from(ledger.stats().pages).unwrap_or(usize::MAX);
-        for record in ledger.records(self.read) {
-            let r = record?;
-            let Some(entry) = ledger.entry(r.id) else { continue };
+        for page in ledger.pages_from(self.read) {
+            let (r, entry) = page?;
             let genre = r.assessment.hits.iter().filter(|h| h.set == "genre").take(GENRE_TERMS);
             let genre: Vec<u16> = genre.filter_map(|h| self.words.number(&h.term)).collect();
             let row = Row {
@@ -162,7 +160,7 @@ impl Rows {
     /// Makes a filter ready; `None` when a name in it does not occur, so that nothing passes.
     pub fn pass(&self, filter: Filter, reader: &Reader) -> Option<Pass> {
         let host = match &filter.host {
-            Some(name) => Some(reader.ledger().order().find_host(name)?),
+            Some(name) => Some(reader.ledger().find_host(name)?),
             None => None,
         };
         let word = |name: &Option<String>| match name {

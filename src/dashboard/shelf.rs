@@ -1,4 +1,5 @@
-//! The collections under a folder, each opened for reading when it is first asked for and read on while it grows.
+//! The collections under a folder, or the crawls in a shared database, each opened for reading when it is first asked for
+//! and read on while it grows.
 
 use super::jobs::{Job, Jobs};
 use super::live::Hub;
@@ -19,21 +20,42 @@ use types::Problem;
 const FRESH: Duration = Duration::from_millis(400);
 /// What the strategy has learnt is read again after this long.
 const EXPLAINER_FRESH: Duration = Duration::from_secs(10);
+/// The same of a shared crawl: others use the database too.
+const SHARED_FRESH: Duration = Duration::from_millis(1_500);
+/// Between two additions to the index of a shared crawl.
+const INDEX_EVERY: Duration = Duration::from_secs(10);
 /// Subfolders looked at.
 const MOST: usize = 2_000;
 
 pub struct Shelf {
     root: PathBuf,
+    shared: Option<SharedShelf>,
     jobs: Arc<Jobs>,
     open: Mutex<BTreeMap<String, Arc<Volume>>>,
+}
+
+/// A database instead of a folder.
+#[derive(Clone, Debug)]
+pub struct SharedShelf {
+    /// `postgres://…`
+    pub store: String,
+    /// Only this crawl.
+    pub crawl: Option<String>,
+    /// Where this machine keeps what it makes of them.
+    pub cache: PathBuf,
+    /// Where the workers' archive files are, if this machine has them.
+    pub warc: Option<PathBuf>,
 }
 
 /// One collection.
 pub struct Volume {
     pub name: String,
     pub dir: PathBuf,
+    /// Of a crawl that is kept in a database.
+    pub shared: Option<SharedShelf>,
     pub hub: Hub,
     jobs: Arc<Jobs>,
+    indexing: AtomicBool,
     /// Something changed that the next look must see.
     changed: AtomicBool,
     view: RwLock<Option<View>>,
@@ -57,7 +79,16 @@ type FileId = (u64, u64);
 
 impl Shelf {
     pub fn new(root: PathBuf) -> Shelf {
-        Shelf { root, jobs: Arc::default(), open: Mutex::default() }
+        Shelf { root, shared: None, jobs: Arc::default(), open: Mutex::default() }
+    }
+
+    /// The crawls in a database. Nothing is started or changed from here.
+    pub fn shared(shared: SharedShelf) -> Shelf {
+        Shelf { shared: Some(shared.clone()), ..Shelf::new(shared.cache) }
+    }
+
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     pub fn jobs(&self) -> &Jobs {
@@ -70,6 +101,13 @@ impl Shelf {
 
     /// Name and folder of each collection: the folder itself, if it is one, and those in it.
     pub fn list(&self) -> Vec<(String, PathBuf)> {
+        if let Some(s) = &self.shared {
+            let all = match &s.crawl {
+                Some(one) => vec![one.clone()],
+                None => self.crawls(s),
+            };
+            return all.into_iter().map(|name| (name.clone(), s.cache.join(name))).collect();
+        }
         let mut out = BTreeMap::new();
         if Collection::exists(&self.root) {
             let name = std::fs::canonicalize(&self.root)
@@ -86,8 +124,22 @@ impl Shelf {
         out.into_iter().collect()
     }
 
+    /// The crawls of a database; those that are known when it cannot be asked.
+    fn crawls(&self, s: &SharedShelf) -> Vec<String> {
+        match store::SharedReader::crawls(&s.store) {
+            Ok(names) => names,
+            Err(e) => {
+                tracing::warn!(problem = %e, "the crawls cannot be listed");
+                self.open.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+            }
+        }
+    }
+
     /// Every subfolder whose name can be written in an address.
     pub fn folders(&self) -> Vec<(String, PathBuf)> {
+        if self.shared.is_some() {
+            return Vec::new();
+        }
         let Ok(entries) = std::fs::read_dir(&self.root) else { return Vec::new() };
         let mut out: Vec<(String, PathBuf)> = entries
             .take(MOST)
@@ -102,11 +154,12 @@ impl Shelf {
 
     /// By name. The name is looked up in what is there, so it cannot lead anywhere else.
     pub fn get(&self, name: &str) -> Result<Arc<Volume>, Refusal> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(volume) = open.get(name).filter(|v| Collection::exists(&v.dir)) {
-            return Ok(volume.clone());
+        let known = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(volume) = known.filter(|v| v.shared.is_some() || Collection::exists(&v.dir)) {
+            return Ok(volume);
         }
         let found = self.list().into_iter().find(|(n, _)| n == name);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((name, dir)) = found else {
             open.remove(name);
             return Err(Refusal::not_found(format!("there is no collection `{name}`")));
@@ -114,12 +167,17 @@ impl Shelf {
         let volume = Arc::new(Volume {
             name: name.clone(),
             dir,
+            shared: self.shared.clone(),
             hub: Hub::default(),
             jobs: self.jobs.clone(),
+            indexing: AtomicBool::new(false),
             changed: AtomicBool::new(false),
             view: RwLock::new(None),
         });
-        open.insert(name, volume.clone());
+        // Two may have come at once: the first stays.
+        let volume = open.entry(name).or_insert(volume).clone();
+        drop(open);
+        volume.keep_indexing();
         Ok(volume)
     }
 
@@ -152,7 +210,55 @@ impl Volume {
 
     /// Does any process have it open for writing?
     pub fn is_locked(&self) -> bool {
+        if self.shared.is_some() {
+            let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
+            return view.as_ref().is_some_and(|v| v.reader.is_running());
+        }
         store::ledger::is_locked(&self.dir)
+    }
+
+    /// Where its archive files are.
+    pub fn warc_dir(&self) -> PathBuf {
+        let given = self.shared.as_ref().and_then(|s| s.warc.clone());
+        given.unwrap_or_else(|| Collection::warc_dir(&self.dir))
+    }
+
+    fn open(&self) -> Result<Reader, Problem> {
+        match &self.shared {
+            Some(s) => Reader::open_shared(&s.store, Some(&self.name), &s.cache),
+            None => Reader::open(&self.dir),
+        }
+    }
+
+    fn fresh(&self) -> Duration {
+        if self.shared.is_some() { SHARED_FRESH } else { FRESH }
+    }
+
+    /// Of a shared crawl nobody has an index of the whole: it is made here, beside whoever looks, as long as the
+    /// collection is on the shelf.
+    fn keep_indexing(self: &Arc<Self>) {
+        if self.shared.is_none() || self.indexing.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let volume = Arc::downgrade(self);
+        let indexing = std::thread::Builder::new().name("dashboard-index".into()).spawn(move || {
+            let mut reader: Option<Reader> = None;
+            while let Some(volume) = volume.upgrade() {
+                let made = match &mut reader {
+                    Some(r) => r.refresh().and_then(|new| if new { r.index().map(drop) } else { Ok(()) }),
+                    None => volume.open().and_then(|r| reader.insert(r).index().map(drop)),
+                };
+                drop(volume);
+                if let Err(e) = made {
+                    tracing::warn!(problem = %e, "the index is not up to date");
+                    reader = None;
+                }
+                std::thread::sleep(INDEX_EVERY);
+            }
+        });
+        if let Err(e) = indexing {
+            tracing::error!(error = %e, "no thread for the index");
+        }
     }
 
     /// Reads on, when the last look is some time ago, and lends what is known.
@@ -161,21 +267,21 @@ impl Volume {
             {
                 let seen = self.view.read().unwrap_or_else(PoisonError::into_inner);
                 let changed = self.changed.load(Ordering::SeqCst);
-                if seen.as_ref().is_some_and(|v| v.read.elapsed() < FRESH && !changed) {
+                if seen.as_ref().is_some_and(|v| v.read.elapsed() < self.fresh() && !changed) {
                     return Ok(Seen(seen));
                 }
             }
             let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
             // Someone else may have read on while we waited.
             let changed = self.changed.swap(false, Ordering::SeqCst);
-            if view.as_ref().is_none_or(|v| v.read.elapsed() >= FRESH || changed) {
+            if view.as_ref().is_none_or(|v| v.read.elapsed() >= self.fresh() || changed) {
                 let file = file_id(&self.dir);
                 let same = view.as_ref().is_some_and(|v| v.file == file);
                 let read_on = if same { view.as_mut().map(View::refresh) } else { None };
                 match read_on {
                     Some(Ok(())) => {}
                     // First use, another ledger in its place, or one that cannot be read on.
-                    _ => *view = Some(View::open(&self.dir, file)?),
+                    _ => *view = Some(View::new(self.open()?, file)?),
                 }
             }
             drop(view);
@@ -190,13 +296,12 @@ impl Volume {
 }
 
 impl View {
-    fn open(dir: &Path, file: Option<FileId>) -> Result<View, Problem> {
-        let reader = Reader::open(dir)?;
+    fn new(reader: Reader, file: Option<FileId>) -> Result<View, Problem> {
         let mut view = View {
             rows: Rows::default(),
             queue: Queue::default(),
-            index: reader.index().ok(),
-            index_stamp: index_stamp(dir),
+            index: Index::open(&Collection::index_dir(reader.dir())).ok(),
+            index_stamp: index_stamp(reader.dir()),
             explainer: Mutex::new(None),
             reader,
             read: Instant::now(),
@@ -229,7 +334,7 @@ impl View {
         if stamp != self.index_stamp {
             match &mut self.index {
                 Some(index) => index.refresh()?,
-                None => self.index = self.reader.index().ok(),
+                None => self.index = Index::open(&Collection::index_dir(self.reader.dir())).ok(),
             }
             self.index_stamp = stamp;
         }

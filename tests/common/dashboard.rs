@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 pub struct Dashboard {
@@ -40,6 +40,11 @@ impl Dashboard {
     pub fn start(dir: &Path, more: &[&str]) -> Dashboard {
         let mut command = gleaner();
         command.arg("serve").arg(dir).args(["--listen", "127.0.0.1:0"]).args(more);
+        Dashboard::run(&mut command)
+    }
+
+    /// One that this command starts.
+    pub fn run(command: &mut Command) -> Dashboard {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         let mut out = BufReader::new(child.stdout.take().unwrap());

@@ -32,6 +32,62 @@ use types::{Canon, Fetched, Millis, Payload, Problem, Request, Url, Web};
 /// Names of what is in a collection's folder.
 pub struct Collection;
 
+/// A crawl that is kept in a database and shared with other workers. The folder holds this worker's archive and what
+/// need not survive.
+#[derive(Clone, Debug)]
+pub struct SharedStore {
+    /// `postgres://…`
+    pub url: String,
+    /// The crawl's name: workers that say the same name work on the same crawl.
+    pub crawl: String,
+    /// A worker that is not heard of for this long has lost its hosts to the others.
+    pub lease: std::time::Duration,
+}
+
+impl SharedStore {
+    /// Joins the crawl; also returns the name that this run's archive files get.
+    fn join(&self, dir: &Path, loaded: &Loaded) -> Result<(store::Shared, String), Problem> {
+        if Collection::exists(dir) {
+            return Err(Problem::usage(format!("{} holds a collection of its own", dir.display()))
+                .hint("name another folder with --out, or leave --store out to go on with it"));
+        }
+        let worker = worker_name(dir)?;
+        let config = &loaded.config;
+        let options = store::SharedOptions {
+            topic: loaded.text.clone(),
+            lease: self.lease,
+            budget: config.limits.pages.is_some() || config.limits.relevant.is_some(),
+            ..store::SharedOptions::new(
+                &self.url,
+                &self.crawl,
+                &worker,
+                dir.join("scratch"),
+                Collection::limits(config),
+            )
+        };
+        let shared = store::Shared::open(options, crate::live::now())?;
+        // Files of their own for each run: whatever an earlier one wrote stays as it is.
+        let files = format!("{worker}.{}", shared.incarnation());
+        Ok((shared, files))
+    }
+}
+
+/// A name that stays with the folder.
+fn worker_name(dir: &Path) -> Result<String, Problem> {
+    let path = dir.join("worker");
+    if let Ok(name) = fs::read_to_string(&path)
+        && !name.trim().is_empty()
+    {
+        return Ok(name.trim().to_string());
+    }
+    let host = fs::read_to_string("/etc/hostname").unwrap_or_default();
+    let host: String = host.trim().chars().filter(|c| c.is_ascii_alphanumeric()).take(30).collect();
+    let random = RandomState::new().hash_one(std::process::id()) as u32;
+    let name = format!("{}.{random:08x}", if host.is_empty() { "worker" } else { &host });
+    fs::write(&path, &name).map_err(|e| Problem::io("write", &path, &e))?;
+    Ok(name)
+}
+
 /// An opened collection, ready to crawl.
 pub struct Open {
     pub crawl: Crawl,
@@ -125,6 +181,7 @@ impl Collection {
             noise: 0.0,
             user_agent: f.user_agent.clone().unwrap_or_else(|| Settings::default().user_agent),
             rng,
+            sweep_above: Some(20_000),
         }
     }
 
@@ -138,6 +195,17 @@ impl Collection {
 
     /// Opens (or makes) the collection in `dir` for crawling. Fails when another process has it.
     pub fn open(dir: &Path, loaded: &Loaded, seeds: &[Url], rng: u64) -> Result<Open, Problem> {
+        Self::open_in(dir, None, loaded, seeds, rng)
+    }
+
+    /// As `open`; with a shared store, joins the crawl there.
+    pub fn open_in(
+        dir: &Path,
+        shared: Option<&SharedStore>,
+        loaded: &Loaded,
+        seeds: &[Url],
+        rng: u64,
+    ) -> Result<Open, Problem> {
         let config = &loaded.config;
         let topic = config.topic()?;
         let settings = Self::fetch_settings(config)?;
@@ -153,16 +221,23 @@ impl Collection {
         let canon = Self::canon(config);
         let mut made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
         fs::create_dir_all(dir).map_err(|e| Problem::io("create the collection folder", dir, &e))?;
-        let resumed = Self::exists(dir);
-        // A folder with a ledger is a collection, and a collection has a topic: killed in between, it must not lack one.
-        if !resumed {
-            write_topic(dir, &loaded.text)?;
-        }
-        let mut ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(
-            dir,
-            store::Options::new(Self::limits(config)),
-            crate::live::now(),
-        )?);
+        let (mut ledger, resumed, files): (Box<dyn Ledger>, bool, Option<String>) = match shared {
+            Some(store) => {
+                let (shared, files) = store.join(dir, loaded)?;
+                let resumed = shared.resumed();
+                (Box::new(shared), resumed, Some(files))
+            }
+            None => {
+                let resumed = Self::exists(dir);
+                // A folder with a ledger is a collection, and a collection has a topic: killed in between, it must not
+                // lack one.
+                if !resumed {
+                    write_topic(dir, &loaded.text)?;
+                }
+                let options = store::Options::new(Self::limits(config));
+                (Box::new(store::Ledger::open(dir, options, crate::live::now())?), resumed, None)
+            }
+        };
         write_topic(dir, &loaded.text)?;
         // What was changed while an earlier run was under way goes on.
         let adjustments = Adjustments::read(ledger.as_ref())?;
@@ -173,10 +248,11 @@ impl Collection {
             made = Made::new(&adjustments.topic(config)?, &canon, &live_answer(&web), seeds.len(), rng)?;
         }
         let archive = match config.archive.warc {
-            true => Some(open_archive(dir, config, &settings, ledger.as_mut())?),
+            true => Some(open_archive(dir, config, &settings, ledger.as_mut(), files.as_deref())?),
             false => None,
         };
-        let index = match config.archive.index {
+        // Of a shared crawl each worker has a part only: `gleaner search --store` makes the index of the whole.
+        let index = match config.archive.index && shared.is_none() {
             true => Some(open_index(dir, ledger.as_ref())?),
             false => None,
         };
@@ -424,9 +500,16 @@ fn open_archive(
     config: &Config,
     settings: &Settings,
     ledger: &mut dyn Ledger,
+    files: Option<&str>,
 ) -> Result<Archive, Problem> {
-    let committed = ledger.state("archive")?.pop().and_then(|bytes| parse_position(&bytes));
+    let committed = match files {
+        Some(_) => None,
+        None => ledger.state("archive")?.pop().and_then(|bytes| parse_position(&bytes)),
+    };
     let mut archive = ArchiveSettings { max_size: config.archive.file_size.0, ..ArchiveSettings::default() };
+    if let Some(files) = files {
+        archive.worker = files.to_string();
+    }
     archive.info.push(("isPartOf".into(), config.title().replace(['\r', '\n'], " ")));
     archive.info.push(("http-header-user-agent".into(), settings.user_agent_sent()));
     archive.composer.key = archive_key(ledger)?;

@@ -8,10 +8,11 @@ use crate::events::{Curve, Event, Progress};
 use crate::outlook::Outlook;
 use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
+use crate::sweep::Sweep;
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
-use frontier::{Frontier, Next};
+use frontier::{Frontier, Gate, News, Next};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -50,6 +51,9 @@ pub struct Rules {
     pub user_agent: String,
     /// Seed of all chance in the loop.
     pub rng: u64,
+    /// With more pending URLs than this, a new model is applied to them in the background (`None`: always at once, as
+    /// order that can be repeated needs it).
+    pub sweep_above: Option<u64>,
 }
 
 impl Default for Rules {
@@ -71,6 +75,7 @@ impl Default for Rules {
             noise: 0.0,
             user_agent: "Gleaner".into(),
             rng: 0,
+            sweep_above: None,
         }
     }
 }
@@ -178,6 +183,11 @@ pub struct Crawl {
     pub(crate) appended: (usize, usize),
     /// How far the archive was written at the last commit.
     archived: Option<Position>,
+    /// Pending URLs that are being scored again.
+    pub(crate) sweep: Option<Sweep>,
+    /// What the other workers of a shared crawl did.
+    others: News,
+    told_others: Millis,
     /// What was changed while running, in this run or an earlier one.
     pub(crate) adjustments: Adjustments,
     pub(crate) steering: Option<Steering>,
@@ -228,6 +238,9 @@ impl Counts {
     }
 }
 
+/// How often the other workers are told what the model learnt.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+
 /// Parsed robots rules are cached for this many hosts.
 const ROBOTS_CACHE: usize = 20_000;
 
@@ -252,6 +265,9 @@ impl Crawl {
             unsaved: 0,
             appended: (0, 0),
             archived: None,
+            sweep: None,
+            others: News::default(),
+            told_others: Millis(0),
             adjustments: Adjustments::default(),
             steering: None,
             rejudging: None,
@@ -335,7 +351,9 @@ impl Crawl {
         }
         let pages_in_flight = self.in_flight.values().filter(|(_, t)| *t == Task::Page).count() as u64;
         if self.in_flight.len() >= self.parts.rules.concurrency
-            || self.parts.rules.pages.is_some_and(|most| self.counts.pages + pages_in_flight >= most)
+            || self.parts.rules.pages.is_some_and(|most| {
+                self.counts.pages + pages_in_flight + self.others.pages + self.others.in_flight >= most
+            })
         {
             return Ok(Step::Busy);
         }
@@ -368,10 +386,10 @@ impl Crawl {
 
     fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
         let rules = &self.parts.rules;
-        if rules.pages.is_some_and(|most| self.counts.pages >= most) {
+        if rules.pages.is_some_and(|most| self.counts.pages + self.others.pages >= most) {
             return Some(Stop::Pages);
         }
-        if rules.relevant.is_some_and(|most| self.counts.relevant >= most) {
+        if rules.relevant.is_some_and(|most| self.counts.relevant + self.others.relevant >= most) {
             return Some(Stop::Relevant);
         }
         rules.time.is_some_and(|most| now.since(started) >= most).then_some(Stop::Time)
@@ -439,7 +457,60 @@ impl Crawl {
     /// Steps 4–7: what an answer changes, applied as one.
     pub fn arrived(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
         self.in_flight.remove(&arrival.lease.number);
+        if !self.parts.ledger.holds(arrival.lease.id) {
+            // Another worker has the host by now: the page is theirs to fetch and to record.
+            let url = arrival.lease.url.to_string();
+            let (id, kind) = (arrival.lease.id, "handed-over".to_string());
+            self.counts.error(&kind);
+            self.emit(Event::Miss { id, url, kind, outcome: None, at: now });
+            return Ok(());
+        }
         self.visit(arrival, now)
+    }
+
+    /// A lease whose request was not sent.
+    pub fn withheld(&mut self, lease: &Lease, now: Millis) -> Result<(), Problem> {
+        self.in_flight.remove(&lease.number);
+        if self.parts.ledger.holds(lease.id) {
+            let mut turn = Turn::new(Settle::Return { id: lease.id });
+            turn.host.finished = now;
+            self.apply(turn)?;
+        }
+        Ok(())
+    }
+
+    /// To be asked before each request is sent.
+    pub fn gate(&self) -> Gate {
+        self.parts.ledger.gate()
+    }
+
+    /// Lets a shared store do what is due, and learns what the other workers learnt.
+    pub fn tend(&mut self, now: Millis) -> Result<(), Problem> {
+        let strategy = &self.parts.strategy;
+        let merge = |old: Priority, new: Priority| strategy.merge(old, new);
+        let mut news = self.parts.ledger.tend(now, &merge)?;
+        if news.workers == 0 {
+            return Ok(());
+        }
+        for delta in std::mem::take(&mut news.deltas) {
+            if let Err(e) = self.parts.strategy.apply(&delta) {
+                // Of a worker with another strategy or version; ours is as good as before.
+                tracing::warn!(problem = %e, "another worker's model cannot be read");
+            }
+        }
+        if news.rejoined {
+            // What was saved bit by bit since the last commit is lost: save it whole.
+            self.save_strategy_now()?;
+        }
+        // Asked for even when alone, so that a worker that joins is told only what it cannot have read.
+        if now.since(self.told_others) >= TELL_EVERY {
+            self.told_others = now;
+            if let Some(delta) = self.parts.strategy.delta() {
+                self.parts.ledger.publish(delta);
+            }
+        }
+        self.others = news;
+        Ok(())
     }
 
     /// Makes what was applied survive: the archive first, because the ledger refers to it.

@@ -29,6 +29,7 @@ pub mod resources;
 pub mod scope;
 mod steer;
 pub mod stored;
+mod sweep;
 pub mod train;
 pub mod units;
 mod visit;

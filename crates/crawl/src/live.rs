@@ -36,7 +36,8 @@ pub fn run(
         .enable_all()
         .build()
         .map_err(|e| Problem::new("cannot start the network threads").because(e))?;
-    let (to_loop, arrivals) = mpsc::channel::<Arrival>();
+    let (to_loop, arrivals) = mpsc::channel::<Back>();
+    let gate = crawl.gate();
     let mut last_sync = Instant::now();
     let mut last_progress = Instant::now();
 
@@ -53,15 +54,23 @@ pub fn run(
                 }
             }
         }
-        let mut wait = if crawl.rejudge_some()? { Duration::from_millis(1) } else { NAP };
+        crawl.tend(now())?;
+        let more_to_do = crawl.rejudge_some()? | crawl.sweep_some()?;
+        let mut wait = if more_to_do { Duration::from_millis(1) } else { NAP };
         let done = loop {
             match crawl.next(now())? {
                 Step::Fetch(lease) => {
                     let (web, analyst, to_loop) = (web.clone(), analyst.clone(), to_loop.clone());
+                    let gate = gate.clone();
                     runtime.spawn(async move {
+                        if !gate.is_open() {
+                            // This process was stopped, or cut off, for so long that another worker may have the host.
+                            let _ = to_loop.send(Back::Withheld(lease));
+                            return;
+                        }
                         let arrival = fetch_and_read(*lease, web, analyst).await;
                         // The loop is gone only when it is ending: then the lease returns by itself.
-                        let _ = to_loop.send(arrival);
+                        let _ = to_loop.send(Back::Arrived(Box::new(arrival)));
                     });
                 }
                 Step::Wait { until, .. } => {
@@ -79,10 +88,12 @@ pub fn run(
         }
         match arrivals.recv_timeout(wait) {
             Ok(first) => {
-                crawl.arrived(first, now())?;
                 // One commit for all that came in meanwhile.
-                for arrival in arrivals.try_iter().take(256) {
-                    crawl.arrived(arrival, now())?;
+                for back in std::iter::once(first).chain(arrivals.try_iter().take(256)) {
+                    match back {
+                        Back::Arrived(arrival) => crawl.arrived(*arrival, now())?,
+                        Back::Withheld(lease) => crawl.withheld(&lease, now())?,
+                    }
                 }
                 crawl.commit()?;
             }
@@ -104,6 +115,13 @@ pub fn run(
     runtime.shutdown_background();
     let progress = crawl.close(stop, now())?;
     Ok((stop, progress))
+}
+
+/// What became of a lease.
+enum Back {
+    Arrived(Box<Arrival>),
+    /// No request was sent.
+    Withheld(Box<Lease>),
 }
 
 /// Larger pages are read on threads of their own, so that the network does not wait for them.

@@ -502,6 +502,7 @@ impl Crawl {
                 self.parts.ledger.siblings(cause).into_iter().map(|id| set(id, priority)).collect()
             }
             Rescore::Urls(list) => list.into_iter().map(|(id, priority)| set(id, priority)).collect(),
+            Rescore::Everything if self.sweep_later() => return Ok(Vec::new()),
             Rescore::Everything => {
                 let all: Vec<UrlId> = self.parts.ledger.pending().collect();
                 let mut out = Vec::with_capacity(all.len());

@@ -1,6 +1,6 @@
 //! Every invariant of the order, spelled out: for tests, and for whoever doubts a collection.
 
-use crate::entry::{LEASED, PENDING};
+use crate::entry::{GONE, LEASED, PENDING};
 use crate::heap::NOWHERE;
 use crate::host::HostState;
 use crate::order::{Counts, Order};
@@ -13,12 +13,13 @@ impl Order {
         let n = self.entries.len();
         ensure(self.pos.len() == n, || format!("{n} URLs, {} positions", self.pos.len()))?;
         if self.indexed {
-            ensure(self.seen.len() == n, || format!("{n} URLs, {} in the seen set", self.seen.len()))?;
+            let here = self.entries.iter().filter(|e| e.phase != GONE).count();
+            ensure(self.seen.len() == here, || format!("{here} URLs, {} in the seen set", self.seen.len()))?;
         }
         let mut counts = Counts::default();
         for (i, e) in self.entries.iter().enumerate() {
             let id = i as u32;
-            if self.indexed {
+            if self.indexed && e.phase != GONE {
                 let found = self.find(e.print);
                 ensure(found.is_some_and(|f| f.0 == id), || format!("URL {id} is found as {found:?}"))?;
             }
@@ -48,6 +49,7 @@ impl Order {
                     counts.leased += 1;
                     ensure(leased && !queued && !delayed, || format!("URL {id} is leased but not out"))?;
                 }
+                GONE => ensure(!leased && !queued && !delayed, || format!("URL {id} is gone but waits"))?,
                 _ => {
                     counts.settled[e.outcome as usize] += 1;
                     ensure(!leased && !queued && !delayed, || format!("URL {id} is settled but waits"))?;
@@ -68,7 +70,9 @@ impl Order {
         for (i, h) in self.hosts.iter().enumerate() {
             let host = i as u32;
             let name = &h.name;
-            ensure(self.find_host(name) == Some(host), || format!("host {name} is not found"))?;
+            ensure(name.is_empty() || self.find_host(name) == Some(host), || {
+                format!("host {name} is not found")
+            })?;
             let mut queued = 0;
             for (at, (lane, queue)) in h.queues.iter().enumerate() {
                 queue.check(&self.pos).map_err(|e| format!("queue {lane} of {name}: {e}"))?;

@@ -8,6 +8,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const PENDING: u8 = 0;
 pub(crate) const LEASED: u8 = 1;
 pub(crate) const SETTLED: u8 = 2;
+/// Another worker has it now: as if it had never been here.
+pub(crate) const GONE: u8 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Entry {

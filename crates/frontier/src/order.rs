@@ -1,6 +1,6 @@
 //! The order in memory: facts about URLs and hosts. Who is served next is in `schedule`.
 
-use crate::entry::{Entry, Info, LEASED, NONE, OUTCOMES, PENDING, SETTLED, State, code_of};
+use crate::entry::{Entry, GONE, Info, LEASED, NONE, OUTCOMES, PENDING, SETTLED, State, code_of};
 use crate::guards;
 use crate::heap::{NOWHERE, Node};
 use crate::host::{Clock, Host, HostInfo, HostState, RobotsState};
@@ -151,12 +151,21 @@ impl Order {
     pub fn step(&self) -> u64 {
         self.step
     }
+    /// Hosts ever met; the next one gets this number.
     pub fn host_count(&self) -> usize {
         self.hosts.len()
+    }
+    /// Hosts that are here: those another worker took over are not.
+    pub fn hosts_here(&self) -> usize {
+        self.names.len()
     }
     /// Leases that are out, those of robots.txt included.
     pub fn in_flight(&self) -> usize {
         self.leases.len()
+    }
+    /// URLs with a lease that is out, in no particular order.
+    pub fn leased(&self) -> impl Iterator<Item = UrlId> + '_ {
+        self.leases.keys().map(|&id| UrlId(id))
     }
     /// Leases that ran out and went back to pending.
     pub fn returned(&self) -> u64 {
@@ -179,7 +188,7 @@ impl Order {
     }
 
     pub fn info(&self, id: UrlId) -> Option<Info> {
-        let e = self.entries.get(id.0 as usize)?;
+        let e = self.entries.get(id.0 as usize).filter(|e| e.phase != GONE)?;
         let some = |id: u32| (id != NONE).then_some(UrlId(id));
         Some(Info {
             id,
@@ -206,9 +215,17 @@ impl Order {
     pub fn sources_kept(&self, id: UrlId) -> u8 {
         self.entries.get(id.0 as usize).map_or(0, |e| e.sources)
     }
+    /// A pending URL that waits for another try: until when.
+    pub fn not_before(&self, id: UrlId) -> Option<u64> {
+        self.delayed_at.get(&id.0).copied()
+    }
+    /// The step after which a URL is forgotten, if it has a time to live.
+    pub fn expires(&self, id: UrlId) -> Option<u64> {
+        self.expires_at.get(&id.0).copied()
+    }
     /// Pending, or leased (a lease may return).
     pub fn is_open(&self, id: UrlId) -> bool {
-        self.entries.get(id.0 as usize).is_some_and(|e| e.phase != SETTLED)
+        self.entries.get(id.0 as usize).is_some_and(|e| matches!(e.phase, PENDING | LEASED))
     }
     pub fn pending(&self) -> impl Iterator<Item = UrlId> + '_ {
         self.entries.iter().enumerate().filter(|(_, e)| e.phase == PENDING).map(|(i, _)| UrlId(i as u32))
@@ -444,7 +461,7 @@ impl Order {
         self.hosts.get(host as usize).map(|h| h.robots)
     }
     pub fn host_info(&self, host: u32) -> Option<HostInfo> {
-        self.hosts.get(host as usize).map(|h| HostInfo {
+        self.hosts.get(host as usize).filter(|h| !h.name.is_empty()).map(|h| HostInfo {
             name: h.name.to_string(),
             clock: h.clock,
             robots: h.robots,
@@ -465,6 +482,39 @@ impl Order {
         if let Some(h) = self.hosts.get_mut(host as usize) {
             h.robots = robots;
             self.place(host);
+        }
+    }
+
+    /// Forgets hosts and all their URLs, as if they had never been there: another worker has them from now on. Their
+    /// numbers are not used again. (What the trap guards counted of them stays counted.)
+    pub fn evict(&mut self, gone: &dyn Fn(u32) -> bool) {
+        for id in 0..self.entries.len() as u32 {
+            let e = self.entries[id as usize];
+            if e.phase == GONE || !gone(e.host) {
+                continue;
+            }
+            self.end_lease(UrlId(id), None);
+            self.set_expiry(id, None);
+            self.leave(id);
+            if let Ok(found) = self.seen.find_entry(e.print.0, |&other| other == id) {
+                found.remove();
+            }
+            self.entries[id as usize].phase = GONE;
+        }
+        for host in 0..self.hosts.len() as u32 {
+            let name = &self.hosts[host as usize].name;
+            if name.is_empty() || !gone(host) {
+                continue;
+            }
+            let hash = self.hasher.hash_one(&**name);
+            if let Some(n) = self.groups.get_mut(&guards::domain_group(name, self.key)) {
+                *n = n.saturating_sub(1);
+            }
+            if let Ok(found) = self.names.find_entry(hash, |&other| other == host) {
+                found.remove();
+            }
+            self.place(host);
+            self.hosts[host as usize] = Host::default();
         }
     }
 

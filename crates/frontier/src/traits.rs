@@ -1,6 +1,8 @@
 //! The frontier as the crawl loop sees it: memory, disk or a shared database.
 
 use crate::{Limits, Next, Refusal};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use types::{Candidate, Millis, Priority, Problem, Rescored, RobotsAnswer, Source, Turn, UrlId};
 
 /// What to fetch next, and when. Everything applied changes the order at once and becomes durable with `commit`.
@@ -44,6 +46,69 @@ pub trait Frontier {
 
     /// The newest answer to a host's robots.txt.
     fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem>;
+
+    // ---- several workers on one frontier; a frontier of one's own needs none of this ------------------------------
+
+    /// What a shared frontier has to do now and then: take over and hand over hosts, take in what others found. Called
+    /// between any two leases; it does nothing when nothing is due.
+    fn tend(
+        &mut self,
+        _now: Millis,
+        _merge: &dyn Fn(Priority, Priority) -> Priority,
+    ) -> Result<News, Problem> {
+        Ok(News::default())
+    }
+
+    /// Hands what a model learnt to the other workers, with the next commit.
+    fn publish(&mut self, _delta: Vec<u8>) {}
+
+    /// Does a lease still count? `false`: another worker has its host by now, and whatever was fetched is theirs to fetch.
+    fn holds(&self, _id: UrlId) -> bool {
+        true
+    }
+
+    /// To be asked right before a request is sent: may this worker still contact the hosts it has leases of?
+    fn gate(&self) -> Gate {
+        Gate::default()
+    }
+}
+
+/// What other workers of the same crawl did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// Pages fetched and judged relevant by all other workers, those that are gone included, and what they have in flight.
+    pub pages: u64,
+    pub relevant: u64,
+    pub in_flight: u64,
+    /// Workers that are alive, this one included.
+    pub workers: u32,
+    /// What their models learnt since the last call.
+    pub deltas: Vec<Vec<u8>>,
+    /// This worker had lost its claim (it was cut off or stopped for too long) and has joined anew: what was not
+    /// committed is gone.
+    pub rejoined: bool,
+}
+
+/// Until when requests may be sent. Shared with whoever sends them.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Option<Arc<Mutex<Instant>>>);
+
+impl Gate {
+    /// Closed until it is opened.
+    pub fn closed() -> Gate {
+        Gate(Some(Arc::new(Mutex::new(Instant::now()))))
+    }
+    pub fn open_until(&self, at: Instant) {
+        if let Some(until) = &self.0 {
+            *until.lock().unwrap_or_else(PoisonError::into_inner) = at;
+        }
+    }
+    pub fn is_open(&self) -> bool {
+        match &self.0 {
+            None => true,
+            Some(until) => Instant::now() < *until.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
 }
 
 /// One of the best pending URLs.
@@ -70,6 +135,8 @@ pub struct Applied {
     pub gave_up: bool,
     /// The lease had run out and someone else settled the URL: the settlement was ignored.
     pub stale: bool,
+    /// Handed to the workers that have their hosts; whether they are new is theirs to say.
+    pub sent: u32,
     /// Pending URLs settled along with it, because the host was given up, had its pages, or the frontier is full.
     pub dropped: u32,
 }

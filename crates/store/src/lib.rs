@@ -4,7 +4,9 @@ pub mod archive;
 pub mod export;
 pub mod index;
 pub mod ledger;
+pub mod postgres;
 mod traits;
 
 pub use ledger::{Durability, FileLog, Ledger, MemLog, Options};
+pub use postgres::{Judged, Shared, SharedOptions, SharedReader, WorkerInfo};
 pub use traits::{Stats, Store};

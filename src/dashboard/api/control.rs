@@ -13,7 +13,6 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::Store;
 use types::{Problem, Url};
 
 /// Seeds in one request.
@@ -31,6 +30,11 @@ fn effect(volume: &Volume, e: &Effect) -> Reply {
 fn running(volume: &Volume) -> Result<Arc<Job>, Refusal> {
     match volume.job().filter(|j| !j.is_over() && !j.is_editing()) {
         Some(job) => Ok(job),
+        None if volume.shared.is_some() => {
+            Err(Refusal::conflict(Problem::new("the workers of this crawl run elsewhere").hint(
+                "start and stop them where they are; `gleaner crawl --store … --serve` steers its own worker",
+            )))
+        }
         None if volume.is_locked() => Err(Refusal::conflict(
             Problem::new("another process runs this crawl")
                 .hint("steer it there: `gleaner crawl --serve` gives it a dashboard of its own"),
@@ -41,6 +45,13 @@ fn running(volume: &Volume) -> Result<Arc<Job>, Refusal> {
 
 /// The running crawl, or the collection opened for corrections.
 fn editable(app: &App, volume: &Volume) -> Result<Arc<Job>, Refusal> {
+    if volume.shared.is_some() {
+        return Err(Refusal::conflict(
+            Problem::new("a crawl that several workers share is not changed from here").hint(
+                "change the topic file and start the workers again with it; they go on where they stopped",
+            ),
+        ));
+    }
     if let Some(job) = volume.job().filter(|j| !j.is_over() && j.now().phase != Phase::Stopping) {
         return Ok(job);
     }
@@ -104,6 +115,11 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
         Do::Pause => running(&volume)?.ask(Command::Pause),
         Do::Resume => running(&volume)?.ask(Command::Resume),
         Do::Stop => running(&volume)?.ask(Command::Stop),
+        Do::Start if volume.shared.is_some() => {
+            return Err(running(&volume)
+                .err()
+                .unwrap_or_else(|| Refusal::conflict(Problem::new("this crawl is running already"))));
+        }
         Do::Start => {
             if let Some(job) = volume.job().filter(|j| !j.is_over() && j.is_editing()) {
                 let _ = job.ask(Command::Stop);
@@ -183,7 +199,7 @@ pub fn host(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let Rule { rule } = call.body()?;
     let host = call.text("host").unwrap_or("").to_lowercase();
-    if volume.view()?.reader.ledger().order().find_host(&host).is_none() {
+    if volume.view()?.reader.ledger().find_host(&host).is_none() {
         return Err(Refusal::not_found("this crawl knows no such host"));
     }
     let done = editable(app, &volume)?.ask(Command::Host { host, rule });
@@ -220,6 +236,12 @@ struct NewCrawl {
 
 pub fn create(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let NewCrawl { name, topic, seeds } = call.body()?;
+    if app.shelf.is_shared() {
+        return Err(Refusal::conflict(
+            Problem::new("crawls in a shared database are not begun from here")
+                .hint("`gleaner crawl topic.toml --store …` on the machine that shall work"),
+        ));
+    }
     topic::read(&topic)?;
     let loaded = Config::load(&topic, "topic.toml", app.flags.clone())?;
     let mut urls = seed_urls(&loaded.config.seeds.urls, &loaded.config)?;

@@ -6,7 +6,6 @@ use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
 use super::{finite, page};
 use serde_json::{Value, json};
-use store::Store;
 
 const USUAL: u64 = 50;
 
@@ -16,7 +15,7 @@ pub fn best(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let limit = call.int("limit").unwrap_or(USUAL) as usize;
     let ledger = view.reader.ledger();
     let host = match call.words("host") {
-        Some(name) => match ledger.order().find_host(&name.to_lowercase()) {
+        Some(name) => match ledger.find_host(&name.to_lowercase()) {
             Some(host) => Some(host),
             None => return Ok(Reply::json(&json!({ "urls": [], "pending": view.queue.pending }))),
         },
@@ -26,10 +25,9 @@ pub fn best(app: &App, call: &Call) -> Result<Reply, Refusal> {
     match host {
         // A host may have nothing among the best of all.
         Some(h) => {
-            use frontier::Frontier;
             let mut all: Vec<_> = ledger
-                .pending()
-                .filter_map(|id| ledger.entry(id))
+                .waiting()
+                .map_while(Result::ok)
                 .filter(|e| e.host == h)
                 .map(|e| (e.priority, e.id))
                 .collect();

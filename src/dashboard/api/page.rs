@@ -11,7 +11,6 @@ use crawl::reader::Explanation;
 use serde_json::{Value, json};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
-use store::Store;
 use types::{Canon, Priority, Problem, UrlId};
 
 /// Bytes of a page's text that are shown.
@@ -145,7 +144,7 @@ pub fn warc(app: &App, call: &Call) -> Result<Reply, Refusal> {
     // The name comes from the ledger; even so it names a file in the archive's folder, or nothing.
     let name = Path::new(&at.file).file_name().filter(|n| *n == at.file.as_str());
     let name = name.ok_or_else(|| Refusal::not_found("this page is not in the archive"))?;
-    let path = Collection::warc_dir(&volume.dir).join(name);
+    let path = volume.warc_dir().join(name);
     if at.length > LARGEST_RECORD {
         return Err(Refusal::conflict(Problem::new("this record is too large to send")));
     }

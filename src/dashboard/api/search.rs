@@ -84,8 +84,8 @@ fn facets(view: &View, rows: &[&Row]) -> Vec<Value> {
         }
         *months.entry(rfc3339(Millis(row.fetched)).chars().take(7).collect()).or_default() += 1;
     }
-    let order = view.reader.ledger().order();
-    let hosts = hosts.into_iter().map(|(h, n)| (order.host_info(h).map_or(String::new(), |i| i.name), n));
+    let ledger = view.reader.ledger();
+    let hosts = hosts.into_iter().map(|(h, n)| (ledger.host_name(h).unwrap_or_default(), n));
     let words = |m: BTreeMap<u16, u64>| m.into_iter().map(|(w, n)| (view.rows.word(w).to_string(), n));
     [
         facet("host", hosts.collect()),

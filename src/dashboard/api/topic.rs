@@ -3,7 +3,6 @@
 use super::super::App;
 use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
-use crawl::collection::Collection;
 use crawl::config::Config;
 use focus::judges::JudgeSetup;
 use focus::strategies::StrategySetup;
@@ -14,9 +13,8 @@ use types::Problem;
 
 pub fn of_collection(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
-    let path = Collection::topic_file(&volume.dir);
-    let text = std::fs::read_to_string(&path).map_err(|e| Problem::io("read", &path, &e))?;
     let view = volume.view()?;
+    let text = view.reader.topic_text();
     let config = view.reader.config();
     let topic = view.reader.topic()?;
     Ok(Reply::json(&json!({ "text": text, "meaning": meaning(config, &topic) })))

@@ -239,6 +239,21 @@ impl<L: Log> Frontier for Ledger<L> {
 }
 
 impl<L: Log> Ledger<L> {
+    /// A URL that another worker found.
+    pub(crate) fn sighted(
+        &mut self,
+        candidate: &Candidate,
+        now: Millis,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+        applied: &mut Applied,
+    ) -> Result<(), Problem> {
+        self.writable()?;
+        check_candidate(candidate)?;
+        self.offer(candidate, now.0, merge, &mut HashSet::new(), applied);
+        self.shed(applied);
+        Ok(())
+    }
+
     /// Offers the links of a page; returns the ids of those that are in the order, in page order.
     fn offer_all(
         &mut self,
@@ -401,7 +416,7 @@ impl<L: Log> Ledger<L> {
     }
 }
 
-fn check_candidate(c: &Candidate) -> Result<(), Problem> {
+pub(crate) fn check_candidate(c: &Candidate) -> Result<(), Problem> {
     if c.evidence.len() > EVIDENCE {
         return Err(Problem::new(format!("the evidence of {} is {} bytes long", c.url, c.evidence.len()))
             .because(format!("a strategy may keep {EVIDENCE} bytes per link")));

@@ -253,7 +253,7 @@ pub fn kind_code(kind: LinkKind) -> u8 {
         LinkKind::Seed => 8,
     }
 }
-fn kind_of(code: u8) -> LinkKind {
+pub fn kind_of(code: u8) -> LinkKind {
     match code {
         1 => LinkKind::Area,
         2 => LinkKind::Frame,
@@ -267,8 +267,9 @@ fn kind_of(code: u8) -> LinkKind {
     }
 }
 
-fn put_outcome(o: &mut Out, outcome: Outcome) {
-    let (code, status) = match outcome {
+/// An outcome as two numbers, the second the status of an `HttpError`.
+pub fn outcome_code(outcome: Outcome) -> (u8, u16) {
+    match outcome {
         Outcome::Fetched => (0, 0),
         Outcome::Redirected => (1, 0),
         Outcome::HttpError(status) => (2, status),
@@ -278,16 +279,13 @@ fn put_outcome(o: &mut Out, outcome: Outcome) {
         Outcome::Refused => (6, 0),
         Outcome::OutOfScope => (7, 0),
         Outcome::Dropped => (8, 0),
-    };
-    o.u8(code);
-    o.var(u64::from(status));
+    }
 }
-fn get_outcome(r: &mut In) -> Option<Outcome> {
-    let (code, status) = (r.u8()?, r.var()?);
+pub fn outcome_of(code: u8, status: u16) -> Option<Outcome> {
     Some(match code {
         0 => Outcome::Fetched,
         1 => Outcome::Redirected,
-        2 => Outcome::HttpError(u16::try_from(status).ok()?),
+        2 => Outcome::HttpError(status),
         3 => Outcome::Unreachable,
         4 => Outcome::RobotsDenied,
         5 => Outcome::Unwanted,
@@ -296,6 +294,16 @@ fn get_outcome(r: &mut In) -> Option<Outcome> {
         8 => Outcome::Dropped,
         _ => return None,
     })
+}
+
+fn put_outcome(o: &mut Out, outcome: Outcome) {
+    let (code, status) = outcome_code(outcome);
+    o.u8(code);
+    o.var(u64::from(status));
+}
+fn get_outcome(r: &mut In) -> Option<Outcome> {
+    let (code, status) = (r.u8()?, r.var()?);
+    outcome_of(code, u16::try_from(status).ok()?)
 }
 
 /// A URL enters (or, when its id is known, enters again after it was forgotten).

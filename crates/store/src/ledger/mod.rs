@@ -10,15 +10,16 @@
 //! * **Leases are not written.** After a crash they are pending again, and every host rests for its delay before it is
 //!   contacted, so politeness holds without a write per request.
 
-mod apply;
+pub(crate) mod apply;
 mod checkpoint;
-mod codec;
+pub(crate) mod codec;
 mod log;
-mod page;
+pub(crate) mod page;
 mod query;
 mod replay;
 
 pub use log::{Durability, FileLog, Log, MemLog, is_locked};
+pub(crate) use query::OUTCOMES;
 
 use codec::{FRAME_HEAD, In, Kind};
 use frontier::{Limits, Order};
@@ -181,6 +182,20 @@ impl<L: Log> Ledger<L> {
     }
     pub fn log(&self) -> &L {
         &self.log
+    }
+    pub(crate) fn log_mut(&mut self) -> &mut L {
+        &mut self.log
+    }
+    pub(crate) fn order_mut(&mut self) -> &mut Order {
+        &mut self.order
+    }
+    /// Takes in what someone else put at the end of the log (a shared store that takes over a shard). Nothing of our own
+    /// may be uncommitted.
+    pub(crate) fn catch_up(&mut self) -> Result<(), Problem> {
+        self.write_batch()?;
+        self.follow()?;
+        self.hosts_kept = self.order.host_count() as u32;
+        Ok(())
     }
     /// Where the pieces of a named state are: whoever saw some of them before needs to read only what came since.
     pub fn state_places(&self, name: &str) -> &[u64] {

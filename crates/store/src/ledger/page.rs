@@ -31,12 +31,18 @@ pub fn page_head(bytes: &[u8]) -> Option<(UrlId, u64)> {
 }
 
 pub fn get_page(bytes: &[u8]) -> Option<Record> {
+    get_body(after_head(bytes)?)
+}
+
+/// What `page_body` made.
+pub fn after_head(bytes: &[u8]) -> Option<&[u8]> {
     let mut r = In(bytes);
-    let (_, _, version) = (r.url_id()?, r.var()?, r.u8()?);
-    if version != VERSION {
-        return None;
-    }
-    let mut record: Record = postcard::from_bytes(r.bytes()?).ok()?;
+    let (_, _) = (r.url_id()?, r.var()?);
+    Some(r.0)
+}
+
+pub fn get_body(bytes: &[u8]) -> Option<Record> {
+    let (mut record, mut r) = fields(bytes)?;
     let len = usize::try_from(r.var()?).ok()?;
     // LZ4 cannot grow its input by more than 255 times: a wrong length reserves no memory.
     if len > r.0.len().saturating_mul(255).saturating_add(64) {
@@ -44,4 +50,14 @@ pub fn get_page(bytes: &[u8]) -> Option<Record> {
     }
     record.text = String::from_utf8(lz4_flex::block::decompress(r.0, len).ok()?).ok()?;
     Some(record)
+}
+
+/// The record without its text, and what follows.
+pub fn fields(bytes: &[u8]) -> Option<(Record, In<'_>)> {
+    let mut r = In(bytes);
+    if r.u8()? != VERSION {
+        return None;
+    }
+    let record: Record = postcard::from_bytes(r.bytes()?).ok()?;
+    Some((record, r))
 }

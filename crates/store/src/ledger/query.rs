@@ -111,6 +111,12 @@ impl<L: Log> Ledger<L> {
         Ok(out)
     }
 
+    /// The pages in this log, in the order they were fetched.
+    pub(crate) fn pages_here(&self) -> impl Iterator<Item = UrlId> + '_ {
+        let head = |kind, bytes: &[u8]| (kind == Kind::Page).then(|| page::page_head(bytes)).flatten();
+        self.pages.iter().filter_map(move |&at| self.read(at, head).ok()).map(|(id, _)| id)
+    }
+
     /// The page record with the newest verdict, and where it is.
     fn page_of(&self, id: UrlId) -> Result<Option<(u64, Record)>, Problem> {
         let (mut newest, mut assessed) = (None, None);
@@ -260,13 +266,13 @@ impl<L: Log> Store for Ledger<L> {
     fn stats(&self) -> Stats {
         let counts = self.order.counts();
         Stats {
-            urls: self.order.len() as u64,
+            urls: counts.pending + counts.leased + counts.settled(),
             pending: counts.pending,
             leased: counts.leased,
             settled: counts.settled(),
             outcomes: outcomes(&counts),
             pages: self.pages.len() as u64,
-            hosts: self.order.host_count(),
+            hosts: self.order.hosts_here(),
             leases: self.order.step(),
             returned: self.order.returned(),
             log_bytes: self.base,
@@ -312,18 +318,19 @@ impl<L: Log> Store for Ledger<L> {
     }
 }
 
+/// Every outcome by name, all statuses of an HTTP error together.
+pub(crate) const OUTCOMES: [(&str, Outcome); 9] = [
+    ("fetched", Outcome::Fetched),
+    ("redirected", Outcome::Redirected),
+    ("http-error", Outcome::HttpError(0)),
+    ("unreachable", Outcome::Unreachable),
+    ("robots-denied", Outcome::RobotsDenied),
+    ("unwanted", Outcome::Unwanted),
+    ("refused", Outcome::Refused),
+    ("out-of-scope", Outcome::OutOfScope),
+    ("dropped", Outcome::Dropped),
+];
+
 fn outcomes(counts: &Counts) -> Vec<(&'static str, u64)> {
-    [
-        ("fetched", Outcome::Fetched),
-        ("redirected", Outcome::Redirected),
-        ("http-error", Outcome::HttpError(0)),
-        ("unreachable", Outcome::Unreachable),
-        ("robots-denied", Outcome::RobotsDenied),
-        ("unwanted", Outcome::Unwanted),
-        ("refused", Outcome::Refused),
-        ("out-of-scope", Outcome::OutOfScope),
-        ("dropped", Outcome::Dropped),
-    ]
-    .map(|(name, outcome)| (name, counts.of(outcome)))
-    .to_vec()
+    OUTCOMES.map(|(name, outcome)| (name, counts.of(outcome))).to_vec()
 }

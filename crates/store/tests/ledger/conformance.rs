@@ -1,9 +1,10 @@
 //! What every ledger must do, whatever it is kept on. A new store adds one line to `suite!` at the end.
 
 use crate::harness::*;
+use crate::shared::{server, shared};
 use frontier::{Frontier, Idle, Limits, Next, Patience, Refusal, State};
-use store::Store;
 use store::ledger::{FileLog, Ledger, MemLog};
+use store::{Shared, Store};
 use types::{
     Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Task, Turn,
     UrlId, Verdict,
@@ -15,6 +16,10 @@ pub trait Place {
     fn open(&mut self, limits: Limits, now: u64) -> Self::L;
     /// Can what was closed be opened again?
     const KEEPS: bool = true;
+    /// Is what it needs installed?
+    fn is_there() -> bool {
+        true
+    }
 }
 
 #[derive(Default)]
@@ -46,6 +51,23 @@ impl Place for Crashing {
     type L = Ledger<CrashLog>;
     fn open(&mut self, limits: Limits, now: u64) -> Self::L {
         open(&self.0, limits, now)
+    }
+}
+
+/// A crawl of its own in one database.
+pub struct Postgres(tempfile::TempDir);
+impl Default for Postgres {
+    fn default() -> Self {
+        Postgres(tempfile::tempdir().unwrap())
+    }
+}
+impl Place for Postgres {
+    type L = Shared;
+    fn open(&mut self, limits: Limits, now: u64) -> Self::L {
+        Shared::open(shared(self.0.path(), "one", limits), Millis(now)).unwrap()
+    }
+    fn is_there() -> bool {
+        server().is_some()
     }
 }
 
@@ -704,7 +726,9 @@ macro_rules! suite {
     (@ $type:ty; $($name:ident)*) => { $(
         #[test]
         fn $name() {
-            super::$name(<$type>::default());
+            if <$type as Place>::is_there() {
+                super::$name(<$type>::default());
+            }
         }
     )* };
 }
@@ -713,4 +737,5 @@ suite! {
     memory: Memory;
     folder: Folder;
     crashing: Crashing;
+    postgres: Postgres;
 }

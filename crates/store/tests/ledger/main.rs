@@ -5,3 +5,7 @@ mod crash;
 mod disk;
 mod harness;
 mod model;
+mod shared;
+
+#[path = "../../../../tests/support/postgres.rs"]
+mod postgres;

@@ -1,5 +1,9 @@
 //! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl writes.
 
+mod kept;
+
+pub use kept::{Kept, Line, Mark, Said};
+
 use crate::collection::Collection;
 use crate::config::{Config, Loaded};
 use crate::control::Adjustments;
@@ -13,12 +17,12 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use store::index::Index;
-use store::{FileLog, Ledger, Store};
-use types::{Priority, Problem, Record, Url, UrlId, Verdict};
+use store::{Ledger, SharedReader, WorkerInfo};
+use types::{Priority, Problem, Record, Url, UrlId};
 
 pub struct Reader {
     dir: PathBuf,
-    ledger: Ledger<FileLog>,
+    kept: Box<dyn Kept>,
     loaded: Loaded,
     /// What was changed while a crawl ran.
     adjustments: Adjustments,
@@ -26,26 +30,12 @@ pub struct Reader {
     config: Config,
     /// What was said of each page when it came, in fetch order, as far as it was read.
     lines: Vec<Line>,
-    read: Read,
+    mark: Mark,
     /// Verdicts in fetch order, the newest of each page, the user's labels above the judge's.
     verdicts: Vec<(UrlId, bool)>,
     /// Verdict and score.
     newest: HashMap<UrlId, (bool, f64)>,
     labels: Labels,
-}
-
-struct Line {
-    id: UrlId,
-    relevant: bool,
-    score: f64,
-}
-
-/// How far the ledger was read, so that a refresh reads only what is new.
-#[derive(Default, PartialEq)]
-struct Read {
-    first: Option<u64>,
-    pieces: usize,
-    revisions: Option<u64>,
 }
 
 /// How a collection stands.
@@ -72,6 +62,8 @@ pub struct Summary {
     pub running: bool,
     /// How the judge does on the pages the user labelled.
     pub labels: Option<Quality>,
+    /// Of a shared crawl, those that are alive.
+    pub workers: Vec<WorkerInfo>,
 }
 
 impl Summary {
@@ -126,7 +118,7 @@ pub struct Explainer {
 impl Explainer {
     /// Every sighting of a URL with its reasons, first found first.
     pub fn sources(&self, reader: &Reader, id: UrlId) -> Result<Vec<SeenOn>, Problem> {
-        let seen = frontier::Frontier::sources(&reader.ledger, id)?;
+        let seen = reader.kept.sources_of(id)?;
         let strategy = self.strategy.as_ref();
         Ok(seen
             .into_iter()
@@ -149,16 +141,28 @@ impl Reader {
             return Err(Problem::usage(format!("{} is not a collection", dir.display()))
                 .hint("name the folder that `gleaner crawl` wrote (--out)"));
         }
-        let ledger = Ledger::open_read(dir)?;
+        let kept = Box::new(Ledger::open_read(dir)?);
         let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new())?;
+        Self::with(dir.to_path_buf(), kept, loaded)
+    }
+
+    /// Opens a crawl in a shared database. `dir`: where this machine keeps what it makes of it (an index to search in).
+    pub fn open_shared(url: &str, crawl: Option<&str>, dir: &Path) -> Result<Reader, Problem> {
+        let shared = SharedReader::open(url, crawl)?;
+        let loaded = Config::load(shared.topic(), "the topic in the database", toml::Table::new())?;
+        let dir = dir.join(shared.name());
+        Self::with(dir, Box::new(shared), loaded)
+    }
+
+    fn with(dir: PathBuf, kept: Box<dyn Kept>, loaded: Loaded) -> Result<Reader, Problem> {
         let mut reader = Reader {
-            dir: dir.to_path_buf(),
-            ledger,
+            dir,
+            kept,
             adjustments: Adjustments::default(),
             config: loaded.config.clone(),
             loaded,
             lines: Vec::new(),
-            read: Read::default(),
+            mark: Mark::default(),
             verdicts: Vec::new(),
             newest: HashMap::new(),
             labels: Labels::default(),
@@ -170,7 +174,7 @@ impl Reader {
 
     /// Reads on in a collection that another process writes.
     pub fn refresh(&mut self) -> Result<bool, Problem> {
-        let new = self.ledger.refresh()?;
+        let new = self.kept.refresh()?;
         if new {
             self.read_verdicts()?;
             self.read_adjustments()?;
@@ -179,7 +183,7 @@ impl Reader {
     }
 
     fn read_adjustments(&mut self) -> Result<(), Problem> {
-        let adjustments = Adjustments::read(&self.ledger)?;
+        let adjustments = Adjustments::read(self.kept.as_ref())?;
         if adjustments != self.adjustments {
             self.config = adjustments.over(&self.loaded)?;
             self.adjustments = adjustments;
@@ -188,23 +192,14 @@ impl Reader {
     }
 
     fn read_verdicts(&mut self) -> Result<(), Problem> {
-        let places = self.ledger.state_places("pages");
-        // Judged again as a whole: what was said before is void.
-        if places.first().copied() != self.read.first || places.len() < self.read.pieces {
+        let said = self.kept.said_since(&mut self.mark)?;
+        if said.anew {
             self.lines.clear();
-            self.read = Read { first: places.first().copied(), ..Read::default() };
         }
         let known = self.lines.len();
-        for place in places.iter().skip(self.read.pieces) {
-            let line = self.ledger.state_at(*place)?;
-            if let Some((id, relevant, score)) = crate::visit::page_line_verdict(&line) {
-                self.lines.push(Line { id, relevant, score });
-            }
-        }
-        self.read.pieces = places.len();
-        let labels = Labels::read(&self.ledger)?;
-        let revisions = Some(self.ledger.revisions());
-        if self.read.revisions == revisions && labels == self.labels && known > 0 {
+        self.lines.extend(said.lines);
+        let labels = Labels::read(self.kept.as_ref())?;
+        if said.revised.is_none() && labels == self.labels && known > 0 {
             for line in self.lines.iter().skip(known) {
                 let relevant = labels.get(line.id).unwrap_or(line.relevant);
                 self.verdicts.push((line.id, relevant));
@@ -213,8 +208,10 @@ impl Reader {
             return Ok(());
         }
         self.labels = labels;
-        self.read.revisions = revisions;
-        let revised: HashMap<UrlId, Verdict> = self.ledger.revised()?.into_iter().collect();
+        let revised = match said.revised {
+            Some(revised) => revised,
+            None => self.kept.revised()?.into_iter().collect(),
+        };
         self.newest.clear();
         self.verdicts.clear();
         for line in &self.lines {
@@ -228,7 +225,7 @@ impl Reader {
 
     /// When the ledger is damaged: what to tell whoever reads what is before the damage.
     pub fn damage(&self) -> Option<Problem> {
-        let at = self.ledger.damage()?;
+        let at = self.kept.damage()?;
         let file = self.dir.join("ledger.log");
         Some(
             Problem::new(format!(
@@ -253,8 +250,12 @@ impl Reader {
     pub fn topic(&self) -> Result<focus::topic::Topic, Problem> {
         self.adjustments.topic(&self.config)
     }
-    pub fn ledger(&self) -> &Ledger<FileLog> {
-        &self.ledger
+    /// The topic file as it was when the collection was opened.
+    pub fn topic_text(&self) -> &str {
+        &self.loaded.text
+    }
+    pub fn ledger(&self) -> &dyn Kept {
+        self.kept.as_ref()
     }
     pub fn labels(&self) -> &Labels {
         &self.labels
@@ -266,7 +267,7 @@ impl Reader {
         }
         let mut pairs = Vec::new();
         for (id, label) in self.labels.iter() {
-            if let Some(record) = self.ledger.record(id)? {
+            if let Some(record) = self.kept.record(id)? {
                 pairs.push((label, record.verdict.relevant));
             }
         }
@@ -274,12 +275,17 @@ impl Reader {
     }
     /// The strategy of the last run; the topic's own before the first.
     pub fn strategy(&self) -> Result<String, Problem> {
-        let last = Run::of(&self.ledger)?.map(|r| r.strategy);
+        let last = Run::of(self.kept.as_ref())?.map(|r| r.strategy);
         let own = || self.config.strategy.kind.clone().unwrap_or_else(|| focus::strategies::DEFAULT.into());
         Ok(last.unwrap_or_else(own))
     }
+    /// Is anyone crawling into it?
+    pub fn is_running(&self) -> bool {
+        self.kept.is_running(&self.dir)
+    }
+    /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time.
     pub fn index(&self) -> Result<Index, Problem> {
-        Index::open(&Collection::index_dir(&self.dir))
+        self.kept.index(&Collection::index_dir(&self.dir))
     }
     pub fn is_relevant(&self, id: UrlId) -> bool {
         self.newest.get(&id).is_some_and(|n| n.0)
@@ -290,33 +296,37 @@ impl Reader {
     }
     /// A page, with the user's word in place of the judge's where there is one.
     pub fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
-        let mut record = self.ledger.record(id)?;
-        if let (Some(r), Some(label)) = (&mut record, self.labels.get(id)) {
-            r.verdict.relevant = label;
+        Ok(self.kept.record(id)?.map(|r| self.with_label(r)))
+    }
+    fn with_label(&self, mut record: Record) -> Record {
+        if let Some(label) = self.labels.get(record.id) {
+            record.verdict.relevant = label;
         }
-        Ok(record)
+        record
     }
     /// Every page in fetch order; only the relevant ones unless `all`.
     pub fn records(&self, all: bool) -> impl Iterator<Item = Result<Record, Problem>> + '_ {
-        self.verdicts
-            .iter()
-            .filter(move |(_, relevant)| all || *relevant)
-            .filter_map(|(id, _)| self.record(*id).transpose())
+        let wanted = self.verdicts.iter().filter(|(_, relevant)| all || *relevant).map(|(id, _)| *id);
+        self.kept.records_of(wanted.collect()).map(|record| record.map(|r| self.with_label(r)))
     }
     /// Every page in fetch order with its verdict and score, without reading any record.
     pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool, f64)> + '_ {
         self.verdicts.iter().map(|(id, relevant)| (*id, *relevant, self.score(*id).unwrap_or(0.0)))
     }
     pub fn url(&self, id: UrlId) -> Option<String> {
-        self.ledger.url(id).ok().map(|u| u.to_string())
+        self.kept.url(id).ok().map(|u| u.to_string())
     }
 
     pub fn summary(&self) -> Result<Summary, Problem> {
-        let stats = self.ledger.stats();
-        let counts: Counts = match self.ledger.state("counts")?.pop() {
-            Some(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
-            None => Counts::default(),
-        };
+        let stats = self.kept.stats();
+        // One of each worker.
+        let mut counts = Counts::default();
+        for bytes in self.kept.state("counts")? {
+            let one: Counts = serde_json::from_slice(&bytes).unwrap_or_default();
+            for (sum, of) in [(&mut counts.errors, one.errors), (&mut counts.refused, one.refused)] {
+                of.into_iter().for_each(|(kind, n)| *sum.entry(kind).or_default() += n);
+            }
+        }
         let mut curve = Curve::default();
         let mut relevant = 0;
         for (n, (_, is)) in self.verdicts.iter().enumerate() {
@@ -324,7 +334,7 @@ impl Reader {
             curve.push(n as u64 + 1, relevant);
         }
         let threshold = match self.verdicts.last() {
-            Some((id, _)) => self.ledger.record(*id)?.map_or(0.0, |r| r.verdict.threshold),
+            Some((id, _)) => self.kept.record(*id)?.map_or(0.0, |r| r.verdict.threshold),
             None => 0.0,
         };
         Ok(Summary {
@@ -338,14 +348,15 @@ impl Reader {
             errors: counts.errors,
             refused: counts.refused,
             threshold,
-            choices: Choice::read(&self.ledger)?,
+            choices: Choice::read(self.kept.as_ref())?,
             curve: curve.points().to_vec(),
             outlook: Outlook::of(curve.points()),
             ledger_bytes: stats.log_bytes,
             archive_bytes: folder_bytes(&Collection::warc_dir(&self.dir)),
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),
-            running: store::ledger::is_locked(&self.dir),
+            running: self.is_running(),
             labels: self.quality()?,
+            workers: self.kept.workers()?,
         })
     }
 
@@ -353,14 +364,14 @@ impl Reader {
     pub fn explainer(&self) -> Result<Explainer, Problem> {
         let mut topic = self.topic()?;
         // The command line may have chosen another strategy than the topic file.
-        if let Some(run) = Run::of(&self.ledger)?.filter(|r| r.strategy != topic.strategy.kind) {
+        if let Some(run) = Run::of(self.kept.as_ref())?.filter(|r| r.strategy != topic.strategy.kind) {
             topic.strategy.kind = run.strategy;
             topic.strategy.options.clear();
         }
         // A fresh strategy explains evidence well enough when its own state cannot be restored.
         let mut strategy = focus::strategies::build(&StrategySetup::new(&topic)).ok();
         if let Some(s) = &mut strategy {
-            for bytes in self.ledger.state("strategy")? {
+            for bytes in self.kept.state("strategy")? {
                 let _ = s.load(&bytes);
             }
         }
@@ -374,9 +385,9 @@ impl Reader {
 
     /// As `explain`, with a strategy that was made ready before.
     pub fn explain_with(&self, explainer: &Explainer, url: &Url) -> Result<Option<Explanation>, Problem> {
-        let Some(id) = self.ledger.find(url) else { return Ok(None) };
-        let Some(entry) = self.ledger.entry(id) else { return Ok(None) };
-        let record = self.ledger.record(id)?;
+        let Some(id) = self.kept.find(url) else { return Ok(None) };
+        let Some(entry) = self.kept.entry(id) else { return Ok(None) };
+        let record = self.kept.record(id)?;
         let sources = explainer.sources(self, id)?;
         let name = |id: Option<UrlId>| id.and_then(|id| self.url(id));
         Ok(Some(Explanation {
@@ -405,8 +416,8 @@ impl Reader {
         while let Some(id) = at
             && out.len() < LONGEST_PATH
         {
-            let record = self.ledger.record(id)?;
-            let sources = frontier::Frontier::sources(&self.ledger, id)?;
+            let record = self.kept.record(id)?;
+            let sources = self.kept.sources_of(id)?;
             out.push(PathStep {
                 url: self.url(id).unwrap_or_default(),
                 title: record.as_ref().map_or(String::new(), |r| r.title.clone()),
@@ -414,7 +425,7 @@ impl Reader {
                 score: record.map(|r| r.assessment.score),
             });
             // A parent is always found before its child, so this ends even if the ledger were damaged.
-            at = self.ledger.entry(id).and_then(|e| e.parent).filter(|p| *p < id);
+            at = self.kept.entry(id).and_then(|e| e.parent).filter(|p| *p < id);
         }
         out.reverse();
         Ok(out)

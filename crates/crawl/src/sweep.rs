@@ -1,0 +1,168 @@
+//! A new model and a large frontier: what is near the top is scored again before each lease, the rest in the background,
+//! a piece at a time between two turns, so that no fetch waits for it.
+
+use crate::crawl::Crawl;
+use std::time::{Duration, Instant};
+use types::{Problem, Rescored, UrlId};
+
+/// How long one piece may take.
+const PIECE: Duration = Duration::from_millis(10);
+/// URLs looked at between two looks at the clock.
+const FEW: usize = 64;
+
+/// A sweep under way.
+pub(crate) struct Sweep {
+    ids: Vec<UrlId>,
+    next: usize,
+    /// The model asked for another one meanwhile. This one goes on to its end first: a model that changes often must not
+    /// keep the far end of the frontier from ever being reached.
+    again: bool,
+}
+
+impl Crawl {
+    /// Leaves the scoring of all pending URLs to the background. `false`: there are so few that it is done at once.
+    pub(crate) fn sweep_later(&mut self) -> bool {
+        if let Some(sweep) = &mut self.sweep {
+            sweep.again = true;
+            return true;
+        }
+        let pending = self.parts.ledger.stats().pending;
+        if self.parts.rules.sweep_above.is_none_or(|most| pending <= most) {
+            return false;
+        }
+        self.sweep = Some(Sweep { ids: self.parts.ledger.pending().collect(), next: 0, again: false });
+        true
+    }
+
+    /// A piece of the sweep. `true` when there is more of it.
+    pub fn sweep_some(&mut self) -> Result<bool, Problem> {
+        let Some(mut sweep) = self.sweep.take() else { return Ok(false) };
+        let began = Instant::now();
+        let model = self.parts.strategy.model();
+        let mut fresh: Vec<Rescored> = Vec::new();
+        while sweep.next < sweep.ids.len() && began.elapsed() < PIECE {
+            let from = sweep.next;
+            sweep.next = (from + FEW).min(sweep.ids.len());
+            for &id in sweep.ids.get(from..sweep.next).unwrap_or_default() {
+                // Fetched meanwhile, or another worker's by now.
+                if !self.parts.ledger.holds(id) {
+                    continue;
+                }
+                let Some(entry) = self.parts.ledger.entry(id) else { continue };
+                if entry.state == frontier::State::Pending
+                    && entry.model != model
+                    && let Some(rescored) = self.rescored(id, None)?
+                    && rescored.priority != entry.priority
+                {
+                    fresh.push(rescored);
+                }
+            }
+        }
+        if !fresh.is_empty() {
+            self.parts.ledger.rescore(&fresh)?;
+        }
+        if sweep.next < sweep.ids.len() {
+            self.sweep = Some(sweep);
+        } else if sweep.again {
+            self.sweep_later();
+        }
+        Ok(self.sweep.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::collection::Made;
+    use crate::config::{Config, ScopeSection};
+    use crate::scope::Scope;
+    use crate::{Crawl, Parts, Rules};
+    use focus::strategies::{Rescore, Scored, Strategy, Visit};
+    use frontier::Limits;
+    use types::{Candidate, Canon, LinkKind, Millis, Priority, Source, UrlId};
+
+    /// Its scores are the version of its model.
+    struct Restless(u32);
+
+    impl Strategy for Restless {
+        fn score(&mut self, _: &Visit) -> Vec<Option<Scored>> {
+            Vec::new()
+        }
+        fn rescore(&mut self, _: &[Source]) -> Option<Priority> {
+            Some(Priority::key_only(f64::from(self.0)))
+        }
+        fn model(&self) -> u32 {
+            self.0
+        }
+    }
+
+    fn crawl(sweep_above: Option<u64>, urls: u32) -> Crawl {
+        let text = "name = 't'\nquery = 'sql'\n[judge]\nthreshold = 0.3\n";
+        let topic = Config::load(text, "t", toml::Table::new()).unwrap().config.topic().unwrap();
+        let canon = Canon::default();
+        let made = Made::new(&topic, &canon, &|_| unreachable!(), 1, 0).unwrap();
+        let mut ledger = store::Ledger::in_memory(Limits::none());
+        for i in 0..urls {
+            let candidate = Candidate {
+                url: canon.parse(&format!("http://h{}.example/{i}", i % 100)).unwrap(),
+                parent: None,
+                kind: LinkKind::Seed,
+                depth: 0,
+                site_depth: 0,
+                hops: 0,
+                priority: Priority::key_only(0.0),
+                evidence: vec![1],
+                model: 0,
+                ttl: None,
+                anchor: "".into(),
+            };
+            frontier::Frontier::seed(&mut ledger, candidate, Millis(0)).unwrap();
+        }
+        let parts = Parts {
+            name: "t".into(),
+            strategy_name: "restless".into(),
+            judge_name: topic.judge.kind.clone(),
+            rules: Rules { sweep_above, ..Rules::default() },
+            canon,
+            scope: Scope::new(&ScopeSection::default(), &[]).unwrap(),
+            ledger: Box::new(ledger),
+            judge: made.analyst.judge.clone(),
+            strategy: Box::new(Restless(0)),
+            archive: None,
+            index: None,
+        };
+        Crawl::new(parts).unwrap()
+    }
+
+    fn keys(crawl: &Crawl) -> Vec<f64> {
+        let ledger = &crawl.parts.ledger;
+        ledger.pending().filter_map(|id| ledger.entry(id)).map(|e| e.priority.key()).collect()
+    }
+
+    #[test]
+    fn a_large_frontier_is_swept_in_pieces_and_to_its_end() {
+        let mut c = crawl(Some(1_000), 5_000);
+        c.parts.strategy = Box::new(Restless(1));
+        assert_eq!(c.rescores(Rescore::Everything, UrlId(0)).unwrap(), [], "nothing at once");
+        assert!(keys(&c).iter().all(|k| *k == 0.0));
+        // The model moves on while the sweep is under way: this one goes on, and another follows.
+        c.sweep_some().unwrap();
+        c.parts.strategy = Box::new(Restless(2));
+        c.rescores(Rescore::Everything, UrlId(0)).unwrap();
+        let mut pieces = 0;
+        while c.sweep_some().unwrap() {
+            pieces += 1;
+            assert!(pieces < 100_000, "it ends");
+        }
+        assert!(keys(&c).iter().all(|k| *k == 2.0), "everything is scored by the newest model");
+    }
+
+    #[test]
+    fn a_small_one_and_a_backtest_are_scored_at_once() {
+        for (above, urls) in [(Some(1_000), 1_000), (None, 3_000)] {
+            let mut c = crawl(above, urls);
+            c.parts.strategy = Box::new(Restless(1));
+            assert_eq!(c.rescores(Rescore::Everything, UrlId(0)).unwrap().len(), urls as usize);
+            assert!(!c.sweep_some().unwrap());
+        }
+    }
+}

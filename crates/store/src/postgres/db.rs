@@ -1,0 +1,296 @@
+//! One connection, as blocking calls: the crawl's loop decides in one place and waits for its ledger.
+
+use super::tls::{self, Tls};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Config, Error, Row, Statement};
+use types::Problem;
+
+pub(super) type Param = Box<dyn ToSql + Sync + Send>;
+
+/// One statement of a transaction.
+pub(super) struct Step {
+    pub sql: &'static str,
+    pub params: Vec<Param>,
+}
+
+pub(super) struct Db {
+    runtime: Runtime,
+    config: Config,
+    tls: Tls,
+    client: RwLock<Arc<Client>>,
+    prepared: Mutex<HashMap<&'static str, Statement>>,
+    statements: AtomicU64,
+    /// The server ends the session when it is silent for this long inside a transaction: a process that was stopped there
+    /// must not hold its locks for ever.
+    silence: Duration,
+    /// How long a database that is away is waited for.
+    patience: Duration,
+}
+
+impl Db {
+    pub fn connect(url: &str, silence: Duration, patience: Duration) -> Result<Db, Problem> {
+        let (address, tls) = tls::of_address(url)?;
+        let mut config: Config = address.parse().map_err(|e: Error| {
+            Problem::usage("--store is not the address of a PostgreSQL database")
+                .because(detail(&e))
+                .hint("write it as postgres://USER:PASSWORD@HOST:5432/DATABASE")
+        })?;
+        config.application_name("gleaner").connect_timeout(Duration::from_secs(10));
+        // A dead peer must be noticed well before a claim runs out.
+        config
+            .keepalives_idle(Duration::from_secs(5))
+            .keepalives_interval(Duration::from_secs(2))
+            .keepalives_retries(3)
+            .tcp_user_timeout(Duration::from_secs(12));
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| Problem::new("cannot start the network").because(e))?;
+        let client = runtime
+            .block_on(open(&config, &tls, silence))
+            .map_err(|e| problem("connect to", &config, &e, true))?;
+        Ok(Db {
+            runtime,
+            config,
+            tls,
+            client: RwLock::new(Arc::new(client)),
+            prepared: Mutex::default(),
+            statements: AtomicU64::new(0),
+            silence,
+            patience,
+        })
+    }
+
+    pub fn reconnect(&self) -> Result<(), Error> {
+        let client = self.runtime.block_on(open(&self.config, &self.tls, self.silence))?;
+        // Statements belong to their connection: they go before it.
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        prepared.clear();
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(client);
+        Ok(())
+    }
+
+    /// A second connection to the same place.
+    pub fn another(&self) -> Result<Db, Problem> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| Problem::new("cannot start the network").because(e))?;
+        let client = runtime
+            .block_on(open(&self.config, &self.tls, self.silence))
+            .map_err(|e| problem("connect to", &self.config, &e, false))?;
+        Ok(Db {
+            runtime,
+            config: self.config.clone(),
+            tls: self.tls.clone(),
+            client: RwLock::new(Arc::new(client)),
+            prepared: Mutex::default(),
+            statements: AtomicU64::new(0),
+            silence: self.silence,
+            patience: self.patience,
+        })
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.client().is_closed()
+    }
+
+    /// Statements sent so far.
+    pub fn statements(&self) -> u64 {
+        self.statements.load(Ordering::Relaxed)
+    }
+
+    pub fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    pub fn client(&self) -> Arc<Client> {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn prepare(&self, client: &Arc<Client>, sql: &'static str) -> Result<Statement, Error> {
+        let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let statement = client.prepare(sql).await?;
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of a connection that is gone by now it is of no use to others.
+        if Arc::ptr_eq(client, &self.client()) {
+            prepared.insert(sql, statement.clone());
+        }
+        Ok(statement)
+    }
+
+    pub fn query(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let client = self.client();
+        self.run(async {
+            let statement = self.prepare(&client, sql).await?;
+            client.query(&statement, params).await
+        })
+    }
+
+    pub fn execute(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<u64, Error> {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+        let client = self.client();
+        self.run(async {
+            let statement = self.prepare(&client, sql).await?;
+            client.execute(&statement, params).await
+        })
+    }
+
+    /// As `query`, but a database that is away is waited for, and what went wrong is said in words. When the line is cut
+    /// the statement may be run twice, or once without its answer: only for what bears it.
+    pub fn ask(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Problem> {
+        self.patiently(|| self.query(sql, params)).map_err(|e| self.problem("read from", &e))
+    }
+
+    /// As `ask`, for what changes something.
+    pub fn tell(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<u64, Problem> {
+        self.patiently(|| self.execute(sql, params)).map_err(|e| self.problem("write to", &e))
+    }
+
+    /// Tries again as long as it may pass by itself.
+    pub fn patiently<T>(&self, work: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+        let give_up = Instant::now() + self.patience;
+        let mut pause = Duration::from_millis(100);
+        loop {
+            match work() {
+                Err(e) if passes(&e) && Instant::now() < give_up => {
+                    tracing::warn!(problem = %self.problem("reach", &e), "waiting for the database");
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_secs(2));
+                    if self.is_closed() {
+                        let _ = self.reconnect();
+                    }
+                }
+                end => return end,
+            }
+        }
+    }
+
+    /// Runs the steps as one transaction, sent without waiting in between; commits only when `check` likes what the
+    /// first `checks` of them returned (rows changed or a count selected).
+    pub fn transact(&self, steps: &[Step], checks: &[Option<i64>]) -> Result<bool, Error> {
+        self.statements.fetch_add(steps.len() as u64 + 2, Ordering::Relaxed);
+        let client = self.client();
+        self.run(async {
+            let mut statements = Vec::with_capacity(steps.len());
+            for step in steps {
+                statements.push(self.prepare(&client, step.sql).await?);
+            }
+            let begin = client.batch_execute("BEGIN");
+            let params: Vec<Vec<&(dyn ToSql + Sync)>> = steps
+                .iter()
+                .map(|s| s.params.iter().map(|p| &**p as &(dyn ToSql + Sync)).collect())
+                .collect();
+            // Sent in this order, answered in this order.
+            let all = futures_util::future::join_all(
+                statements.iter().zip(&params).map(|(s, p)| client.query(s, p)),
+            );
+            let (begun, answers) = futures_util::future::join(begin, all).await;
+            let mut good = true;
+            let mut failed = begun.err();
+            for (i, answer) in answers.into_iter().enumerate() {
+                match answer {
+                    Ok(rows) => {
+                        if let Some(Some(wanted)) = checks.get(i) {
+                            let got: Option<i64> = rows.first().and_then(|r| r.try_get(0).ok());
+                            good &= got == Some(*wanted);
+                        }
+                    }
+                    Err(e) => {
+                        failed.get_or_insert(e);
+                    }
+                }
+            }
+            // Who has no claim any more is told so, whatever else went wrong: others may have written the same since.
+            if let Some(e) = failed.filter(|_| good) {
+                let _ = client.batch_execute("ROLLBACK").await;
+                return Err(e);
+            }
+            client.batch_execute(if good { "COMMIT" } else { "ROLLBACK" }).await?;
+            Ok(good)
+        })
+    }
+
+    pub fn problem(&self, doing: &str, e: &Error) -> Problem {
+        problem(doing, &self.config, e, false)
+    }
+}
+
+async fn open(config: &Config, tls: &Tls, silence: Duration) -> Result<Client, Error> {
+    let (client, connection) = config.connect(tls.clone()).await?;
+    tokio::spawn(async move {
+        // Whoever uses the client hears of its end.
+        let _ = connection.await;
+    });
+    let ms = silence.as_millis();
+    client.batch_execute(&format!("SET idle_in_transaction_session_timeout = {ms}")).await?;
+    Ok(client)
+}
+
+/// Will it perhaps go by itself: a server that restarts, a line that was cut, a disk that is being cleared?
+pub(super) fn passes(e: &Error) -> bool {
+    if e.is_closed() {
+        return true;
+    }
+    match e.code() {
+        Some(code) => {
+            // Shutting down, starting up, out of connections, disk or memory, deadlock, silent for too long.
+            let class = &code.code()[..2];
+            matches!(class, "57" | "53" | "40" | "25" | "08") || *code == SqlState::CANNOT_CONNECT_NOW
+        }
+        // No answer from the server: the line, or a bug of ours.
+        None => std::error::Error::source(e).is_some_and(|s| s.is::<std::io::Error>()),
+    }
+}
+
+fn detail(e: &Error) -> String {
+    match e.as_db_error() {
+        Some(db) => format!("{} ({})", db.message(), db.code().code()),
+        None => {
+            let mut text = e.to_string();
+            let mut source = std::error::Error::source(e);
+            while let Some(s) = source {
+                text = format!("{text}: {s}");
+                source = s.source();
+            }
+            text
+        }
+    }
+}
+
+fn problem(doing: &str, config: &Config, e: &Error, first: bool) -> Problem {
+    let host = config.get_hosts().first().map_or("?".to_string(), |h| match h {
+        tokio_postgres::config::Host::Tcp(name) => name.clone(),
+        tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
+    });
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let name = config.get_dbname().unwrap_or("?");
+    let p = Problem::new(format!("cannot {doing} the PostgreSQL database `{name}` at {host}:{port}"))
+        .because(detail(e));
+    match e.code() {
+        Some(c) if *c == SqlState::INSUFFICIENT_PRIVILEGE => {
+            p.hint("the role needs CREATE on the database once (or a schema `gleaner` it owns); see docs/scale.md")
+        }
+        Some(c) if *c == SqlState::DISK_FULL => {
+            p.hint("make room for the database and run the same command again; nothing is lost")
+        }
+        Some(c) if c.code().starts_with("28") || *c == SqlState::INVALID_CATALOG_NAME => {
+            p.hint("check user, password and database name in --store")
+        }
+        _ if first && config.get_ssl_mode() == tokio_postgres::config::SslMode::Require => {
+            p.hint("does the server speak TLS (`ssl = on`), and is its certificate of this name and authority? sslrootcert=FILE names a private authority's")
+        }
+        _ if first => p.hint("is the server up, and may this machine reach it? (`psql` with the same address tells)"),
+        _ => p.hint("run the same command again when the database is back; nothing committed is lost"),
+    }
+}

@@ -1,0 +1,301 @@
+//! Living with other workers: sharing out the shards, taking in mail, exchanging what models learnt, knowing when all is
+//! done.
+
+use super::claim;
+use super::post::{self, Message};
+use super::{Shared, id32};
+use frontier::{Applied, Frontier, News};
+use std::collections::{BTreeSet, HashSet};
+use std::time::{Duration, Instant};
+use types::{Millis, Priority, Problem, Rescored, UrlId};
+
+/// How often a worker looks up from its work.
+const TEND_EVERY: Duration = Duration::from_millis(300);
+/// Messages taken in at a time.
+const MAIL: i64 = 5_000;
+
+impl Shared {
+    /// How the fleet stands: how many are alive, and how good their next URLs are.
+    pub(super) fn look_around(&mut self) -> Result<News, Problem> {
+        let rows = self.db.ask(
+            "SELECT slot, incarnation > 0 AND expires >= now(), pages, relevant, in_flight, lane, key,
+                    (SELECT count(*) FROM gleaner.shard WHERE crawl = $1 AND owner = $2)
+             FROM gleaner.worker WHERE crawl = $1",
+            &[&self.me.crawl, &self.me.incarnation],
+        )?;
+        let mut news = News::default();
+        let mut best: Option<Priority> = None;
+        for row in &rows {
+            let (slot, alive): (i32, bool) = (row.get(0), row.get(1));
+            // An answer was lost on the way: what we think we have is not what we have.
+            self.lost |= row.get::<_, i64>(7) != self.owned.len() as i64;
+            news.workers += u32::from(alive);
+            if slot == self.me.slot {
+                continue;
+            }
+            news.pages += row.get::<_, i64>(2).max(0) as u64;
+            news.relevant += row.get::<_, i64>(3).max(0) as u64;
+            if alive {
+                news.in_flight += row.get::<_, i64>(4).max(0) as u64;
+                if let (Some(lane), Some(key)) = (row.get::<_, Option<i16>>(5), row.get::<_, Option<f64>>(6))
+                {
+                    best = best.max(Some(super::load::priority(lane, key)));
+                }
+            }
+        }
+        self.workers = news.workers.max(1);
+        self.others_watermark = best;
+        Ok(news)
+    }
+
+    /// How many shards are ours to have.
+    pub(super) fn share(&self) -> usize {
+        (self.shards.max(1) as usize).div_ceil(self.workers.max(1) as usize)
+    }
+
+    /// See [`Frontier::tend`].
+    pub(super) fn tend_now(
+        &mut self,
+        now: Millis,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+    ) -> Result<Option<News>, Problem> {
+        let lost = self.lost || self.heart.as_ref().is_none_or(|h| h.is_lost());
+        if !lost && self.tended_at.elapsed() < TEND_EVERY {
+            return Ok(None);
+        }
+        if lost {
+            self.rejoin(now)?;
+        } else if self.db.is_closed() && self.db.reconnect().is_err() {
+            // Later: nothing here is needed to go on with what is in memory.
+            self.tended_at = Instant::now();
+            return Ok(None);
+        }
+        let tended = self.tend_once(now, merge);
+        self.tended_at = Instant::now();
+        tended.map(|mut news| {
+            news.rejoined = lost;
+            Some(news)
+        })
+    }
+
+    fn tend_once(
+        &mut self,
+        now: Millis,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+    ) -> Result<News, Problem> {
+        self.clear_handles();
+        let k = (2 * self.most_in_flight).min(512);
+        let top = self.inner.peek(now, None, k);
+        // Nobody has to wait for a worker that does not have more than it can fetch soon.
+        let water = (top.len() == k).then(|| top.last().map(|p| p.priority)).flatten();
+        if water != self.watermark {
+            self.watermark = water;
+            self.out.news = true;
+        }
+        let mut news = self.look_around()?;
+        if self.lost {
+            return Ok(news);
+        }
+        self.share_out(now)?;
+        self.take_in_mail(now, merge)?;
+        news.deltas = self.read_deltas()?;
+        Ok(news)
+    }
+
+    /// Gives up what is beyond our share, takes what is missing.
+    fn share_out(&mut self, now: Millis) -> Result<(), Problem> {
+        let share = self.share();
+        if self.owned.len() > share {
+            let busy: BTreeSet<i16> =
+                self.inner.order().leased().filter_map(|id| self.ids.host_of(id)).map(|p| p.shard).collect();
+            let surplus = self.owned.len() - share;
+            // A host with a request in flight stays until it is answered.
+            let gone: Vec<i16> =
+                self.owned.keys().rev().copied().filter(|s| !busy.contains(s)).take(surplus).collect();
+            self.give_up(&gone)?;
+        }
+        self.take_shards(now)?;
+        Ok(())
+    }
+
+    /// Hands shards over in order: everything of them is in the database before they are free.
+    pub(super) fn give_up(&mut self, shards: &[i16]) -> Result<(), Problem> {
+        if shards.is_empty() {
+            return Ok(());
+        }
+        self.ship()?;
+        if self.lost {
+            return Ok(());
+        }
+        let gone: HashSet<i16> = shards.iter().copied().collect();
+        let hosts: Vec<bool> = (0..self.inner.order().host_count() as u32)
+            .map(|h| self.ids.host(h).is_some_and(|p| gone.contains(&p.shard)))
+            .collect();
+        self.inner.order_mut().evict(&|h| hosts.get(h as usize).copied().unwrap_or(false));
+        self.ids.evict(&|shard| gone.contains(&shard));
+        self.owned.retain(|shard, _| !gone.contains(shard));
+        // Last: from here on others contact these hosts, even if the answer is lost.
+        claim::give(&self.db, &self.me, shards)
+    }
+
+    /// What others found of our shards.
+    fn take_in_mail(
+        &mut self,
+        now: Millis,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+    ) -> Result<(), Problem> {
+        if self.owned.is_empty() || self.lost {
+            return Ok(());
+        }
+        let shards: Vec<i16> = self.owned.keys().copied().collect();
+        loop {
+            let rows = self.db.ask(
+                "SELECT shard, seq, message FROM gleaner.outbox WHERE crawl = $1 AND shard = ANY($2)
+                 ORDER BY seq LIMIT $3",
+                &[&self.me.crawl, &shards, &MAIL],
+            )?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            // Nothing from here on needs the database: all of it is taken in, or nothing.
+            self.make_room(rows.len() as u32)?;
+            let mut applied = Applied::default();
+            let mut rescored = Vec::new();
+            for row in &rows {
+                self.out.consumed.push((row.get(0), row.get(1)));
+                match post::read(row.get(2)) {
+                    Some(Message::Sighting { candidate, parent_shard }) => {
+                        if let (Some(parent), Some(shard)) = (candidate.parent, parent_shard) {
+                            self.ids.remember_far(parent.0, shard);
+                        }
+                        self.inner.sighted(&candidate, now, merge, &mut applied)?;
+                        self.number_new()?;
+                    }
+                    Some(Message::Rescore { print, priority, model, cause }) => {
+                        if let Some(id) = self.inner.order().find(print) {
+                            rescored.push(Rescored { id, priority, model, cause });
+                        }
+                    }
+                    // Of a newer version, perhaps; it cannot be understood later either.
+                    None => {}
+                }
+            }
+            self.inner.rescore(&rescored)?;
+            if applied.admitted > 0 {
+                self.idle = false;
+            }
+            self.ship()?;
+            if self.lost || rows.len() < MAIL as usize {
+                return Ok(());
+            }
+        }
+    }
+
+    fn read_deltas(&mut self) -> Result<Vec<Vec<u8>>, Problem> {
+        if self.workers < 2 {
+            return Ok(Vec::new());
+        }
+        let (slots, read): (Vec<i32>, Vec<i64>) = self.deltas_read.iter().map(|(s, n)| (*s, *n)).unzip();
+        let rows = self.db.ask(
+            "SELECT d.slot, d.n, d.bytes FROM gleaner.delta d
+             LEFT JOIN unnest($3::int4[], $4::int8[]) AS t(slot, n) ON t.slot = d.slot
+             WHERE d.crawl = $1 AND d.slot <> $2 AND d.n > coalesce(t.n, 0) ORDER BY d.slot, d.n LIMIT 256",
+            &[&self.me.crawl, &self.me.slot, &slots, &read],
+        )?;
+        let mut out = Vec::with_capacity(rows.len());
+        for row in rows {
+            self.deltas_read.insert(row.get(0), row.get(1));
+            out.push(row.get(2));
+        }
+        Ok(out)
+    }
+
+    /// What was published before this worker joined is in the state it took up.
+    pub(super) fn skip_old_deltas(&mut self) -> Result<(), Problem> {
+        let rows = self.db.ask(
+            "SELECT slot, max(n) FROM gleaner.delta WHERE crawl = $1 GROUP BY slot",
+            &[&self.me.crawl],
+        )?;
+        for row in rows {
+            let (slot, n): (i32, i64) = (row.get(0), row.get(1));
+            if slot == self.me.slot {
+                self.delta_n = n;
+            } else {
+                self.deltas_read.entry(slot).or_insert(n);
+            }
+        }
+        Ok(())
+    }
+
+    /// Is there nothing left to do for anyone? One question, answered of one moment: every worker is idle, no mail is
+    /// under way, no shard is without a worker.
+    pub(super) fn all_done(&mut self) -> Result<bool, Problem> {
+        if !self.idle {
+            self.idle = true;
+            self.out.news = true;
+        }
+        self.ship()?;
+        if self.lost {
+            return Ok(false);
+        }
+        let rows = self.db.ask(
+            "SELECT NOT EXISTS (SELECT 1 FROM gleaner.worker WHERE crawl = $1 AND incarnation > 0 AND NOT idle)
+                AND NOT EXISTS (SELECT 1 FROM gleaner.outbox WHERE crawl = $1)
+                AND NOT EXISTS (SELECT 1 FROM gleaner.shard WHERE crawl = $1 AND (owner IS NULL OR owner NOT IN
+                      (SELECT incarnation FROM gleaner.worker WHERE crawl = $1 AND expires >= now())))",
+            &[&self.me.crawl],
+        )?;
+        Ok(rows.first().is_some_and(|r| r.get(0)))
+    }
+
+    /// At least `n` numbers of new URLs in stock: a URL must have its number when it is admitted.
+    pub(super) fn make_room(&mut self, n: u32) -> Result<(), Problem> {
+        if self.ids.spare() >= n {
+            return Ok(());
+        }
+        // Small crawls have small numbers, large ones ask rarely.
+        let block = i64::from(n).max((self.ids.len() as i64 / 4).clamp(256, 16_384));
+        let rows = self.db.ask(
+            "UPDATE gleaner.crawl SET next_id = next_id + $2 WHERE crawl = $1 RETURNING next_id",
+            &[&self.me.crawl, &block],
+        )?;
+        let end = rows.first().map_or(0, |r| r.get::<_, i64>(0));
+        let (next, last) = self.ids.rest();
+        if next < last && i64::from(last) == end - block {
+            // Right behind what is left of the block before.
+            self.ids.refill(next, id32(end));
+        } else {
+            self.ids.refill(id32(end - block), id32(end));
+        }
+        Ok(())
+    }
+
+    /// Gives new slots of the ledger their numbers. There must be room.
+    pub(super) fn number_new(&mut self) -> Result<(), Problem> {
+        while self.ids.len() < self.inner.order().len() {
+            let slot = UrlId(self.ids.len() as u32);
+            let Some(global) = self.ids.take() else {
+                return Err(Problem::new("a URL was admitted without a number")
+                    .hint("this is a bug; please report it"));
+            };
+            let host = self.inner.order().info(slot).map_or(0, |i| i.host);
+            if self.ids.host(host).is_none() {
+                let name = self.inner.order().host_info(host).map(|h| h.name).unwrap_or_default();
+                let shard = super::shard_of(&name, self.key, self.shards);
+                self.ids.add_host(super::ids::Place { shard, host: global });
+            }
+            self.ids.add(global, host);
+        }
+        Ok(())
+    }
+
+    /// Gives back numbers that were not used, if nobody has taken any since.
+    pub(super) fn return_numbers(&self) -> Result<(), Problem> {
+        let (next, end) = self.ids.rest();
+        self.db.tell(
+            "UPDATE gleaner.crawl SET next_id = $2 WHERE crawl = $1 AND next_id = $3",
+            &[&self.me.crawl, &i64::from(next), &i64::from(end)],
+        )?;
+        Ok(())
+    }
+}

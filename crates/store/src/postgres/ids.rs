@@ -1,0 +1,144 @@
+//! Two numbers for one URL: the crawl's, which every worker and every record uses, and the place it has in this worker's
+//! memory, which must be dense.
+
+use hashbrown::HashTable;
+use std::collections::HashMap;
+use types::UrlId;
+
+/// Where a host's rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub shard: i16,
+    /// The crawl's number of its first URL.
+    pub host: u32,
+}
+
+#[derive(Default)]
+pub(super) struct Ids {
+    /// By slot: the crawl's number, and the slot's host.
+    slots: Vec<(u32, u32)>,
+    /// Slots by the crawl's number.
+    by_global: HashTable<u32>,
+    /// By the worker's number of a host.
+    hosts: Vec<Place>,
+    /// Shards of URLs that are not here but that something here refers to (parents, mostly).
+    far: HashMap<u32, i16>,
+    /// Numbers that may be given out.
+    next: u32,
+    end: u32,
+}
+
+fn hash(global: u32) -> u64 {
+    u64::from(global).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl Ids {
+    /// Slots given out so far.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn slot(&self, global: u32) -> Option<UrlId> {
+        let slots = &self.slots;
+        let found = self.by_global.find(hash(global), |&s| slots[s as usize].0 == global);
+        found.map(|&s| UrlId(s))
+    }
+
+    pub fn global(&self, slot: UrlId) -> Option<u32> {
+        self.slots.get(slot.0 as usize).map(|s| s.0)
+    }
+
+    pub fn add(&mut self, global: u32, host: u32) -> UrlId {
+        let slot = self.slots.len() as u32;
+        self.slots.push((global, host));
+        let slots = &self.slots;
+        self.by_global.insert_unique(hash(global), slot, |&s| hash(slots[s as usize].0));
+        UrlId(slot)
+    }
+
+    pub fn add_host(&mut self, place: Place) -> u32 {
+        self.hosts.push(place);
+        self.hosts.len() as u32 - 1
+    }
+
+    pub fn host(&self, number: u32) -> Option<Place> {
+        self.hosts.get(number as usize).copied()
+    }
+
+    pub fn host_of(&self, slot: UrlId) -> Option<Place> {
+        self.slots.get(slot.0 as usize).and_then(|s| self.host(s.1))
+    }
+
+    pub fn remember_far(&mut self, global: u32, shard: i16) {
+        if self.slot(global).is_none() {
+            self.far.insert(global, shard);
+        }
+    }
+
+    /// The shard of a URL, here or not, if it is known.
+    pub fn shard_of(&self, global: u32) -> Option<i16> {
+        match self.slot(global) {
+            Some(slot) => self.host_of(slot).map(|p| p.shard),
+            None => self.far.get(&global).copied(),
+        }
+    }
+
+    /// Another worker has these shards now; their URLs are far.
+    pub fn evict(&mut self, gone: &dyn Fn(i16) -> bool) {
+        let (slots, hosts, far) = (&self.slots, &self.hosts, &mut self.far);
+        self.by_global.retain(|&mut slot| {
+            let (global, host) = slots[slot as usize];
+            let shard = hosts.get(host as usize).map(|p| p.shard);
+            match shard.filter(|s| gone(*s)) {
+                Some(shard) => {
+                    far.insert(global, shard);
+                    false
+                }
+                None => true,
+            }
+        });
+    }
+
+    // ---- numbers to give out ---------------------------------------------------------------------------------------
+
+    /// How many may be given out without asking for more.
+    pub fn spare(&self) -> u32 {
+        self.end - self.next
+    }
+
+    pub fn refill(&mut self, from: u32, to: u32) {
+        (self.next, self.end) = (from, to);
+    }
+
+    pub fn take(&mut self) -> Option<u32> {
+        let id = (self.next < self.end).then_some(self.next)?;
+        self.next += 1;
+        Some(id)
+    }
+
+    /// What was not used of the last block.
+    pub fn rest(&self) -> (u32, u32) {
+        (self.next, self.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_and_away() {
+        let mut ids = Ids::default();
+        let a = ids.add_host(Place { shard: 1, host: 70 });
+        let b = ids.add_host(Place { shard: 2, host: 80 });
+        let (x, y) = (ids.add(70, a), ids.add(80, b));
+        assert_eq!((ids.slot(70), ids.slot(80), ids.slot(1)), (Some(x), Some(y), None));
+        assert_eq!((ids.global(y), ids.shard_of(80)), (Some(80), Some(2)));
+        ids.evict(&|shard| shard == 2);
+        assert_eq!((ids.slot(80), ids.shard_of(80), ids.shard_of(70)), (None, Some(2), Some(1)));
+        let again = ids.add(80, b);
+        assert_eq!((ids.slot(80), again), (Some(again), UrlId(2)), "it may come back, in another place");
+        ids.refill(5, 7);
+        assert_eq!((ids.take(), ids.take(), ids.take()), (Some(5), Some(6), None));
+    }
+}

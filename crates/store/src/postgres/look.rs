@@ -1,0 +1,195 @@
+//! Single facts of a crawl, straight from the tables: for readers, and for workers that need one of another's shards.
+
+use super::db::Db;
+use super::load::{kind, priority};
+use super::post::{Child, read_children};
+use super::{id32, id64};
+use crate::ledger::codec;
+use crate::ledger::page;
+use frontier::{Info, State};
+use std::collections::HashMap;
+use tokio_postgres::Row;
+use types::{Canon, Fingerprint, Problem, Record, Source, Url, UrlId, Verdict};
+
+/// The shard a URL is in, or all of them when it is not known (256 look-ups instead of one).
+fn candidates(shards: i16, known: Option<i16>) -> Vec<i16> {
+    known.map_or_else(|| (0..shards).collect(), |s| vec![s])
+}
+
+fn canon() -> Canon {
+    Canon { drop_params: Vec::new(), max_length: usize::MAX }
+}
+
+pub(super) fn find(db: &Db, crawl: i32, shard: i16, print: Fingerprint) -> Result<Option<UrlId>, Problem> {
+    let rows = db.ask(
+        "SELECT id FROM gleaner.url WHERE crawl = $1 AND shard = $2 AND print0 = $3 AND print1 = $4",
+        &[&crawl, &shard, &(print.0 as i64), &(print.1 as i64)],
+    )?;
+    Ok(rows.first().map(|r| UrlId(id32(r.get(0)))))
+}
+
+pub(super) fn url_of(
+    db: &Db,
+    crawl: i32,
+    shards: i16,
+    id: UrlId,
+    shard: Option<i16>,
+) -> Result<Option<Url>, Problem> {
+    let rows = db.ask(
+        "SELECT url FROM gleaner.sight WHERE crawl = $1 AND shard = ANY($2) AND id = $3 AND n = 0",
+        &[&crawl, &candidates(shards, shard), &id64(id.0)],
+    )?;
+    Ok(rows.first().and_then(|r| r.get::<_, Option<&str>>(0)).and_then(|t| canon().parse(t).ok()))
+}
+
+pub(super) fn sources_of(
+    db: &Db,
+    crawl: i32,
+    shards: i16,
+    id: UrlId,
+    shard: Option<i16>,
+) -> Result<Vec<Source>, Problem> {
+    let rows = db.ask(
+        "SELECT parent, kind, lane, key, anchor, evidence FROM gleaner.sight
+         WHERE crawl = $1 AND shard = ANY($2) AND id = $3 ORDER BY n",
+        &[&crawl, &candidates(shards, shard), &id64(id.0)],
+    )?;
+    let source = |r: &Row| Source {
+        parent: r.get::<_, Option<i64>>(0).map(|p| UrlId(id32(p))),
+        kind: kind(r.get(1)),
+        priority: priority(r.get(2), r.get(3)),
+        anchor: r.get::<_, &str>(4).into(),
+        evidence: r.get(5),
+    };
+    Ok(rows.iter().map(source).collect())
+}
+
+pub(super) fn entry_of(
+    db: &Db,
+    crawl: i32,
+    shards: i16,
+    id: UrlId,
+    shard: Option<i16>,
+) -> Result<Option<Info>, Problem> {
+    let rows = db.ask(
+        "SELECT id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host
+         FROM gleaner.url WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
+        &[&crawl, &candidates(shards, shard), &id64(id.0)],
+    )?;
+    Ok(rows.first().map(|r| info_from(r, 0)))
+}
+
+/// From the columns `id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host`; the
+/// host is the database's number of it.
+pub(super) fn info_from(r: &Row, at: usize) -> Info {
+    let some = |i: usize| r.get::<_, Option<i64>>(at + i).map(|id| UrlId(id32(id)));
+    let small = |i: usize| u16::try_from(r.get::<_, i32>(at + i)).unwrap_or(u16::MAX);
+    let tiny = |i: usize| u8::try_from(r.get::<_, i16>(at + i)).unwrap_or(u8::MAX);
+    Info {
+        id: UrlId(id32(r.get(at))),
+        state: state_of(r.get(at + 1), small(2)),
+        priority: priority(r.get(at + 3), r.get(at + 4)),
+        model: id32(r.get(at + 5)),
+        parent: some(6),
+        cause: some(7),
+        depth: small(8),
+        site_depth: small(9),
+        hops: tiny(10),
+        attempts: tiny(11),
+        host: id32(r.get(at + 12)),
+    }
+}
+
+fn state_of(code: i16, status: u16) -> State {
+    match u8::try_from(code - 1).ok().and_then(|c| codec::outcome_of(c, status)) {
+        Some(outcome) => State::Settled(outcome),
+        None => State::Pending,
+    }
+}
+
+pub(super) fn verdict_of(r: &Row, at: usize) -> Verdict {
+    Verdict {
+        relevant: r.get(at),
+        relevance: r.get(at + 1),
+        threshold: r.get(at + 2),
+        version: id32(r.get(at + 3)),
+    }
+}
+
+/// From the columns `record, relevant, relevance, threshold, version, assessment`.
+pub(super) fn record_from(r: &Row) -> Result<Record, Problem> {
+    let damaged = || {
+        Problem::new("a page's record in the database cannot be read")
+            .because("what is there is not what was written")
+            .hint("update gleaner if a newer version writes to this crawl; else restore the database from a backup")
+    };
+    let mut record = page::get_body(r.get(0)).ok_or_else(damaged)?;
+    record.verdict = verdict_of(r, 1);
+    if let Some(bytes) = r.get::<_, Option<&[u8]>>(5) {
+        record.assessment = postcard::from_bytes(bytes).map_err(|_| damaged())?;
+    }
+    Ok(record)
+}
+
+pub(super) fn record_of(
+    db: &Db,
+    crawl: i32,
+    shards: i16,
+    id: UrlId,
+    shard: Option<i16>,
+) -> Result<Option<Record>, Problem> {
+    let rows = db.ask(
+        "SELECT record, relevant, relevance, threshold, version, assessment FROM gleaner.page
+         WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
+        &[&crawl, &candidates(shards, shard), &id64(id.0)],
+    )?;
+    rows.first().map(record_from).transpose()
+}
+
+pub(super) fn children_of(
+    db: &Db,
+    crawl: i32,
+    shards: i16,
+    id: UrlId,
+    shard: Option<i16>,
+) -> Result<Vec<Child>, Problem> {
+    let rows = db.ask(
+        "SELECT children FROM gleaner.link WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
+        &[&crawl, &candidates(shards, shard), &id64(id.0)],
+    )?;
+    Ok(rows.first().and_then(|r| read_children(r.get(0))).unwrap_or_default())
+}
+
+/// The numbers of links that were kept by fingerprint; those never admitted have none.
+pub(super) fn resolve(db: &Db, crawl: i32, children: &[Child]) -> Result<Vec<UrlId>, Problem> {
+    let far: Vec<(i16, Fingerprint)> = children
+        .iter()
+        .filter_map(|c| match c {
+            Child::Far { shard, print } => Some((*shard, *print)),
+            Child::Known(_) => None,
+        })
+        .collect();
+    let mut found: HashMap<Fingerprint, UrlId> = HashMap::new();
+    if !far.is_empty() {
+        let rows = db.ask(
+            "SELECT u.print0, u.print1, u.id FROM gleaner.url u
+             JOIN unnest($2::int2[], $3::int8[], $4::int8[]) AS t(shard, print0, print1)
+               ON u.shard = t.shard AND u.print0 = t.print0 AND u.print1 = t.print1 WHERE u.crawl = $1",
+            &[
+                &crawl,
+                &far.iter().map(|f| f.0).collect::<Vec<i16>>(),
+                &far.iter().map(|f| f.1.0 as i64).collect::<Vec<i64>>(),
+                &far.iter().map(|f| f.1.1 as i64).collect::<Vec<i64>>(),
+            ],
+        )?;
+        for r in rows {
+            let print = Fingerprint(r.get::<_, i64>(0) as u64, r.get::<_, i64>(1) as u64);
+            found.insert(print, UrlId(id32(r.get(2))));
+        }
+    }
+    let number = |c: &Child| match c {
+        Child::Known(id) => Some(UrlId(*id)),
+        Child::Far { print, .. } => found.get(print).copied(),
+    };
+    Ok(children.iter().filter_map(number).collect())
+}

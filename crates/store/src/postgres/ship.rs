@@ -1,0 +1,510 @@
+//! One batch, one transaction: everything a worker did since the last one, checked against its claim.
+
+use super::db::Step;
+use super::post::{Child, write_children};
+use super::rows::{SightRows, UrlRows, param};
+use super::scratch::Revised;
+use super::{Shared, id64};
+use crate::ledger::codec;
+use crate::ledger::page;
+use frontier::State;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Instant;
+use types::{Assessment, Problem, UrlId};
+
+/// What goes to the database beside the facts of the log.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    /// For other shards.
+    pub outbox: Vec<(i16, Vec<u8>)>,
+    /// Messages of ours that were taken in.
+    pub consumed: Vec<(i16, i64)>,
+    pub deltas: Vec<Vec<u8>>,
+    /// Verdicts of pages whose shard is elsewhere by now.
+    pub far_revised: Vec<(u32, Revised)>,
+    /// Links of a page when some of them are of other shards.
+    pub children: BTreeMap<u32, Vec<Child>>,
+    /// The worker's row says something else than what is true.
+    pub news: bool,
+}
+
+impl Outgoing {
+    fn is_empty(&self) -> bool {
+        self.outbox.is_empty()
+            && self.consumed.is_empty()
+            && self.deltas.is_empty()
+            && self.far_revised.is_empty()
+            && self.children.is_empty()
+            && !self.news
+    }
+}
+
+/// How an attempt to commit ended.
+enum End {
+    Done,
+    /// Someone else has our shards.
+    Lost,
+}
+
+/// Deltas of one worker that are kept for the others to read.
+const DELTAS_KEPT: i64 = 512;
+
+impl Shared {
+    /// Sends everything. When the database is away it is waited for; when the claim is gone, so is the batch.
+    pub(super) fn ship(&mut self) -> Result<(), Problem> {
+        if self.lost {
+            return Ok(());
+        }
+        // The ledger's own batch first: its records become facts.
+        frontier::Frontier::commit(&mut self.inner)?;
+        if self.inner.log().facts.is_empty() && self.out.is_empty() {
+            self.shipped_at = Instant::now();
+            return Ok(());
+        }
+        let batch = self.batch + 1;
+        let (steps, checks) = self.steps(batch);
+        let sent = self.db.patiently(|| self.db.transact(&steps, &checks));
+        let end = match sent.map_err(|e| self.db.problem("write to", &e))? {
+            true => End::Done,
+            // The claim is gone; or the answer to an earlier try was lost, and it had worked.
+            false if self.committed(batch)? => End::Done,
+            false => End::Lost,
+        };
+        match end {
+            End::Done => {
+                self.batch = batch;
+                self.shipped();
+            }
+            End::Lost => self.lost = true,
+        }
+        Ok(())
+    }
+
+    fn committed(&self, batch: i64) -> Result<bool, Problem> {
+        let rows = self.db.ask(
+            "SELECT 1 FROM gleaner.worker WHERE crawl = $1 AND slot = $2 AND incarnation = $3 AND batch = $4",
+            &[&self.me.crawl, &self.me.slot, &self.me.incarnation, &batch],
+        )?;
+        Ok(!rows.is_empty())
+    }
+
+    /// What was sent need not be sent again.
+    fn shipped(&mut self) {
+        let sent_state = std::mem::take(&mut self.next_state);
+        self.state_n.extend(sent_state);
+        self.delta_n += self.out.deltas.len() as i64;
+        self.hosts_shipped = self.inner.order().host_count() as u32;
+        self.far_pages.extend(self.out.children.keys().copied());
+        self.inner.log_mut().facts = Default::default();
+        self.out = Outgoing::default();
+        self.shipped_at = Instant::now();
+        self.urgent = false;
+    }
+
+    /// The transaction, and what its first statements must answer.
+    fn steps(&mut self, batch: i64) -> (Vec<Step>, Vec<Option<i64>>) {
+        let mut steps = Vec::with_capacity(20);
+        let mut touched: BTreeSet<i16> = BTreeSet::new();
+        let crawl = self.me.crawl;
+        let mut rest = Vec::with_capacity(20);
+        self.host_rows(&mut rest, &mut touched);
+        self.url_rows(&mut rest, &mut touched);
+        self.page_rows(&mut rest, &mut touched);
+        self.state_rows(&mut rest);
+        self.mail_rows(&mut rest, &mut touched);
+
+        let counts = self.inner.order().counts();
+        let water = self.watermark;
+        steps.push(Step {
+            sql: "UPDATE gleaner.worker SET batch = $4::int8, step = $5, pages = $6, relevant = $7, in_flight = $8,
+                         idle = $9, lane = $10, key = $11, statements = $12
+                  WHERE crawl = $1 AND slot = $2 AND incarnation = $3 AND batch = $4::int8 - 1 RETURNING batch",
+            params: vec![
+                param(crawl),
+                param(self.me.slot),
+                param(self.me.incarnation),
+                param(batch),
+                param(self.inner.order().step() as i64),
+                param(self.pages),
+                param(self.relevant),
+                param(counts.leased as i64),
+                param(self.idle),
+                param(water.map(|p| i16::from(p.lane))),
+                param(water.map(|p| p.key())),
+                param(self.db.statements() as i64),
+            ],
+        });
+        let mut checks = vec![Some(batch)];
+        if !touched.is_empty() {
+            let shards: Vec<i16> = touched.iter().copied().collect();
+            let epochs: Vec<i64> = shards.iter().map(|s| self.owned.get(s).copied().unwrap_or(-1)).collect();
+            checks.push(Some(shards.len() as i64));
+            steps.push(Step {
+                sql: "SELECT count(*) FROM (SELECT 1 FROM gleaner.shard s
+                        JOIN unnest($3::int2[], $4::int8[]) AS t(shard, epoch) ON s.shard = t.shard
+                        WHERE s.crawl = $1 AND s.owner = $2 AND s.epoch = t.epoch FOR SHARE OF s) AS held",
+                params: vec![param(crawl), param(self.me.incarnation), param(shards), param(epochs)],
+            });
+        }
+        steps.append(&mut rest);
+        (steps, checks)
+    }
+
+    fn host_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
+        let crawl = self.me.crawl;
+        let order = self.inner.order();
+        let facts = &self.inner.log().facts;
+        let new: HashMap<u32, &str> =
+            facts.hosts.iter().map(|(number, name, _)| (*number, name.as_str())).collect();
+        let (mut shards, mut hosts, mut names, mut clocks) = (vec![], vec![], vec![], vec![]);
+        let (mut old_shards, mut old_hosts, mut old_clocks) = (vec![], vec![], vec![]);
+        for &number in &facts.clocks {
+            let (Some(place), Some(mut clock)) = (self.ids.host(number), order.clock(number)) else {
+                continue;
+            };
+            self.skew.clock_to(&mut clock);
+            touched.insert(place.shard);
+            match new.get(&number) {
+                Some(name) => {
+                    shards.push(place.shard);
+                    hosts.push(id64(place.host));
+                    names.push((*name).to_string());
+                    clocks.push(clock.to_bytes().to_vec());
+                }
+                None => {
+                    old_shards.push(place.shard);
+                    old_hosts.push(id64(place.host));
+                    old_clocks.push(clock.to_bytes().to_vec());
+                }
+            }
+        }
+        if !shards.is_empty() {
+            steps.push(Step {
+                sql: "INSERT INTO gleaner.host (crawl, shard, host, name, clock)
+                      SELECT $1, * FROM unnest($2::int2[], $3::int8[], $4::text[], $5::bytea[])
+                      ON CONFLICT (crawl, shard, host) DO UPDATE SET clock = EXCLUDED.clock",
+                params: vec![param(crawl), param(shards), param(hosts), param(names), param(clocks)],
+            });
+        }
+        if !old_shards.is_empty() {
+            steps.push(Step {
+                sql: "UPDATE gleaner.host h SET clock = t.clock
+                      FROM unnest($2::int2[], $3::int8[], $4::bytea[]) AS t(shard, host, clock)
+                      WHERE h.crawl = $1 AND h.shard = t.shard AND h.host = t.host",
+                params: vec![param(crawl), param(old_shards), param(old_hosts), param(old_clocks)],
+            });
+        }
+        let (mut shards, mut hosts, mut statuses) = (vec![], vec![], vec![]);
+        let (mut fetched, mut expires, mut bodies) = (vec![], vec![], vec![]);
+        for (number, answer) in &facts.robots {
+            let Some(place) = self.ids.host(*number) else { continue };
+            touched.insert(place.shard);
+            shards.push(place.shard);
+            hosts.push(id64(place.host));
+            statuses.push(i32::from(answer.status));
+            fetched.push(self.skew.to_db(answer.fetched));
+            expires.push(self.skew.to_db(answer.expires));
+            bodies.push(answer.body.clone());
+        }
+        if !shards.is_empty() {
+            steps.push(Step {
+                sql: "INSERT INTO gleaner.robots (crawl, shard, host, status, fetched, expires, body)
+                      SELECT $1, * FROM unnest($2::int2[], $3::int8[], $4::int4[], $5::int8[], $6::int8[], $7::bytea[])
+                      ON CONFLICT (crawl, shard, host) DO UPDATE SET status = EXCLUDED.status,
+                        fetched = EXCLUDED.fetched, expires = EXCLUDED.expires, body = EXCLUDED.body",
+                params: vec![
+                    param(crawl),
+                    param(shards),
+                    param(hosts),
+                    param(statuses),
+                    param(fetched),
+                    param(expires),
+                    param(bodies),
+                ],
+            });
+        }
+    }
+
+    fn url_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
+        let crawl = self.me.crawl;
+        let order = self.inner.order();
+        let facts = &self.inner.log().facts;
+        let (mut new, mut old) = (UrlRows::default(), UrlRows::default());
+        let mut sights = SightRows::default();
+        let (mut revived_shards, mut revived) = (vec![], vec![]);
+        for (&slot, touch) in &facts.urls {
+            let slot = UrlId(slot);
+            let (Some(info), Some(global)) = (order.info(slot), self.ids.global(slot)) else { continue };
+            let (Some(place), Some(print)) = (self.ids.host(info.host), order.print(slot)) else { continue };
+            touched.insert(place.shard);
+            let rows = if touch.admitted.is_some() { &mut new } else { &mut old };
+            let (state, status) = match info.state {
+                State::Pending | State::Leased => (0, 0),
+                State::Settled(outcome) => {
+                    let (code, status) = codec::outcome_code(outcome);
+                    (i16::from(code) + 1, i32::from(status))
+                }
+            };
+            rows.shard.push(place.shard);
+            rows.id.push(id64(global));
+            rows.host.push(id64(place.host));
+            rows.print0.push(print.0 as i64);
+            rows.print1.push(print.1 as i64);
+            rows.parent.push(info.parent.map(|p| id64(p.0)));
+            rows.cause.push(info.cause.map(|c| id64(c.0)));
+            rows.key.push(info.priority.key());
+            rows.not_before.push(order.not_before(slot).map(|t| self.skew.to_db(types::Millis(t))));
+            rows.expires.push(order.expires(slot).map(|e| e as i64));
+            rows.model.push(id64(info.model));
+            rows.depth.push(i32::from(info.depth));
+            rows.site_depth.push(i32::from(info.site_depth));
+            rows.status.push(status);
+            rows.state.push(state);
+            rows.lane.push(i16::from(info.priority.lane));
+            rows.hops.push(i16::from(info.hops));
+            rows.attempts.push(i16::from(info.attempts));
+            if touch.revived {
+                revived_shards.push(place.shard);
+                revived.push(id64(global));
+            }
+            // The order counts all sightings; the last ones are these.
+            let first = i16::from(order.sources_kept(slot)).saturating_sub(touch.sights.len() as i16);
+            for (i, s) in touch.sights.iter().enumerate() {
+                sights.shard.push(place.shard);
+                sights.id.push(id64(global));
+                sights.n.push(first + i as i16);
+                sights.parent.push(s.parent.map(|p| id64(p.0)));
+                sights.parent_shard.push(s.parent.and_then(|p| self.ids.shard_of(p.0)));
+                sights.kind.push(i16::from(codec::kind_code(s.kind)));
+                sights.lane.push(i16::from(s.priority.lane));
+                sights.key.push(s.priority.key());
+                sights.url.push(if i == 0 { touch.admitted.clone() } else { None });
+                // PostgreSQL has no text with a zero in it.
+                sights.anchor.push(s.anchor.replace('\0', " "));
+                sights.evidence.push(s.evidence.clone());
+            }
+        }
+        if !revived.is_empty() {
+            steps.push(Step {
+                sql: "DELETE FROM gleaner.sight s USING unnest($2::int2[], $3::int8[]) AS t(shard, id)
+                      WHERE s.crawl = $1 AND s.shard = t.shard AND s.id = t.id",
+                params: vec![param(crawl), param(revived_shards), param(revived)],
+            });
+        }
+        if !new.id.is_empty() {
+            steps.push(new.insert(crawl));
+        }
+        if !old.id.is_empty() {
+            steps.push(old.update(crawl));
+        }
+        if !sights.id.is_empty() {
+            steps.push(sights.insert(crawl));
+        }
+    }
+
+    fn page_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
+        let crawl = self.me.crawl;
+        let facts = &self.inner.log().facts;
+        let (mut shards, mut ids, mut epochs, mut scores) = (vec![], vec![], vec![], vec![]);
+        let (mut relevant, mut relevance, mut threshold, mut version) = (vec![], vec![], vec![], vec![]);
+        let mut records = vec![];
+        for (slot, payload) in &facts.pages {
+            let slot = UrlId(*slot);
+            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+                continue;
+            };
+            let Some(body) = page::after_head(payload) else { continue };
+            let Some((record, _)) = page::fields(body) else { continue };
+            touched.insert(place.shard);
+            shards.push(place.shard);
+            ids.push(id64(global));
+            epochs.push(self.owned.get(&place.shard).copied().unwrap_or(-1));
+            scores.push(record.assessment.score);
+            relevant.push(record.verdict.relevant);
+            relevance.push(record.verdict.relevance);
+            threshold.push(record.verdict.threshold);
+            version.push(id64(record.verdict.version));
+            records.push(body.to_vec());
+        }
+        if !ids.is_empty() {
+            steps.push(Step {
+                sql: "INSERT INTO gleaner.page (crawl, slot, shard, id, epoch, score, relevant, relevance, threshold, version, record)
+                      SELECT $1, $2, * FROM unnest($3::int2[], $4::int8[], $5::int8[], $6::float8[], $7::bool[], $8::float8[],
+                                                   $9::float8[], $10::int8[], $11::bytea[])
+                      ON CONFLICT (crawl, shard, id) DO UPDATE SET slot = EXCLUDED.slot, epoch = EXCLUDED.epoch,
+                        score = EXCLUDED.score, relevant = EXCLUDED.relevant, relevance = EXCLUDED.relevance,
+                        threshold = EXCLUDED.threshold, version = EXCLUDED.version, record = EXCLUDED.record,
+                        assessment = NULL, revised = false, stored = clock_timestamp(), seq = DEFAULT",
+                params: vec![
+                    param(crawl),
+                    param(self.me.slot),
+                    param(shards),
+                    param(ids),
+                    param(epochs),
+                    param(scores),
+                    param(relevant),
+                    param(relevance),
+                    param(threshold),
+                    param(version),
+                    param(records),
+                ],
+            });
+        }
+        let (mut shards, mut ids, mut lists) = (vec![], vec![], vec![]);
+        let known = |c: &UrlId| self.ids.global(*c).map(Child::Known);
+        for (slot, children) in &facts.links {
+            if self.out.children.contains_key(slot) {
+                continue;
+            }
+            let slot = UrlId(*slot);
+            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+                continue;
+            };
+            shards.push(place.shard);
+            ids.push(id64(global));
+            lists.push(write_children(&children.iter().filter_map(known).collect::<Vec<_>>()));
+        }
+        for (slot, children) in &self.out.children {
+            let slot = UrlId(*slot);
+            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+                continue;
+            };
+            shards.push(place.shard);
+            ids.push(id64(global));
+            lists.push(write_children(children));
+        }
+        touched.extend(&shards);
+        if !ids.is_empty() {
+            steps.push(Step {
+                sql: "INSERT INTO gleaner.link (crawl, shard, id, children)
+                      SELECT $1, * FROM unnest($2::int2[], $3::int8[], $4::bytea[])
+                      ON CONFLICT (crawl, shard, id) DO UPDATE SET children = EXCLUDED.children",
+                params: vec![param(crawl), param(shards), param(ids), param(lists)],
+            });
+        }
+        let here = facts.revised.iter().filter_map(|(slot, r)| {
+            let slot = UrlId(*slot);
+            Some((self.ids.host_of(slot)?.shard, self.ids.global(slot)?, r))
+        });
+        let far = self.out.far_revised.iter().filter_map(|(id, r)| Some((self.ids.shard_of(*id)?, *id, r)));
+        let revised: Vec<(i16, u32, &Revised)> = here.chain(far).collect();
+        if !revised.is_empty() {
+            let score = |r: &Revised| {
+                let bytes = r.assessment.as_ref()?;
+                postcard::from_bytes::<Assessment>(bytes).ok().map(|a| a.score)
+            };
+            steps.push(Step {
+                sql: "UPDATE gleaner.page p SET relevant = t.relevant, relevance = t.relevance,
+                             threshold = t.threshold, version = t.version, revised = true,
+                             score = coalesce(t.score, p.score), assessment = coalesce(t.assessment, p.assessment)
+                      FROM unnest($2::int2[], $3::int8[], $4::bool[], $5::float8[], $6::float8[], $7::int8[],
+                                  $8::float8[], $9::bytea[])
+                           AS t(shard, id, relevant, relevance, threshold, version, score, assessment)
+                      WHERE p.crawl = $1 AND p.shard = t.shard AND p.id = t.id",
+                params: vec![
+                    param(crawl),
+                    param(revised.iter().map(|r| r.0).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| id64(r.1)).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| r.2.verdict.relevant).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| r.2.verdict.relevance).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| r.2.verdict.threshold).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| id64(r.2.verdict.version)).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| score(r.2)).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| r.2.assessment.clone()).collect::<Vec<_>>()),
+                ],
+            });
+            // Whoever reads along sees by it that what was read before is out of date.
+            steps.push(Step {
+                sql: "UPDATE gleaner.worker SET revisions = revisions + $3 WHERE crawl = $1 AND slot = $2",
+                params: vec![param(crawl), param(self.me.slot), param(revised.len() as i64)],
+            });
+        }
+    }
+
+    /// A whole state is row 0, each change after it the next row.
+    fn state_rows(&mut self, steps: &mut Vec<Step>) {
+        let facts = &self.inner.log().facts;
+        let mut rows: BTreeMap<(&str, i64), &[u8]> = BTreeMap::new();
+        let mut whole: BTreeSet<&str> = BTreeSet::new();
+        let mut next: HashMap<String, i64> = HashMap::new();
+        for (name, change, bytes) in &facts.state {
+            let at = next.get(name).or_else(|| self.state_n.get(name)).copied().unwrap_or(1);
+            if *change {
+                rows.insert((name, at), bytes);
+                next.insert(name.clone(), at + 1);
+            } else {
+                rows.retain(|(n, _), _| n != name);
+                rows.insert((name, 0), bytes);
+                whole.insert(name);
+                next.insert(name.clone(), 1);
+            }
+        }
+        let crawl = self.me.crawl;
+        // Most whole states never had a change appended: nothing to delete.
+        let stale: Vec<String> = whole
+            .into_iter()
+            .filter(|name| self.state_n.get(*name).is_some_and(|n| *n > 1))
+            .map(str::to_string)
+            .collect();
+        if !stale.is_empty() {
+            steps.push(Step {
+                sql: "DELETE FROM gleaner.state WHERE crawl = $1 AND slot = $2 AND name = ANY($3) AND n > 0",
+                params: vec![param(crawl), param(self.me.slot), param(stale)],
+            });
+        }
+        if !rows.is_empty() {
+            steps.push(Step {
+                sql: "INSERT INTO gleaner.state (crawl, slot, name, n, bytes)
+                      SELECT $1, $2, * FROM unnest($3::text[], $4::int8[], $5::bytea[])
+                      ON CONFLICT (crawl, slot, name, n) DO UPDATE SET bytes = EXCLUDED.bytes",
+                params: vec![
+                    param(crawl),
+                    param(self.me.slot),
+                    param(rows.keys().map(|k| k.0.to_string()).collect::<Vec<_>>()),
+                    param(rows.keys().map(|k| k.1).collect::<Vec<_>>()),
+                    param(rows.values().map(|b| b.to_vec()).collect::<Vec<_>>()),
+                ],
+            });
+        }
+        self.next_state = next;
+    }
+
+    fn mail_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
+        let crawl = self.me.crawl;
+        if !self.out.outbox.is_empty() {
+            let (shards, messages): (Vec<i16>, Vec<Vec<u8>>) = self.out.outbox.iter().cloned().unzip();
+            steps.push(Step {
+                sql: "INSERT INTO gleaner.outbox (crawl, shard, message)
+                      SELECT $1, * FROM unnest($2::int2[], $3::bytea[])",
+                params: vec![param(crawl), param(shards), param(messages)],
+            });
+        }
+        if !self.out.consumed.is_empty() {
+            let (shards, seqs): (Vec<i16>, Vec<i64>) = self.out.consumed.iter().copied().unzip();
+            touched.extend(&shards);
+            steps.push(Step {
+                sql: "DELETE FROM gleaner.outbox o USING unnest($2::int2[], $3::int8[]) AS t(shard, seq)
+                      WHERE o.crawl = $1 AND o.shard = t.shard AND o.seq = t.seq",
+                params: vec![param(crawl), param(shards), param(seqs)],
+            });
+        }
+        if !self.out.deltas.is_empty() {
+            let numbers: Vec<i64> = (1..=self.out.deltas.len() as i64).map(|i| self.delta_n + i).collect();
+            let oldest = self.delta_n - DELTAS_KEPT;
+            steps.push(Step {
+                sql: "INSERT INTO gleaner.delta (crawl, slot, n, bytes)
+                      SELECT $1, $2, * FROM unnest($3::int8[], $4::bytea[]) ON CONFLICT DO NOTHING",
+                params: vec![
+                    param(crawl),
+                    param(self.me.slot),
+                    param(numbers),
+                    param(self.out.deltas.clone()),
+                ],
+            });
+            steps.push(Step {
+                sql: "DELETE FROM gleaner.delta WHERE crawl = $1 AND slot = $2 AND n <= $3",
+                params: vec![param(crawl), param(self.me.slot), param(oldest)],
+            });
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! What only a shared ledger can do: several workers on one crawl, taking over, handing over, being cut off.
+
+use frontier::Limits;
+use std::path::Path;
+use std::time::Duration;
+use store::SharedOptions;
+
+pub use crate::postgres::server;
+
+/// A worker of the crawl that is named after the folder, in time that is made up.
+pub fn shared(dir: &Path, worker: &str, limits: Limits) -> SharedOptions {
+    let crawl = dir.file_name().unwrap().to_string_lossy();
+    let url = server().unwrap().url();
+    SharedOptions {
+        key: Some((1, 2)),
+        database_time: false,
+        commit_within: Duration::ZERO,
+        ..SharedOptions::new(&url, &crawl, worker, dir.join(worker), limits)
+    }
+}
+
+use crate::harness::*;
+use frontier::{Frontier, Next, State};
+use std::time::Instant;
+use store::{Shared, SharedReader, Store};
+use types::{Candidate, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Task, Turn, UrlId};
+
+/// Looks after all workers until `done` (or panics).
+fn until(
+    now: u64,
+    workers: &mut [&mut Shared],
+    what: &str,
+    mut done: impl FnMut(&mut [&mut Shared]) -> bool,
+) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !done(workers) {
+        assert!(Instant::now() < end, "waited in vain: {what}");
+        for w in workers.iter_mut() {
+            w.tend(Millis(now), &best).unwrap();
+            w.check().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn has(w: &Shared, text: &str) -> bool {
+    w.find(&url(text)).and_then(|id| w.entry(id)).is_some_and(|e| e.host != u32::MAX)
+}
+
+/// `n` hosts of as many domains, seeded by one worker.
+fn seeded(w: &mut Shared, n: usize) -> Vec<String> {
+    let urls: Vec<String> = (0..n).map(|i| format!("http://d{i}.example{i}.org/")).collect();
+    for u in &urls {
+        w.seed(seed(u, 1.0), Millis(0)).unwrap();
+    }
+    w.sync().unwrap();
+    urls
+}
+
+fn reader(dir: &Path) -> SharedReader {
+    let crawl = dir.file_name().unwrap().to_string_lossy();
+    SharedReader::open(&server().unwrap().url(), Some(&crawl)).unwrap()
+}
+
+#[test]
+fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
+    let urls = seeded(&mut a, 40);
+    let mut b = Shared::open(shared(dir.path(), "b", quick()), Millis(0)).unwrap();
+    assert_eq!(b.stats().urls, 0, "nothing is free yet");
+    until(0, &mut [&mut a, &mut b], "the shards are shared out", |w| {
+        w[1].stats().urls > 0 && w[0].stats().urls < 40
+    });
+    until(0, &mut [&mut a, &mut b], "all of them", |w| w[0].stats().urls + w[1].stats().urls == 40);
+    for u in &urls {
+        assert!(has(&a, u) != has(&b, u), "{u} is with exactly one of them");
+        assert_eq!(a.find(&url(u)), b.find(&url(u)), "{u} has the same number for everyone");
+    }
+    // A page of one links to hosts of both, known and new.
+    let new: Vec<String> = (100..140).map(|i| format!("http://d{i}.example{i}.org/x")).collect();
+    let links: Vec<Candidate> = new.iter().chain(&urls).map(|u| link(u, 2.0)).collect();
+    let (page, applied) = a.visit(0, &links);
+    assert!(applied.sent > 20 && applied.admitted > 5, "{applied:?}");
+    a.sync().unwrap();
+    until(0, &mut [&mut a, &mut b], "the mail is taken in", |w| w[0].stats().urls + w[1].stats().urls == 80);
+    for u in &new {
+        assert!(has(&a, u) != has(&b, u), "{u}");
+    }
+    // Merged where they were known: by whoever has them.
+    let of_b = urls.iter().find(|u| has(&b, u)).unwrap();
+    let id = b.find(&url(of_b)).unwrap();
+    assert_eq!(b.entry(id).unwrap().priority, Priority::key_only(2.0));
+    let sources = b.sources(id).unwrap();
+    assert_eq!((sources.len(), sources[1].parent), (2, Some(page.id)));
+    // Where it was found is asked of the database, since the parent is not here.
+    assert_eq!(b.url(page.id).unwrap().as_str(), page.url.as_str());
+    assert_eq!(b.record(page.id).unwrap().unwrap().url, page.url.as_str());
+    let r = reader(dir.path());
+    r.check().unwrap();
+    assert_eq!(r.children(page.id).unwrap().len(), 80);
+    assert_eq!((r.stats().urls, r.stats().pages, r.workers().unwrap().len()), (80, 1, 2));
+
+    // Siblings: what a visit says of its siblings reaches those of the other worker.
+    let child = leased(a.lease(Millis(0), None).unwrap());
+    let siblings = a.siblings(child.id);
+    if child.parent == Some(page.id) {
+        assert!(siblings.len() > 20, "{} siblings", siblings.len());
+    }
+    let low = Priority::key_only(-3.0);
+    let rescore = siblings.iter().map(|&id| Rescored { id, priority: low, model: 7, cause: Some(child.id) });
+    let turn = Turn { rescore: rescore.collect(), ..done(child.id, Outcome::Fetched, 0) };
+    a.apply(turn, &best).unwrap();
+    a.sync().unwrap();
+    if child.parent == Some(page.id) {
+        let far = new.iter().find(|u| has(&b, u)).unwrap();
+        until(0, &mut [&mut a, &mut b], "the new priority arrives", |w| {
+            let id = w[1].find(&url(far)).unwrap();
+            w[1].entry(id).unwrap().priority == low
+        });
+    }
+
+    // One leaves in order: the other has everything, at once.
+    let pending = a.stats().pending + b.stats().pending;
+    b.close().unwrap();
+    until(0, &mut [&mut a], "the rest is taken over", |w| w[0].stats().pending == pending);
+    a.check().unwrap();
+}
+
+#[test]
+fn a_worker_that_slept_through_its_lease_has_lost_it() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let short = |name: &str| SharedOptions {
+        lease: Duration::from_millis(1500),
+        ..shared(dir.path(), name, Limits { delay_ms: 100, use_robots: false, ..Limits::default() })
+    };
+    let mut a = Shared::open(short("a"), Millis(0)).unwrap();
+    let urls = seeded(&mut a, 10);
+    let lease = leased(a.lease(Millis(0), None).unwrap());
+    assert!(a.gate().is_open() && a.holds(lease.id));
+    // Its renewals stop, as if the process was stopped.
+    a.stop_renewing();
+    let mut b = Shared::open(short("b"), Millis(1_000)).unwrap();
+    assert_eq!(b.stats().urls, 0);
+    let started = Instant::now();
+    until(5_000, &mut [&mut b], "the shards of the dead are taken over", |w| w[0].stats().urls == 10);
+    assert!(started.elapsed() < Duration::from_secs(7), "{:?}", started.elapsed());
+    assert!(!a.gate().is_open(), "no request may be sent any more");
+    // All hosts rest: any of them may have been contacted a moment ago.
+    assert!(matches!(b.lease(Millis(5_050), None).unwrap(), Next::Wait { .. }));
+    assert_eq!(b.stats().leased, 0);
+    assert!(b.lease_at(5_200).is_some());
+
+    // The sleeper wakes: what it fetched is not accepted, not even its state.
+    let before = reader(dir.path()).stats();
+    let turn = Turn {
+        record: Some(record(lease.id, lease.url.as_str())),
+        state: vec![("x".into(), false, vec![1])],
+        ..done(lease.id, Outcome::Fetched, 10)
+    };
+    a.apply(turn, &best).unwrap();
+    a.sync().unwrap();
+    assert!(!a.holds(lease.id), "and it knows");
+    let r = reader(dir.path());
+    assert_eq!(r.stats().outcomes, before.outcomes);
+    assert_eq!((r.stats().pages, r.record(lease.id).unwrap()), (0, None));
+    // It joins anew and gets its share.
+    let news = a.tend(Millis(6_000), &best).unwrap();
+    assert!(news.rejoined);
+    until(6_000, &mut [&mut a, &mut b], "shared out again", |w| {
+        w[0].stats().urls > 0 && w[0].stats().urls + w[1].stats().urls == 10
+    });
+    for u in &urls {
+        assert!(has(&a, u) != has(&b, u), "{u}");
+    }
+    reader(dir.path()).check().unwrap();
+}
+
+#[test]
+fn clocks_and_robots_move_with_the_host() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let limits = || Limits { delay_ms: 100, ..Limits::default() };
+    let mut a = Shared::open(shared(dir.path(), "a", limits()), Millis(0)).unwrap();
+    a.seed(seed("http://slow.example/", 1.0), Millis(0)).unwrap();
+    a.seed(seed("http://slow.example/2", 0.5), Millis(0)).unwrap();
+    let robots = leased(a.lease(Millis(0), None).unwrap());
+    assert_eq!(robots.task, Task::Robots);
+    let answer = RobotsAnswer {
+        status: 200,
+        body: b"User-agent: *\nDisallow: /private".to_vec(),
+        fetched: Millis(0),
+        expires: Millis(1_000_000),
+    };
+    let mut turn =
+        Turn { host: contact(0), ..Turn::new(Settle::Robots { id: robots.id, answer: answer.clone() }) };
+    turn.host.crawl_delay = Some(3_000);
+    a.apply(turn, &best).unwrap();
+    let lease = leased(a.lease(Millis(3_000), None).unwrap());
+    // "Come back in ten minutes."
+    let mut turn =
+        Turn { host: contact(3_010), ..Turn::new(Settle::Retry { id: lease.id, not_before: Millis(4_000) }) };
+    turn.host.not_before = Some(Millis(603_010));
+    a.apply(turn, &best).unwrap();
+    // An urgent fact does not wait for the next batch; then the worker is gone without a word.
+    a.commit().unwrap();
+    a.stop_renewing();
+    drop(a);
+    let mut b = Shared::open(shared(dir.path(), "a", limits()), Millis(10_000)).unwrap();
+    assert_eq!(b.stats().urls, 2, "the same folder: its shards are taken at once");
+    assert_eq!(b.robots("slow.example").unwrap(), Some(answer));
+    assert!(b.lease_at(600_000).is_none(), "Retry-After holds for whoever comes next");
+    let lease = b.lease_at(603_010).unwrap();
+    assert_eq!((lease.task, lease.attempt), (Task::Page, 1));
+    b.apply(done(lease.id, Outcome::Fetched, 603_020), &best).unwrap();
+    assert!(b.lease_at(606_000).is_none(), "and so does Crawl-delay");
+    assert_eq!(b.lease_at(606_020).map(|l| l.attempt), Some(0));
+}
+
+#[test]
+fn models_are_exchanged_and_a_newcomer_starts_from_the_most_experienced() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
+    a.put_state("strategy", false, b"whole").unwrap();
+    a.put_state("strategy", true, b"change").unwrap();
+    a.put_state("judge", false, b"mine").unwrap();
+    seeded(&mut a, 5);
+    a.visit(0, &[]);
+    a.publish(b"before anyone came".to_vec());
+    a.sync().unwrap();
+    let mut b = Shared::open(shared(dir.path(), "b", quick()), Millis(0)).unwrap();
+    assert_eq!(b.state("strategy").unwrap(), [b"whole".to_vec(), b"change".to_vec()]);
+    assert!(b.state("judge").unwrap().is_empty(), "thresholds are each worker's own");
+    until(0, &mut [&mut a, &mut b], "they see each other", |w| w[1].stats().urls > 0);
+    for delta in [&b"one"[..], b"two"] {
+        a.publish(delta.to_vec());
+        a.sync().unwrap();
+    }
+    let mut got = Vec::new();
+    let end = Instant::now() + Duration::from_secs(10);
+    while got.len() < 2 && Instant::now() < end {
+        let news = b.tend(Millis(0), &best).unwrap();
+        got.extend(news.deltas);
+        if news.workers > 0 {
+            assert_eq!((news.workers, news.pages), (2, 1));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(got, [b"one".to_vec(), b"two".to_vec()], "each once, in order");
+    // Left in order and come back: what was learnt in the slot is there again.
+    a.close().unwrap();
+    drop(a);
+    let a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
+    assert_eq!(a.state("judge").unwrap(), [b"mine".to_vec()]);
+}
+
+#[test]
+fn all_is_done_only_when_all_are_done() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
+    seeded(&mut a, 8);
+    let mut b = Shared::open(shared(dir.path(), "b", quick()), Millis(0)).unwrap();
+    until(0, &mut [&mut a, &mut b], "both have some", |w| w[0].stats().urls > 0 && w[1].stats().urls > 0);
+    until(0, &mut [&mut a, &mut b], "all", |w| w[0].stats().urls + w[1].stats().urls == 8);
+    while let Some(lease) = a.lease_at(0) {
+        a.apply(done(lease.id, Outcome::Fetched, 0), &best).unwrap();
+    }
+    assert!(matches!(a.lease(Millis(0), None).unwrap(), Next::Wait { .. }), "the other is still at it");
+    while b.stats().pending > 1 {
+        let lease = b.lease_at(0).unwrap();
+        b.apply(done(lease.id, Outcome::Fetched, 0), &best).unwrap();
+    }
+    // Its last page leads back to the first worker.
+    let lease = b.lease_at(0).unwrap();
+    let far = |i| link(&format!("http://f{i}.example{i}.net/"), 0.5);
+    let add: Vec<Candidate> = (0..20).map(|i| Candidate { parent: Some(lease.id), ..far(i) }).collect();
+    let applied = b.apply(Turn { add, ..done(lease.id, Outcome::Fetched, 0) }, &best).unwrap();
+    assert!(applied.sent > 0 && applied.admitted > 0);
+    b.sync().unwrap();
+    while let Some(lease) = b.lease_at(0) {
+        b.apply(done(lease.id, Outcome::Fetched, 0), &best).unwrap();
+    }
+    assert!(matches!(b.lease(Millis(0), None).unwrap(), Next::Wait { .. }), "there is mail under way");
+    until(0, &mut [&mut a, &mut b], "it is delivered", |w| w[0].stats().pending > 0);
+    while let Some(lease) = a.lease_at(0) {
+        a.apply(done(lease.id, Outcome::Fetched, 0), &best).unwrap();
+    }
+    until(0, &mut [&mut a, &mut b], "now they are", |w| {
+        matches!(w[0].lease(Millis(0), None).unwrap(), Next::Empty(_))
+            && matches!(w[1].lease(Millis(0), None).unwrap(), Next::Empty(_))
+    });
+    let r = reader(dir.path());
+    r.check().unwrap();
+    assert_eq!((r.stats().pending, r.stats().urls), (0, 28));
+    assert_eq!(r.entry(UrlId(0)).unwrap().state, State::Settled(Outcome::Fetched));
+}
+
+#[test]
+fn a_poor_url_is_left_while_others_have_better_ones() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let budget = |name: &str| SharedOptions { budget: true, ..shared(dir.path(), name, quick()) };
+    let mut a = Shared::open(budget("a"), Millis(0)).unwrap();
+    seeded(&mut a, 200);
+    let mut b = Shared::open(budget("b"), Millis(0)).unwrap();
+    until(0, &mut [&mut a, &mut b], "all", |w| {
+        w[1].stats().urls > 0 && w[0].stats().urls + w[1].stats().urls == 200
+    });
+    let all: Vec<UrlId> = b.pending().collect();
+    let poor: Vec<Rescored> = all
+        .iter()
+        .map(|&id| Rescored { id, priority: Priority::key_only(0.1), model: 1, cause: None })
+        .collect();
+    b.rescore(&poor).unwrap();
+    until(0, &mut [&mut a, &mut b], "it hears of the others", |w| {
+        matches!(w[1].lease(Millis(0), None).unwrap(), Next::Wait { .. })
+    });
+    assert!(a.lease_at(0).is_some(), "the one with the better URLs goes on");
+    a.close().unwrap();
+    until(0, &mut [&mut b], "nobody else is left to do better", |w| w[0].lease_at(0).is_some());
+}
+
+#[test]
+fn the_line_to_the_database_is_encrypted_and_the_server_is_who_it_says() {
+    let authority = || {
+        let mut p = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+        p.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = p.self_signed(&key).unwrap().pem();
+        (certificate, rcgen::Issuer::new(p, key))
+    };
+    let ((trusted, issuer), (stranger, _)) = (authority(), authority());
+    let key = rcgen::KeyPair::generate().unwrap();
+    let named = rcgen::CertificateParams::new(vec!["localhost".to_string()]).unwrap();
+    let certificate = named.signed_by(&key, &issuer).unwrap().pem();
+    let Some(server) = crate::postgres::Server::start_with_tls(&certificate, &key.serialize_pem()) else {
+        return;
+    };
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, pem: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, pem).unwrap();
+        path.display().to_string()
+    };
+    let (trusted, stranger) = (file("trusted.pem", &trusted), file("stranger.pem", &stranger));
+    let empty = file("empty.pem", "");
+    let address =
+        |host: &str, options: &str| format!("postgres://gleaner@{host}:{}/postgres?{options}", server.port);
+    // A reader gets as far as to find no crawl, or not even there.
+    let says =
+        |address: &str| SharedReader::open(address, None).err().map(|p| p.to_string()).unwrap_or_default();
+    let none = "no crawl in this database";
+    let full = |roots: &str| format!("sslmode=verify-full&sslrootcert={roots}");
+    for fine in ["", "sslmode=disable", "sslmode=prefer", "sslmode=require"] {
+        assert!(
+            says(&address("127.0.0.1", fine)).contains(none),
+            "{fine}: {}",
+            says(&address("127.0.0.1", fine))
+        );
+    }
+    assert!(
+        says(&address("localhost", &full(&trusted))).contains(none),
+        "{}",
+        says(&address("localhost", &full(&trusted)))
+    );
+    for (host, options) in [
+        ("localhost", full(&stranger)),
+        // Not the name in the certificate.
+        ("127.0.0.1", full(&trusted)),
+        // Of no public authority.
+        ("localhost", "sslmode=verify-full".to_string()),
+    ] {
+        let told = says(&address(host, &options));
+        assert!(told.contains("cannot connect") && told.contains("certificate"), "{host} {options}: {told}");
+    }
+    assert!(says(&address("localhost", &full(&empty))).contains("no certificate in it"));
+    // The whole of a worker's life over it.
+    let options = SharedOptions {
+        url: address("localhost", &full(&trusted)),
+        ..shared(dir.path(), "a", Limits::none())
+    };
+    let mut a = Shared::open(options, Millis(0)).unwrap();
+    seeded(&mut a, 3);
+    a.close().unwrap();
+    let kind = server.sql("SELECT count(*) FROM gleaner.url");
+    assert_eq!(kind, "3");
+    // A server without TLS is not spoken to in the clear when that was ruled out.
+    let Some(plain) = crate::postgres::server() else { return };
+    let told = says(&format!("{}?sslmode=require", plain.url()));
+    assert!(told.contains("cannot connect"), "{told}");
+}

@@ -1,0 +1,198 @@
+//! A PostgreSQL of one's own for tests: a private folder, a private port, gone when the test process is.
+
+#![allow(dead_code)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+pub struct Server {
+    pub port: u16,
+    pub dir: PathBuf,
+    bin: PathBuf,
+    /// As long as this is open, the server lives.
+    _keep: ChildStdin,
+    _shell: Child,
+    durable: bool,
+    /// Settings beside the usual ones.
+    more: String,
+}
+
+/// Where the server's programs are.
+fn programs() -> Option<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.path().join("bin"))
+        .filter(|p| p.join("initdb").is_file())
+        .collect();
+    found.sort();
+    let on_path = || {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path).find(|p| p.join("initdb").is_file() && p.join("postgres").is_file())
+    };
+    found.pop().or_else(on_path)
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout.starts_with(b"0\n"))
+}
+
+/// The server refuses to run as root.
+fn as_postgres(script: &str) -> Command {
+    let mut c = if is_root() {
+        let mut c = Command::new("runuser");
+        c.args(["-u", "postgres", "--", "sh", "-c", script]);
+        c
+    } else {
+        let mut c = Command::new("sh");
+        c.args(["-c", script]);
+        c
+    };
+    c.current_dir("/");
+    c
+}
+
+impl Server {
+    /// `None` when PostgreSQL is not installed.
+    pub fn start(durable: bool) -> Option<Server> {
+        Server::start_with(durable, "", "")
+    }
+
+    /// One that speaks TLS, with this certificate and key (PEM).
+    pub fn start_with_tls(certificate: &str, key: &str) -> Option<Server> {
+        let files = format!(
+            "umask 077; printf '%s' '{certificate}' >$dir/server.crt; printf '%s' '{key}' >$dir/server.key"
+        );
+        Server::start_with(
+            false,
+            &files,
+            "-c ssl=on -c ssl_cert_file=$dir/server.crt -c ssl_key_file=$dir/server.key",
+        )
+    }
+
+    fn start_with(durable: bool, prepare: &str, more: &str) -> Option<Server> {
+        let bin = programs()?;
+        let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
+        // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and cleans up.
+        // A server that is killed on purpose is started again by `restart`, which leaves its number in `pid`.
+        let script = format!(
+            "set -e; dir=$(mktemp -d /tmp/gleaner-pg.XXXXXX); echo $dir
+             {bin}/initdb -D $dir/data -A trust -U gleaner --no-sync -E UTF8 --locale=C >$dir/initdb.log 2>&1
+             {prepare}
+             {start}
+             echo started; cat >/dev/null || true
+             kill -INT $(head -1 $dir/data/postmaster.pid) 2>/dev/null || true
+             for i in 1 2 3 4 5 6 7 8 9 10; do [ -e $dir/data/postmaster.pid ] || break; sleep 0.3; done
+             rm -rf $dir",
+            bin = bin.display(),
+            start = start_command(&bin.display().to_string(), "$dir", port, durable, more),
+        );
+        let mut shell =
+            as_postgres(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh starts");
+        let mut lines = BufReader::new(shell.stdout.take().expect("its output")).lines();
+        let dir = PathBuf::from(lines.next().expect("a folder").expect("text"));
+        let started = lines.next().and_then(Result::ok);
+        assert_eq!(started.as_deref(), Some("started"), "see {}/server.log", dir.display());
+        let keep = shell.stdin.take().expect("its input");
+        let more = more.replace("$dir", &dir.display().to_string());
+        let server = Server { port, dir, bin, _keep: keep, _shell: shell, durable, more };
+        server.wait();
+        Some(server)
+    }
+
+    /// Until it takes connections.
+    pub fn wait(&self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        let ready = || {
+            Command::new(self.bin.join("pg_isready"))
+                .args([
+                    "-q",
+                    "-h",
+                    "127.0.0.1",
+                    "-p",
+                    &self.port.to_string(),
+                    "-U",
+                    "gleaner",
+                    "-d",
+                    "postgres",
+                ])
+                .status()
+                .is_ok_and(|s| s.success())
+        };
+        while !ready() {
+            assert!(Instant::now() < end, "PostgreSQL does not start: see {}/server.log", self.dir.display());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub fn url(&self) -> String {
+        format!("postgres://gleaner@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// The server's main process.
+    pub fn pid(&self) -> u32 {
+        let out = as_postgres(&format!("head -1 {}/data/postmaster.pid", self.dir.display()))
+            .output()
+            .expect("head");
+        String::from_utf8_lossy(&out.stdout).trim().parse().expect("a process number")
+    }
+
+    /// As if the machine's plug was pulled, disk aside.
+    pub fn kill(&self) {
+        let pid = self.pid();
+        // The children notice that the postmaster is gone; they are killed with it so that nothing is finished in order.
+        let script = format!("kill -9 {pid} $(ps -o pid= --ppid {pid}) 2>/dev/null; true");
+        let _ = as_postgres(&script).status();
+        let end = Instant::now() + Duration::from_secs(20);
+        while TcpStream::connect(("127.0.0.1", self.port)).is_ok() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub fn restart(&self) {
+        let start = start_command(
+            &self.bin.display().to_string(),
+            &self.dir.display().to_string(),
+            self.port,
+            self.durable,
+            &self.more,
+        );
+        let _ = as_postgres(&format!("rm -f {}/data/postmaster.pid; {start}", self.dir.display())).status();
+        self.wait();
+    }
+
+    /// One statement, its answer as text: columns by `|`, rows by lines.
+    pub fn sql(&self, sql: &str) -> String {
+        let out = Command::new(self.bin.join("psql"))
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &self.url(), "-c", sql])
+            .output()
+            .expect("psql");
+        assert!(out.status.success(), "{sql}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).trim().to_string()
+    }
+}
+
+fn start_command(bin: &str, dir: &str, port: u16, durable: bool, more: &str) -> String {
+    let fsync = if durable { "on" } else { "off" };
+    format!(
+        "{bin}/postgres -D {dir}/data -p {port} -h 127.0.0.1 -k '' -c fsync={fsync} -c max_connections=60 \
+         -c shared_buffers=256MB -c log_min_messages=fatal -c max_wal_size=2GB -c full_page_writes={fsync} {more} \
+         </dev/null >>{dir}/server.log 2>&1 &"
+    )
+}
+
+/// One server for all tests of a process. `None` (and a word about it) when PostgreSQL is not installed.
+pub fn server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| Server::start(false)).as_ref();
+    if server.is_none() {
+        let _ =
+            writeln!(std::io::stderr(), "SKIPPED: PostgreSQL is not installed (apt-get install postgresql)");
+    }
+    server
+}
