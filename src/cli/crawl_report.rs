@@ -7,7 +7,6 @@ use eval::plot::{self, Bar, BarChart, Format, LineChart, Look, Series, escape};
 use eval::report::{SCRIPT, STYLE};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use store::Store;
 use types::{Problem, UrlId};
 
 const TOP_PAGES: usize = 50;
