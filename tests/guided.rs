@@ -455,14 +455,14 @@ fn a_conversation_survives_a_wrong_address() {
         let ran = child.wait_with_output().unwrap();
         (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
     };
-    let (code, err) = talk("query optimization\n?\nsyllabus\nnosuch.html\n\nMine\n");
+    let (code, err) = talk("query optimization\n?\nsyllabus\nhttp://127.0.0.1:1/nosuch\n\nMine\n");
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("the page of a course: what is taught"), "{err}");
-    assert!(err.contains("there is no file `nosuch.html`") && err.contains("made without them"), "{err}");
+    assert!(err.contains("no example page could be read") && err.contains("made without them"), "{err}");
     let text = std::fs::read_to_string(d.join("mine.toml")).unwrap();
     assert!(text.contains("query optimization") && !text.contains("nosuch"), "{text}");
     // Nothing but such an example is no topic.
-    let (code, err) = talk("\n\nnosuch.html\n\nOther\n");
+    let (code, err) = talk("\n\nhttp://127.0.0.1:1/nosuch\n\nOther\n");
     assert!(code != Some(0) && err.contains("no example page could be read"), "{err}");
     assert!(!d.join("other.toml").exists());
 }

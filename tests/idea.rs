@@ -86,12 +86,14 @@ fn from_an_idea_to_a_collection_through_our_own_search_engine() {
     }
     assert!(!text.contains(&engine.token), "{text}");
 
-    at(d, &web, &["crawl", "db.toml", "--out", "shelf/db", "--pages", "400", "--delay", "1ms", "--quiet"])
-        .ok();
+    // Results are leaves of the web: a directory among the seeds leads to hosts that the engine did not name.
+    let mut args = vec!["crawl", "db.toml", "--out", "shelf/db", "--seed", SEEDS[0]];
+    args.extend(["--pages", "800", "--delay", "1ms", "--quiet"]);
+    at(d, &web, &args).ok();
     let found = found(d, "shelf/db");
     let hits = found.intersection(&wanted).count();
     let fetched = pages(d, "shelf/db");
-    assert!(fetched <= 700, "{fetched}");
+    assert!(fetched <= 800, "{fetched}");
     let (recall, precision) = (hits as f64 / wanted.len() as f64, hits as f64 / found.len() as f64);
     println!("{hits} of {} wanted, {} called relevant, {fetched} fetched", wanted.len(), found.len());
     assert!(recall >= 0.7 && precision >= 0.8, "recall {recall:.2}, precision {precision:.2} ({hits} pages)");
