@@ -82,8 +82,8 @@ impl Db {
             .enable_all()
             .build()
             .map_err(|e| Problem::new("cannot start the network").because(e))?;
-        let client = runtime
-            .block_on(open(&self.config, &self.tls, self.silence))
+        let client = self
+            .patiently(|| runtime.block_on(open(&self.config, &self.tls, self.silence)))
             .map_err(|e| problem("connect to", &self.config, &e, false))?;
         Ok(Db {
             runtime,
