@@ -9,6 +9,8 @@ to the recorded web: never commit it.
 """
 import html, os, re, sys
 
+from webs import write_topic
+
 DOC = '["documentation", "manual", "reference", "chapter", "description", "example", "options", "usage"]'
 
 # name, title must match, text must match, how often, genre terms, content terms, url terms
@@ -62,11 +64,7 @@ def main(web, out):
             lines.append(f"{url}\t{','.join(have)}")
     open(f"{out}/labels.tsv", "w", encoding="utf-8").write("\n".join(lines) + "\n")
     for name, _, _, _, genre, content, urls in TOPICS:
-        with open(f"{out}/{name}.toml", "w", encoding="utf-8") as f:
-            f.write(f'name = "{name}"\n')
-            for section, terms in (("genre", genre), ("content", content), ("url", urls)):
-                if terms:
-                    f.write(f"[{section}]\nterms = {terms}\n")
+        write_topic(out, name, genre, content, urls)
         print(f"{name}\t{found[name]} pages")
 
 

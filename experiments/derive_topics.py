@@ -9,6 +9,8 @@ its title. What is generated belongs to the recorded web: never commit it.
 """
 import html, os, re, sys
 
+from webs import write_topic
+
 COURSE = '["course", "syllabus", "instructor", "office hours", "lecture", "homework", "assignments", "textbook", "grading", "midterm", "final exam"]'
 PERSON = '["home page", "student", "graduate student", "advisor", "resume", "interests", "email", "phone", "office", "hobbies", "links"]'
 FACULTY = '["professor", "associate professor", "assistant professor", "research interests", "publications", "ph.d", "phone", "fax", "office", "teaching"]'
@@ -58,8 +60,7 @@ def main(web, out):
         lines.append("\t".join([url, ",".join(have), *rest]))
     open(f"{out}/labels.tsv", "w", encoding="utf-8").write("\n".join(lines) + "\n")
     for name, _, _, genre, content, urls in TOPICS:
-        with open(f"{out}/{name}.toml", "w", encoding="utf-8") as f:
-            f.write(f'name = "{name}"\n[genre]\nterms = {genre}\n[content]\nterms = {content}\n[url]\nterms = {urls}\n')
+        write_topic(out, name, genre, content, urls)
         print(f"{name}\t{found[name]} pages")
 
 

@@ -62,3 +62,12 @@ def best(pages):
 
 def row(*cells):
     return "| " + " | ".join(str(c) for c in cells) + " |"
+
+
+def write_topic(out, name, genre, content, urls):
+    """A topic file; terms are TOML lists as text, None where there are none."""
+    with open(f"{out}/{name}.toml", "w", encoding="utf-8") as f:
+        f.write(f'name = "{name}"\n')
+        for section, terms in (("genre", genre), ("content", content), ("url", urls)):
+            if terms:
+                f.write(f"[{section}]\nterms = {terms}\n")

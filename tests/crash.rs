@@ -6,49 +6,24 @@
 mod common;
 
 use common::collection::Snapshot;
-use common::{DemoServer, Rng, Running, file, finish, folder, gleaner, long, python, script};
-use gleaner::demo::{Entry, Site, Size, TOPIC, read_log};
+use common::endurance::{self, now_ms, topic};
+use common::{DemoServer, Rng, Running, file, finish, folder, long, python, script};
+use gleaner::demo::{Entry, Site, Size, read_log};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use types::Outcome;
 
 const DELAY_MS: u64 = 30;
-/// Both clocks, the crawler's and the server's, count whole milliseconds.
-const GRAIN_MS: u64 = 2;
 /// What a busy server sees so soon after a start may have been sent before it.
 const STARTING_MS: u64 = 300;
 
-/// The demo's topic, to be crawled to the end. What never ends (a host whose robots.txt cannot be had, pages that fail
-/// for ever) is left out, so that the end comes soon; what fails at first stays in.
-fn topic() -> String {
-    format!(
-        r#"{TOPIC}
-[scope]
-hosts = {{ deny = ["closed.stonewall.example"] }}
-patterns = {{ deny = ["/lab/(error|unavailable|cut|dropped)"] }}
-[limits]
-per_host = 150
-[fetch]
-attempts = 6
-"#
-    )
-}
-
 fn crawl(server: &DemoServer, topic: &Path, out: &Path) -> Command {
-    let mut command = gleaner();
-    command.arg("crawl").arg(topic).arg("--out").arg(out);
-    command.args(["--resolve", &server.resolve(), "--allow-private", "--json"]);
-    command.args(["--delay", &format!("{DELAY_MS}ms"), "--concurrency", "24"]);
-    command
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
+    endurance::crawl(server, topic, out, DELAY_MS, 24)
 }
 
 /// One run of the crawler that ended by SIGKILL.
@@ -225,41 +200,19 @@ fn warcio_checks(files: &[std::path::PathBuf]) {
 /// The server's own log: one request at a time per host, and a pause between the end of one and the start of the next,
 /// robots.txt included and across restarts.
 fn polite(log: &[Entry], legs: &[Leg]) {
-    let mut hosts: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    for e in log {
-        hosts.entry(&e.host).or_default().push(e);
-    }
-    assert!(hosts.len() > 20, "only {} hosts were visited", hosts.len());
-    for (host, mut all) in hosts {
-        all.sort_by_key(|e| e.arrived);
-        assert_eq!(all[0].path, "/robots.txt", "{host}: the first request");
-        let delay = if host == "gentle.brookside.example" { 1000 } else { DELAY_MS };
-        for pair in all.windows(2) {
-            let [a, b] = pair else { unreachable!() };
-            // Until the answer to robots.txt is kept, nobody can know its Crawl-delay.
-            let delay = if b.path == "/robots.txt" { DELAY_MS } else { delay };
-            // A request of a killed crawler ends for the server when it notices (and a busy server may even see it only
-            // then), but it was sent before the kill.
-            let from = match legs.iter().rposition(|l| l.spawned <= a.arrived) {
-                Some(i) if a.finished >= legs[i].killed => a.arrived.min(legs[i].killed),
-                // Right after a start, what is asked for twice may have been sent by the one before, and only now be seen.
-                Some(i) if i > 0 && a.path == b.path && a.arrived < legs[i].spawned + STARTING_MS => {
-                    a.arrived.min(legs[i - 1].killed)
-                }
-                _ => a.finished,
-            };
-            assert!(
-                b.arrived + GRAIN_MS >= from + delay,
-                "{host}: {} ms between {} (arrived {}, finished {}) and {} ({})",
-                b.arrived as i64 - from as i64,
-                a.path,
-                a.arrived,
-                a.finished,
-                b.path,
-                b.arrived
-            );
+    let hosts = endurance::polite(log, DELAY_MS, |a, b| {
+        // A request of a killed crawler ends for the server when it notices (and a busy server may even see it only
+        // then), but it was sent before the kill.
+        match legs.iter().rposition(|l| l.spawned <= a.arrived) {
+            Some(i) if a.finished >= legs[i].killed => a.arrived.min(legs[i].killed),
+            // Right after a start, what is asked for twice may have been sent by the one before, and only now be seen.
+            Some(i) if i > 0 && a.path == b.path && a.arrived < legs[i].spawned + STARTING_MS => {
+                a.arrived.min(legs[i - 1].killed)
+            }
+            _ => a.finished,
         }
-    }
+    });
+    assert!(hosts > 20, "only {hosts} hosts were visited");
 }
 
 // ---- a full disk ------------------------------------------------------------------------------------------------------

@@ -224,6 +224,23 @@ fn a_new_topic_from_examples_alone() {
     }
 }
 
+/// `gleaner new --guided` without a terminal: all answers at once. Its exit code and what it said.
+fn talk(dir: &std::path::Path, more: &[&str], said: &str) -> (Option<i32>, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gleaner"))
+        .args(["new", "--guided"])
+        .args(more)
+        .current_dir(dir)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();
+    let ran = child.wait_with_output().unwrap();
+    (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+}
+
 /// Runs the program in a terminal (of `script`) and types `answers`: each when its text has been shown.
 fn in_a_terminal(dir: &std::path::Path, command: &str, answers: &[(&str, &str)]) -> (i32, String) {
     let line = format!("{} {command}", env!("CARGO_BIN_EXE_gleaner"));
@@ -304,27 +321,9 @@ fn a_conversation_makes_a_topic() {
         "query optimization\nsylabus\nsyllabus\n{}\nsearxng:http://{engine}\nMy databases\nall\n1-3\n",
         db_urls(3).join(" ")
     );
-    let mut child = Command::new(env!("CARGO_BIN_EXE_gleaner"))
-        .args([
-            "new",
-            "--guided",
-            "--web",
-            "web",
-            "--allow-private",
-            "--resolve",
-            &format!("campus.example:80:{web}"),
-        ])
-        .current_dir(d)
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();
-    let ran = child.wait_with_output().unwrap();
-    let err = String::from_utf8(ran.stderr).unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{err}");
+    let resolve = format!("campus.example:80:{web}");
+    let (code, err) = talk(d, &["--web", "web", "--allow-private", "--resolve", &resolve], &said);
+    assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("did you mean `syllabus`?"), "{err}");
     assert!(err.contains("These pages, by the new topic:") && err.contains("threshold 0."), "{err}");
     let text = std::fs::read_to_string(d.join("my-databases.toml")).unwrap();
@@ -441,28 +440,14 @@ fn from_an_idea_to_a_crawl() {
 fn a_conversation_survives_a_wrong_address() {
     let dir = tempfile::tempdir().unwrap();
     let d = dir.path();
-    let talk = |said: &str| {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_gleaner"))
-            .args(["new", "--guided"])
-            .current_dir(d)
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();
-        let ran = child.wait_with_output().unwrap();
-        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
-    };
-    let (code, err) = talk("query optimization\n?\nsyllabus\nhttp://127.0.0.1:1/nosuch\n\nMine\n");
+    let (code, err) = talk(d, &[], "query optimization\n?\nsyllabus\nhttp://127.0.0.1:1/nosuch\n\nMine\n");
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("the page of a course: what is taught"), "{err}");
     assert!(err.contains("no example page could be read") && err.contains("made without them"), "{err}");
     let text = std::fs::read_to_string(d.join("mine.toml")).unwrap();
     assert!(text.contains("query optimization") && !text.contains("nosuch"), "{text}");
     // Nothing but such an example is no topic.
-    let (code, err) = talk("\n\nhttp://127.0.0.1:1/nosuch\n\nOther\n");
+    let (code, err) = talk(d, &[], "\n\nhttp://127.0.0.1:1/nosuch\n\nOther\n");
     assert!(code != Some(0) && err.contains("no example page could be read"), "{err}");
     assert!(!d.join("other.toml").exists());
 }

@@ -8,8 +8,9 @@ mod common;
 mod postgres;
 
 use common::dashboard::Dashboard;
+use common::endurance::{self, now_ms, topic};
 use common::{DemoServer, Rng, Running, file, finish, folder, gleaner, long, run};
-use gleaner::demo::{Entry, TOPIC, read_log};
+use gleaner::demo::{Entry, read_log};
 use postgres::Server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -18,35 +19,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use store::archive::{Limits, WarcReader, read_at};
 use store::{SharedReader, Store};
 
 const DELAY_MS: u64 = 40;
-const GRAIN_MS: u64 = 2;
 const CONCURRENCY: u64 = 8;
 
-/// The demo's topic, to be crawled to the end: what never ends is left out.
-fn topic() -> String {
-    format!(
-        r#"{TOPIC}
-[scope]
-hosts = {{ deny = ["closed.stonewall.example"] }}
-patterns = {{ deny = ["/lab/(error|unavailable|cut|dropped)"] }}
-[limits]
-per_host = 150
-[fetch]
-attempts = 6
-"#
-    )
-}
-
 fn crawl(web: &DemoServer, topic: &Path, out: &Path) -> Command {
-    let mut command = gleaner();
-    command.arg("crawl").arg(topic).arg("--out").arg(out);
-    command.args(["--resolve", &web.resolve(), "--allow-private", "--json"]);
-    command.args(["--delay", &format!("{DELAY_MS}ms"), "--concurrency", &CONCURRENCY.to_string()]);
-    command
+    endurance::crawl(web, topic, out, DELAY_MS, CONCURRENCY)
 }
 
 fn worker(web: &DemoServer, topic: &Path, out: &Path, store: &str, name: &str) -> Command {
@@ -55,10 +36,6 @@ fn worker(web: &DemoServer, topic: &Path, out: &Path, store: &str, name: &str) -
     // Who asked is in the server's log.
     command.args(["--user-agent", &format!("Gleaner/{name}")]);
     command
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
 /// The relevant pages of a shared crawl.
@@ -418,34 +395,10 @@ fn archived_twice(reader: &SharedReader, folders: &[PathBuf]) -> u64 {
 /// The server's own log: one request at a time per host over all workers, and a pause between the end of one and the
 /// start of the next, robots.txt included.
 fn polite(log: &[Entry], blows: &[Blow]) {
-    let mut hosts: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    for e in log {
-        hosts.entry(&e.host).or_default().push(e);
-    }
-    for (host, mut all) in hosts {
-        all.sort_by_key(|e| e.arrived);
-        assert_eq!(all[0].path, "/robots.txt", "{host}: the first request");
-        let delay = if host == "gentle.brookside.example" { 1000 } else { DELAY_MS };
-        for pair in all.windows(2) {
-            let [a, b] = pair else { unreachable!() };
-            // Until the answer to robots.txt is kept, nobody can know its Crawl-delay.
-            let delay = if b.path == "/robots.txt" { DELAY_MS } else { delay };
-            // A request of a worker that was killed or stopped ends for the server when it notices; it was sent before.
-            let hit =
-                blows.iter().find(|x| a.agent.contains(&x.agent) && (a.arrived..=a.finished).contains(&x.at));
-            let from = hit.map_or(a.finished, |x| a.arrived.min(x.at));
-            assert!(
-                b.arrived + GRAIN_MS >= from + delay,
-                "{host}: {} ms between {} of {} (arrived {}, finished {}) and {} of {} ({})",
-                b.arrived as i64 - from as i64,
-                a.path,
-                a.agent,
-                a.arrived,
-                a.finished,
-                b.path,
-                b.agent,
-                b.arrived
-            );
-        }
-    }
+    endurance::polite(log, DELAY_MS, |a, _| {
+        // A request of a worker that was killed or stopped ends for the server when it notices; it was sent before.
+        let hit =
+            blows.iter().find(|x| a.agent.contains(&x.agent) && (a.arrived..=a.finished).contains(&x.at));
+        hit.map_or(a.finished, |x| a.arrived.min(x.at))
+    });
 }

@@ -7,6 +7,7 @@ pub mod browser;
 pub mod campus;
 pub mod collection;
 pub mod dashboard;
+pub mod endurance;
 
 use gleaner::demo::{Log, Server, WebString};
 use std::ffi::OsStr;

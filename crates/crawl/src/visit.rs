@@ -1,34 +1,25 @@
 //! Steps 4–7 for one answer: decide, learn, score its links, record, settle.
 
 use crate::analyse::{Analysis, is_soft_404};
-use crate::crawl::{Arrival, Counts, Crawl, Judged, Run};
+use crate::crawl::{Arrival, Crawl, Judged};
 use crate::events::Event;
-use crate::labels::{CHOICES, Choice, Labels};
+use crate::links::links;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
 use focus::strategies::{Miss, Rescore, Revised, Visit};
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use store::archive::{Digest, Original, PageNote};
 use types::{
-    ArchiveRef, Assessment, Candidate, Failure, Fetched, HostUpdate, Lease, Link, LinkKind, Millis, Outcome,
-    PageKind, Priority, Problem, Record, Rescored, RobotsAnswer, Settle, Task, Turn, UrlId, Verdict,
+    ArchiveRef, Assessment, Candidate, Failure, Fetched, HostUpdate, Lease, LinkKind, Millis, Outcome,
+    PageKind, Problem, Record, Rescored, RobotsAnswer, Settle, Task, Turn, UrlId, Verdict,
 };
 
-/// Anchor texts are kept for people; longer ones are cut.
-const ANCHOR_KEPT: usize = 120;
 /// First pause before an unavailable robots.txt is asked for again; doubles with each try.
 const ROBOTS_RETRY: Duration = Duration::from_secs(10);
 /// URLs of parents remembered for the archive.
 const PARENTS_KEPT: usize = 4096;
-/// What a strategy learned is saved once per commit, not once per page: changes of one batch overlap. No more pages than
-/// this wait for it, however large a batch grows.
-const UNSAVED: u32 = 64;
-/// The running totals and the judge's state are saved every so many pages; what came since is rebuilt from the pages.
-const SAVE_EVERY: u64 = 64;
-
 impl Crawl {
     pub(crate) fn visit(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
         let Arrival { lease, fetched, analysis } = arrival;
@@ -519,169 +510,6 @@ impl Crawl {
         }
         Ok(out)
     }
-
-    /// State that is saved with the page that caused it.
-    fn page_state(&mut self, turn: &mut Turn, judged: Judged, digest: [u8; 20], simhash: u64, revised: bool) {
-        turn.state.push(("pages".into(), true, page_line(&judged, digest, simhash)));
-        if self.unsaved >= UNSAVED
-            && let Some((change, bytes)) = self.strategy_state()
-        {
-            turn.state.push(("strategy".into(), change, bytes));
-        }
-        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let now_and_then = self.counts.pages.is_multiple_of(SAVE_EVERY);
-        if (revised || self.counts.pages == 1)
-            && let Some(line) = Choice::line(self.counts.pages, self.counts.threshold, judge.explain())
-        {
-            turn.state.push((CHOICES.into(), true, line));
-        }
-        // Saved when it changed its mind, and now and then: `restore` shows it the pages since, so it is exact.
-        if (revised || now_and_then)
-            && let Some(bytes) = judge.save()
-        {
-            let mut state = self.counts.pages.to_le_bytes().to_vec();
-            state.extend(bytes);
-            turn.state.push(("judge".into(), false, state));
-        }
-        drop(judge);
-        if now_and_then && let Ok(bytes) = serde_json::to_vec(&self.counts) {
-            turn.state.push(("counts".into(), false, bytes));
-        }
-    }
-
-    /// What the strategy learned since it was last saved, if anything; `true`: it adds to what was saved before.
-    fn strategy_state(&mut self) -> Option<(bool, Vec<u8>)> {
-        self.unsaved = 0;
-        let (appended, whole) = self.appended;
-        // Changes are small; a whole save replaces them once they add up to several times its size.
-        let full = whole == 0 || appended > 4 * whole + (1 << 16);
-        let bytes = self.parts.strategy.save(full)?;
-        self.appended = if full { (0, bytes.len().max(1)) } else { (appended + bytes.len(), whole) };
-        Some((!full, bytes))
-    }
-
-    /// Adds what the strategy learned to the batch of the pages it learned it from.
-    pub(crate) fn save_learned(&mut self) -> Result<(), Problem> {
-        if self.parts.rules.keep
-            && self.unsaved > 0
-            && let Some((change, bytes)) = self.strategy_state()
-        {
-            self.parts.ledger.put_state("strategy", change, &bytes)?;
-        }
-        Ok(())
-    }
-
-    /// The strategy's whole state outside a turn (after seeding).
-    pub(crate) fn save_strategy_now(&mut self) -> Result<(), Problem> {
-        if self.parts.rules.keep
-            && let Some(bytes) = self.parts.strategy.save(true)
-        {
-            self.appended = (0, bytes.len().max(1));
-            self.parts.ledger.put_state("strategy", false, &bytes)?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn save_counts(&mut self) -> Result<(), Problem> {
-        let bytes = serde_json::to_vec(&self.counts)
-            .map_err(|e| Problem::new("cannot save the totals").because(e))?;
-        self.parts.ledger.put_state("counts", false, &bytes)
-    }
-
-    /// Takes up the state of an earlier run.
-    pub(crate) fn restore(&mut self) -> Result<(), Problem> {
-        let ledger = &self.parts.ledger;
-        if let Some(bytes) = ledger.state("counts")?.into_iter().next_back() {
-            self.counts = serde_json::from_slice::<Counts>(&bytes).unwrap_or_default();
-        }
-        let last = Run::of(ledger.as_ref())?;
-        let same = |mine: &str, kept: fn(&Run) -> &str| last.as_ref().is_none_or(|r| kept(r) == mine);
-        let mut judge_state = None;
-        if same(&self.parts.judge_name, |r| &r.judge) {
-            judge_state = ledger.state("judge")?.into_iter().next_back();
-        }
-        if same(&self.parts.strategy_name, |r| &r.strategy) {
-            for bytes in ledger.state("strategy")? {
-                self.parts.strategy.load(&bytes)?;
-            }
-        }
-        // The totals are saved now and then; the pages themselves are exact.
-        self.counts.pages = 0;
-        self.counts.relevant = 0;
-        let mut at: HashMap<UrlId, usize> = HashMap::new();
-        for line in ledger.state("pages")? {
-            let Some(page) = parse_page_line(&line) else { continue };
-            let (judged, digest, simhash) = page;
-            self.duplicates.meet(judged.id, digest, simhash);
-            at.insert(judged.id, self.judged.len());
-            self.judged.push(judged);
-        }
-        for (id, verdict) in ledger.revised()? {
-            if let Some(&i) = at.get(&id) {
-                self.judged[i].relevant = verdict.relevant;
-            }
-        }
-        for (id, label) in Labels::read(ledger.as_ref())?.iter() {
-            if let Some(&i) = at.get(&id) {
-                self.judged[i].label = Some(label);
-            }
-        }
-        if !self.by_score() {
-            for j in &self.judged {
-                let record = self.parts.ledger.record(j.id)?;
-                self.assessed.push(record.map_or_else(
-                    || Assessment { score: j.score, ..Assessment::default() },
-                    |r| r.assessment,
-                ));
-            }
-        }
-        let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
-        let mut known = 0;
-        if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
-            judge.load(bytes)?;
-            known = u64::from_le_bytes(*n);
-        }
-        for (i, j) in self.judged.iter().enumerate() {
-            self.counts.pages += 1;
-            self.counts.relevant += u64::from(j.wanted());
-            self.counts.curve.push(self.counts.pages, self.counts.relevant);
-            if self.counts.pages > known {
-                match self.assessed.get(i) {
-                    Some(whole) => judge.observe(whole, j.label),
-                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
-                };
-            }
-        }
-        self.counts.threshold = judge.decide(&Assessment::default()).threshold;
-        drop(judge);
-        self.tell_labels()
-    }
-
-    /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
-    /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
-    pub(crate) fn tell_labels(&mut self) -> Result<(), Problem> {
-        let before = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
-        let line = |id: UrlId, label: bool| {
-            let [a, b, c, d] = id.0.to_le_bytes();
-            [a, b, c, d, u8::from(label)]
-        };
-        let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
-        let (mut now, mut changed) = (Vec::new(), Vec::new());
-        for j in &self.judged {
-            let Some(label) = j.label else { continue };
-            now.extend(line(j.id, label));
-            let turned = told.contains(&line(j.id, !label)[..]);
-            if turned || (label != j.relevant && !told.contains(&line(j.id, label)[..])) {
-                let relevance = f64::from(u8::from(label));
-                changed.push((j.id, Verdict { relevant: label, relevance, ..Verdict::default() }));
-            }
-        }
-        self.tell_revised(&changed, true)?;
-        if now != before && self.parts.rules.keep {
-            self.parts.ledger.put_state(TOLD, false, &now)?;
-        }
-        Ok(())
-    }
 }
 
 /// The URL of a page's parent. A hub has many children, and its own record is large: it is not read for each of them.
@@ -701,9 +529,6 @@ fn parent_url(
     Ok(url)
 }
 
-/// State: the labels the strategy was told of.
-const TOLD: &str = "labels-told";
-
 /// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.
 pub(crate) fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {
     v.relevant &= !barred;
@@ -718,135 +543,6 @@ pub(crate) fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdi
 /// A number in [0, 1) that depends on the URL and the seed only.
 fn chance(url: &types::Url, rng: u64) -> f64 {
     (url.fingerprint((rng, 0x6e6f_6973)).0 >> 11) as f64 / (1u64 << 53) as f64
-}
-
-/// Id, verdict at the time and score of a line of the `pages` state.
-pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool, f64)> {
-    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant, judged.score))
-}
-
-pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {
-    let mut line = Vec::with_capacity(41);
-    line.extend(judged.id.0.to_le_bytes());
-    line.extend(judged.score.to_le_bytes());
-    line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
-    line.extend(digest);
-    line.extend(simhash.to_le_bytes());
-    line
-}
-
-pub(crate) fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
-    let (id, rest) = line.split_first_chunk::<4>()?;
-    let (score, rest) = rest.split_first_chunk::<8>()?;
-    let (flags, rest) = rest.split_first()?;
-    let (digest, rest) = rest.split_first_chunk::<20>()?;
-    let (simhash, _) = rest.split_first_chunk::<8>()?;
-    let judged = Judged {
-        id: UrlId(u32::from_le_bytes(*id)),
-        score: f64::from_le_bytes(*score),
-        barred: flags & 1 != 0,
-        turned: flags & 4 != 0,
-        relevant: flags & 2 != 0,
-        label: None,
-    };
-    Some((judged, *digest, u64::from_le_bytes(*simhash)))
-}
-
-/// The page's links as candidates: in scope, each target once with its best score, the best ones when there are more
-/// than the limit, in page order.
-fn links(
-    parts: &mut crate::crawl::Parts,
-    counts: &mut Counts,
-    visit: &Visit,
-    lease: &Lease,
-) -> Vec<Candidate> {
-    let page = &visit.doc.page;
-    let scores = parts.strategy.score(visit);
-    let model = parts.strategy.model();
-    let mut out: Vec<Candidate> = Vec::with_capacity(page.links.len().min(parts.rules.links_per_page));
-    let mut at: HashMap<&types::Url, usize> = HashMap::with_capacity(page.links.len());
-    let mut refused = Refused::default();
-    for (link, scored) in page.links.iter().zip(scores) {
-        let Some(scored) = scored else { continue };
-        if link.url == lease.url {
-            continue;
-        }
-        if parts.rules.obey_nofollow && link.rel.nofollow {
-            refused.add("nofollow");
-            continue;
-        }
-        match at.entry(&link.url) {
-            Entry::Occupied(e) => {
-                let old = &mut out[*e.get()];
-                if scored.priority > old.priority {
-                    old.priority = scored.priority;
-                    old.evidence = scored.evidence;
-                    old.anchor = anchor(visit, link);
-                }
-            }
-            Entry::Vacant(e) => {
-                if let Err(why) = parts.scope.check(&link.url) {
-                    refused.add(why.kind());
-                    continue;
-                }
-                e.insert(out.len());
-                let same_host = link.url.host_key() == lease.url.host_key();
-                out.push(Candidate {
-                    url: link.url.clone(),
-                    parent: Some(lease.id),
-                    kind: link.kind,
-                    depth: lease.depth.saturating_add(1),
-                    site_depth: if same_host { lease.site_depth.saturating_add(1) } else { 0 },
-                    hops: 0,
-                    priority: scored.priority,
-                    evidence: scored.evidence,
-                    model,
-                    ttl: scored.ttl,
-                    anchor: anchor(visit, link),
-                });
-            }
-        }
-    }
-    for (kind, n) in refused.0 {
-        match kind {
-            "nofollow" => counts.refuse(kind, n),
-            _ => counts.refuse(&format!("scope: {kind}"), n),
-        }
-    }
-    let most = parts.rules.links_per_page;
-    if out.len() > most {
-        counts.refuse("links per page", (out.len() - most) as u64);
-        let mut keys: Vec<Priority> = out.iter().map(|c| c.priority).collect();
-        keys.sort_unstable_by(|a, b| b.cmp(a));
-        let floor = keys[most - 1];
-        let mut ties = keys[..most].iter().filter(|k| **k == floor).count();
-        out.retain(|c| {
-            let tie = c.priority == floor && ties > 0;
-            ties -= usize::from(tie);
-            c.priority > floor || tie
-        });
-    }
-    out
-}
-
-/// Why links of one page were left out, how often each: there may be hundreds, and few reasons.
-#[derive(Default)]
-struct Refused(Vec<(&'static str, u64)>);
-
-impl Refused {
-    fn add(&mut self, kind: &'static str) {
-        match self.0.iter_mut().find(|(k, _)| *k == kind) {
-            Some((_, n)) => *n += 1,
-            None => self.0.push((kind, 1)),
-        }
-    }
-}
-
-fn anchor(visit: &Visit, link: &Link) -> Box<str> {
-    let text = visit.doc.page.anchor(link);
-    let text = if text.is_empty() { &link.label } else { text };
-    let end = text.char_indices().nth(ANCHOR_KEPT).map_or(text.len(), |(i, _)| i);
-    text[..end].into()
 }
 
 fn record(

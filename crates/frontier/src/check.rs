@@ -66,7 +66,7 @@ impl Order {
         for id in self.leases.keys() {
             *in_flight.entry(self.entries[*id as usize].host).or_default() += 1;
         }
-        let (mut ready, mut backing_off) = (0, 0);
+        let (mut ready, mut resting, mut backing_off) = (0, 0, 0);
         for (i, h) in self.hosts.iter().enumerate() {
             let host = i as u32;
             let name = &h.name;
@@ -87,34 +87,33 @@ impl Order {
             ensure((h.queued == 0) == (h.place == HostState::Out) || !self.live, || {
                 format!("{name} has {} queued and is {:?}", h.queued, h.place)
             })?;
-            for lane in self.ready.all() {
-                let at = lane.pos.get(i).copied().unwrap_or(NOWHERE);
-                let node = lane.heap.get(at as usize).map(|n| (n.id, n.key));
-                let top = h.queue(lane.lane).and_then(|q| q.top()).map(|n| (n.id, n.key));
-                let expected = if h.place == HostState::Ready { top } else { None };
-                ensure(node == expected, || {
-                    format!("{name} in lane {}: {node:?}, not {expected:?}", lane.lane)
-                })?;
-                ready += usize::from(node.is_some());
-            }
-            for lane in self.resting.all() {
-                let at = lane.pos.get(i).copied().unwrap_or(NOWHERE);
-                let node = lane.heap.get(at as usize).map(|n| (n.id, n.key));
-                let top = h.queue(lane.lane).and_then(|q| q.top()).map(|n| (n.id, n.key));
-                let expected = if h.rests { top } else { None };
-                ensure(node == expected, || {
-                    format!("{name} rests in lane {}: {node:?}, not {expected:?}", lane.lane)
-                })?;
+            let lists = [
+                (&self.ready, h.place == HostState::Ready, &mut ready),
+                (&self.resting, h.rests, &mut resting),
+            ];
+            for (list, there, listed) in lists {
+                for lane in list.all() {
+                    let at = lane.pos.get(i).copied().unwrap_or(NOWHERE);
+                    let node = lane.heap.get(at as usize).map(|n| (n.id, n.key));
+                    let top = h.queue(lane.lane).and_then(|q| q.top()).map(|n| (n.id, n.key));
+                    let expected = if there { top } else { None };
+                    ensure(node == expected, || {
+                        format!("{name} in lane {}: {node:?}, not {expected:?}", lane.lane)
+                    })?;
+                    *listed += usize::from(node.is_some());
+                }
             }
             if let HostState::Waiting(at) = h.place {
                 ensure(self.waiting.contains(&(at, host)), || format!("{name} waits but is not listed"))?;
             }
             backing_off += u64::from(h.backing_off);
         }
-        let listed: usize = self.ready.all().iter().map(|l| l.heap.len()).sum();
-        ensure(ready == listed, || format!("{ready} ready hosts and lanes, {listed} listed"))?;
-        for lane in self.ready.all().iter().chain(self.resting.all()) {
-            lane.heap.check(&lane.pos).map_err(|e| format!("ready hosts of lane {}: {e}", lane.lane))?;
+        for (what, list, met) in [("ready", &self.ready, ready), ("resting", &self.resting, resting)] {
+            let listed: usize = list.all().iter().map(|l| l.heap.len()).sum();
+            ensure(met == listed, || format!("{met} {what} hosts and lanes, {listed} listed"))?;
+            for lane in list.all() {
+                lane.heap.check(&lane.pos).map_err(|e| format!("{what} hosts of lane {}: {e}", lane.lane))?;
+            }
         }
         let waiting = self.hosts.iter().filter(|h| matches!(h.place, HostState::Waiting(_))).count();
         ensure(waiting == self.waiting.len(), || format!("{waiting} wait, {} listed", self.waiting.len()))?;

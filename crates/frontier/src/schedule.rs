@@ -84,6 +84,13 @@ impl Lanes {
         }
     }
 
+    /// A host with these queues comes (with the best of each) or goes.
+    fn put(&mut self, host: u32, queues: &[(u8, Heap)], there: bool) {
+        for (lane, queue) in queues {
+            self.set(*lane, host, queue.top().filter(|_| there));
+        }
+    }
+
     /// The named lane first, then the others from high to low.
     fn served(&self, first: Option<u8>) -> impl Iterator<Item = &Lane> {
         let named = self.lanes.iter().filter(move |l| Some(l.lane) == first);
@@ -262,16 +269,10 @@ impl Order {
             return;
         }
         if std::mem::take(&mut h.rests) {
-            for (lane, _) in &h.queues {
-                self.resting.set(*lane, host, None);
-            }
+            self.resting.put(host, &h.queues, false);
         }
         match from {
-            HostState::Ready => {
-                for (lane, _) in &h.queues {
-                    self.ready.set(*lane, host, None);
-                }
-            }
+            HostState::Ready => self.ready.put(host, &h.queues, false),
             HostState::Waiting(at) => {
                 self.waiting.remove(&(at, host));
                 self.count_back_off(host, false);
@@ -279,11 +280,7 @@ impl Order {
             _ => {}
         }
         match to {
-            HostState::Ready => {
-                for (lane, queue) in &self.hosts[host as usize].queues {
-                    self.ready.set(*lane, host, queue.top());
-                }
-            }
+            HostState::Ready => self.ready.put(host, &self.hosts[host as usize].queues, true),
             HostState::Waiting(at) => {
                 self.waiting.insert((at, host));
                 self.count_back_off(host, self.hosts[host as usize].clock.failures > 0);
@@ -293,9 +290,7 @@ impl Order {
         if self.free_soon(host).is_some() {
             let h = &mut self.hosts[host as usize];
             h.rests = true;
-            for (lane, queue) in &h.queues {
-                self.resting.set(*lane, host, queue.top());
-            }
+            self.resting.put(host, &h.queues, true);
         }
     }
 

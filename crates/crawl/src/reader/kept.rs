@@ -82,7 +82,7 @@ impl Kept for Ledger<FileLog> {
         }
         for place in places.iter().skip(mark.pieces) {
             let line = self.state_at(*place)?;
-            if let Some((id, relevant, score)) = crate::visit::page_line_verdict(&line) {
+            if let Some((id, relevant, score)) = crate::state::page_line_verdict(&line) {
                 said.lines.push(Line { id, relevant, score });
             }
         }

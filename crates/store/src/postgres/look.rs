@@ -11,9 +11,67 @@ use std::collections::HashMap;
 use tokio_postgres::Row;
 use types::{Canon, Fingerprint, Problem, Record, Source, Url, UrlId, Verdict};
 
-/// The shard a URL is in, or all of them when it is not known (256 look-ups instead of one).
-fn candidates(shards: i16, known: Option<i16>) -> Vec<i16> {
-    known.map_or_else(|| (0..shards).collect(), |s| vec![s])
+/// Where one URL of a crawl is looked up.
+pub(super) struct Look<'a> {
+    pub db: &'a Db,
+    pub crawl: i32,
+    pub id: UrlId,
+    /// The shard it is in, if that is known.
+    pub shard: Option<i16>,
+    /// How many there are: all are looked through when it is not (256 look-ups instead of one).
+    pub shards: i16,
+}
+
+impl Look<'_> {
+    /// Asks for `crawl = $1 AND shard = ANY($2) AND id = $3`.
+    fn rows(&self, sql: &'static str) -> Result<Vec<Row>, Problem> {
+        let shards = self.shard.map_or_else(|| (0..self.shards).collect(), |s| vec![s]);
+        self.db.ask(sql, &[&self.crawl, &shards, &id64(self.id.0)])
+    }
+
+    pub fn url(&self) -> Result<Option<Url>, Problem> {
+        let rows = self.rows(
+            "SELECT url FROM gleaner.sight WHERE crawl = $1 AND shard = ANY($2) AND id = $3 AND n = 0",
+        )?;
+        Ok(rows.first().and_then(|r| r.get::<_, Option<&str>>(0)).and_then(|t| canon().parse(t).ok()))
+    }
+
+    pub fn sources(&self) -> Result<Vec<Source>, Problem> {
+        let rows = self.rows(
+            "SELECT parent, kind, lane, key, anchor, evidence FROM gleaner.sight
+             WHERE crawl = $1 AND shard = ANY($2) AND id = $3 ORDER BY n",
+        )?;
+        let source = |r: &Row| Source {
+            parent: r.get::<_, Option<i64>>(0).map(|p| UrlId(id32(p))),
+            kind: kind(r.get(1)),
+            priority: priority(r.get(2), r.get(3)),
+            anchor: r.get::<_, &str>(4).into(),
+            evidence: r.get(5),
+        };
+        Ok(rows.iter().map(source).collect())
+    }
+
+    pub fn entry(&self) -> Result<Option<Info>, Problem> {
+        let rows = self.rows(
+            "SELECT id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host
+             FROM gleaner.url WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
+        )?;
+        Ok(rows.first().map(|r| info_from(r, 0)))
+    }
+
+    pub fn record(&self) -> Result<Option<Record>, Problem> {
+        let rows = self.rows(
+            "SELECT record, relevant, relevance, threshold, version, assessment FROM gleaner.page
+             WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
+        )?;
+        rows.first().map(record_from).transpose()
+    }
+
+    pub fn children(&self) -> Result<Vec<Child>, Problem> {
+        let rows =
+            self.rows("SELECT children FROM gleaner.link WHERE crawl = $1 AND shard = ANY($2) AND id = $3")?;
+        Ok(rows.first().and_then(|r| read_children(r.get(0))).unwrap_or_default())
+    }
 }
 
 fn canon() -> Canon {
@@ -26,57 +84,6 @@ pub(super) fn find(db: &Db, crawl: i32, shard: i16, print: Fingerprint) -> Resul
         &[&crawl, &shard, &(print.0 as i64), &(print.1 as i64)],
     )?;
     Ok(rows.first().map(|r| UrlId(id32(r.get(0)))))
-}
-
-pub(super) fn url_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Option<Url>, Problem> {
-    let rows = db.ask(
-        "SELECT url FROM gleaner.sight WHERE crawl = $1 AND shard = ANY($2) AND id = $3 AND n = 0",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    Ok(rows.first().and_then(|r| r.get::<_, Option<&str>>(0)).and_then(|t| canon().parse(t).ok()))
-}
-
-pub(super) fn sources_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Vec<Source>, Problem> {
-    let rows = db.ask(
-        "SELECT parent, kind, lane, key, anchor, evidence FROM gleaner.sight
-         WHERE crawl = $1 AND shard = ANY($2) AND id = $3 ORDER BY n",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    let source = |r: &Row| Source {
-        parent: r.get::<_, Option<i64>>(0).map(|p| UrlId(id32(p))),
-        kind: kind(r.get(1)),
-        priority: priority(r.get(2), r.get(3)),
-        anchor: r.get::<_, &str>(4).into(),
-        evidence: r.get(5),
-    };
-    Ok(rows.iter().map(source).collect())
-}
-
-pub(super) fn entry_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Option<Info>, Problem> {
-    let rows = db.ask(
-        "SELECT id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host
-         FROM gleaner.url WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    Ok(rows.first().map(|r| info_from(r, 0)))
 }
 
 /// From the columns `id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host`; the
@@ -129,35 +136,6 @@ pub(super) fn record_from(r: &Row) -> Result<Record, Problem> {
         record.assessment = postcard::from_bytes(bytes).map_err(|_| damaged())?;
     }
     Ok(record)
-}
-
-pub(super) fn record_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Option<Record>, Problem> {
-    let rows = db.ask(
-        "SELECT record, relevant, relevance, threshold, version, assessment FROM gleaner.page
-         WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    rows.first().map(record_from).transpose()
-}
-
-pub(super) fn children_of(
-    db: &Db,
-    crawl: i32,
-    shards: i16,
-    id: UrlId,
-    shard: Option<i16>,
-) -> Result<Vec<Child>, Problem> {
-    let rows = db.ask(
-        "SELECT children FROM gleaner.link WHERE crawl = $1 AND shard = ANY($2) AND id = $3",
-        &[&crawl, &candidates(shards, shard), &id64(id.0)],
-    )?;
-    Ok(rows.first().and_then(|r| read_children(r.get(0))).unwrap_or_default())
 }
 
 /// The numbers of links that were kept by fingerprint; those never admitted have none.

@@ -6,7 +6,7 @@
 //! page of it that was seen; across workers no such order exists.
 
 use super::db::Db;
-use super::look::{self, info_from, record_from, verdict_of};
+use super::look::{self, Look, info_from, record_from, verdict_of};
 use super::open::{CrawlRow, crawl_of};
 use super::{id32, id64, shard_of};
 use crate::ledger::codec;
@@ -188,7 +188,7 @@ impl SharedReader {
 
     /// Every remembered sighting of a URL, first found first.
     pub fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        look::sources_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))
+        self.look(id).sources()
     }
 
     /// Where every URL stands that waits, piece by piece: there may be many millions.
@@ -332,6 +332,11 @@ impl SharedReader {
         self.at.get(&id).and_then(|i| self.pages.get(*i as usize)).map(|p| p.shard)
     }
 
+    fn look(&self, id: UrlId) -> Look<'_> {
+        let (crawl, shards) = (self.crawl.crawl, self.crawl.shards);
+        Look { db: &self.db, crawl, id, shard: self.shard(id), shards }
+    }
+
     fn take_in(&mut self, rows: &[Row]) {
         for r in rows {
             let id = UrlId(id32(r.get(0)));
@@ -413,22 +418,21 @@ impl Store for SharedReader {
     }
 
     fn url(&self, id: UrlId) -> Result<Url, Problem> {
-        look::url_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))?
-            .ok_or_else(|| self.unknown(id))
+        self.look(id).url()?.ok_or_else(|| self.unknown(id))
     }
 
     fn entry(&self, id: UrlId) -> Option<Info> {
-        let info = look::entry_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id));
+        let info = self.look(id).entry();
         info.ok().flatten().map(|i| self.numbered(i))
     }
 
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
-        let kept = look::children_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))?;
+        let kept = self.look(id).children()?;
         look::resolve(&self.db, self.crawl.crawl, &kept)
     }
 
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
-        look::record_of(&self.db, self.crawl.crawl, self.crawl.shards, id, self.shard(id))
+        self.look(id).record()
     }
 
     fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_> {

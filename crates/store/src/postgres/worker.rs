@@ -1,6 +1,6 @@
 //! The loop's side of a shared crawl: its numbers are the crawl's, those of the ledger inside are this worker's.
 
-use super::look::{self, record_of, sources_of};
+use super::look::{self, Look};
 use super::post::{self, Child};
 use super::scratch::Revised;
 use super::{Shared, id32, shard_of};
@@ -76,6 +76,12 @@ impl Shared {
         self.inner.peek(now, None, 1).first().is_some_and(|best| best.priority < water)
     }
 
+    /// What the database says of a URL.
+    fn look(&self, id: UrlId) -> Look<'_> {
+        let shard = self.ids.shard_of(id.0);
+        Look { db: &self.db, crawl: self.me.crawl, id, shard, shards: self.shards }
+    }
+
     /// The children of a page, as they were kept.
     fn kept_children(&self, id: UrlId) -> Result<Vec<Child>, Problem> {
         if let Some(slot) = self.slot(id) {
@@ -87,7 +93,7 @@ impl Shared {
                 return Ok(slots.iter().filter_map(|s| self.ids.global(*s)).map(Child::Known).collect());
             }
         }
-        look::children_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0))
+        self.look(id).children()
     }
 
     /// New priorities: ours are applied, far ones are sent.
@@ -308,7 +314,7 @@ impl Frontier for Shared {
         {
             return self.inner.sources(slot);
         }
-        let found = sources_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0))?;
+        let found = self.look(id).sources()?;
         if found.is_empty() { Err(self.unknown(id)) } else { Ok(found) }
     }
 
@@ -366,8 +372,7 @@ impl Store for Shared {
         if let Some(url) = cache.get(&id.0) {
             return Ok(url.clone());
         }
-        let url = look::url_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0))?
-            .ok_or_else(|| self.unknown(id))?;
+        let url = self.look(id).url()?.ok_or_else(|| self.unknown(id))?;
         if cache.len() >= FAR_URLS {
             cache.clear();
         }
@@ -379,7 +384,7 @@ impl Store for Shared {
         if let Some(slot) = self.slot(id) {
             return self.inner.entry(slot).map(|i| Info { id, ..i });
         }
-        let far = look::entry_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0));
+        let far = self.look(id).entry();
         // Its host has no number here.
         far.ok().flatten().map(|i| Info { host: u32::MAX, ..i })
     }
@@ -395,7 +400,7 @@ impl Store for Shared {
         {
             return Ok(Some(record));
         }
-        let found = record_of(&self.db, self.me.crawl, self.shards, id, self.ids.shard_of(id.0))?;
+        let found = self.look(id).record()?;
         let newest = slot.and_then(|s| self.inner.log().facts.revised.get(&s.0));
         Ok(found.map(|r| match newest {
             Some(newest) => {

@@ -1,0 +1,219 @@
+//! What a crawl has learnt, kept in the ledger: saved with the pages that taught it, taken up again by the next run.
+
+use crate::crawl::{Counts, Crawl, Judged, Run};
+use crate::labels::{CHOICES, Choice, Labels};
+use std::collections::{HashMap, HashSet};
+use std::sync::PoisonError;
+use types::{Assessment, Problem, Turn, UrlId, Verdict};
+
+/// What a strategy learned is saved once per commit, not once per page: changes of one batch overlap. No more pages than
+/// this wait for it, however large a batch grows.
+const UNSAVED: u32 = 64;
+/// The running totals and the judge's state are saved every so many pages; what came since is rebuilt from the pages.
+const SAVE_EVERY: u64 = 64;
+/// State: the labels the strategy was told of.
+const TOLD: &str = "labels-told";
+
+impl Crawl {
+    /// State that is saved with the page that caused it.
+    pub(crate) fn page_state(
+        &mut self,
+        turn: &mut Turn,
+        judged: Judged,
+        digest: [u8; 20],
+        simhash: u64,
+        revised: bool,
+    ) {
+        turn.state.push(("pages".into(), true, page_line(&judged, digest, simhash)));
+        if self.unsaved >= UNSAVED
+            && let Some((change, bytes)) = self.strategy_state()
+        {
+            turn.state.push(("strategy".into(), change, bytes));
+        }
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let now_and_then = self.counts.pages.is_multiple_of(SAVE_EVERY);
+        if (revised || self.counts.pages == 1)
+            && let Some(line) = Choice::line(self.counts.pages, self.counts.threshold, judge.explain())
+        {
+            turn.state.push((CHOICES.into(), true, line));
+        }
+        // Saved when it changed its mind, and now and then: `restore` shows it the pages since, so it is exact.
+        if (revised || now_and_then)
+            && let Some(bytes) = judge.save()
+        {
+            let mut state = self.counts.pages.to_le_bytes().to_vec();
+            state.extend(bytes);
+            turn.state.push(("judge".into(), false, state));
+        }
+        drop(judge);
+        if now_and_then && let Ok(bytes) = serde_json::to_vec(&self.counts) {
+            turn.state.push(("counts".into(), false, bytes));
+        }
+    }
+
+    /// What the strategy learned since it was last saved, if anything; `true`: it adds to what was saved before.
+    fn strategy_state(&mut self) -> Option<(bool, Vec<u8>)> {
+        self.unsaved = 0;
+        let (appended, whole) = self.appended;
+        // Changes are small; a whole save replaces them once they add up to several times its size.
+        let full = whole == 0 || appended > 4 * whole + (1 << 16);
+        let bytes = self.parts.strategy.save(full)?;
+        self.appended = if full { (0, bytes.len().max(1)) } else { (appended + bytes.len(), whole) };
+        Some((!full, bytes))
+    }
+
+    /// Adds what the strategy learned to the batch of the pages it learned it from.
+    pub(crate) fn save_learned(&mut self) -> Result<(), Problem> {
+        if self.parts.rules.keep
+            && self.unsaved > 0
+            && let Some((change, bytes)) = self.strategy_state()
+        {
+            self.parts.ledger.put_state("strategy", change, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The strategy's whole state outside a turn (after seeding).
+    pub(crate) fn save_strategy_now(&mut self) -> Result<(), Problem> {
+        if self.parts.rules.keep
+            && let Some(bytes) = self.parts.strategy.save(true)
+        {
+            self.appended = (0, bytes.len().max(1));
+            self.parts.ledger.put_state("strategy", false, &bytes)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn save_counts(&mut self) -> Result<(), Problem> {
+        let bytes = serde_json::to_vec(&self.counts)
+            .map_err(|e| Problem::new("cannot save the totals").because(e))?;
+        self.parts.ledger.put_state("counts", false, &bytes)
+    }
+
+    /// Takes up the state of an earlier run.
+    pub(crate) fn restore(&mut self) -> Result<(), Problem> {
+        let ledger = &self.parts.ledger;
+        if let Some(bytes) = ledger.state("counts")?.into_iter().next_back() {
+            self.counts = serde_json::from_slice::<Counts>(&bytes).unwrap_or_default();
+        }
+        let last = Run::of(ledger.as_ref())?;
+        let same = |mine: &str, kept: fn(&Run) -> &str| last.as_ref().is_none_or(|r| kept(r) == mine);
+        let mut judge_state = None;
+        if same(&self.parts.judge_name, |r| &r.judge) {
+            judge_state = ledger.state("judge")?.into_iter().next_back();
+        }
+        if same(&self.parts.strategy_name, |r| &r.strategy) {
+            for bytes in ledger.state("strategy")? {
+                self.parts.strategy.load(&bytes)?;
+            }
+        }
+        // The totals are saved now and then; the pages themselves are exact.
+        self.counts.pages = 0;
+        self.counts.relevant = 0;
+        let mut at: HashMap<UrlId, usize> = HashMap::new();
+        for line in ledger.state("pages")? {
+            let Some(page) = parse_page_line(&line) else { continue };
+            let (judged, digest, simhash) = page;
+            self.duplicates.meet(judged.id, digest, simhash);
+            at.insert(judged.id, self.judged.len());
+            self.judged.push(judged);
+        }
+        for (id, verdict) in ledger.revised()? {
+            if let Some(&i) = at.get(&id) {
+                self.judged[i].relevant = verdict.relevant;
+            }
+        }
+        for (id, label) in Labels::read(ledger.as_ref())?.iter() {
+            if let Some(&i) = at.get(&id) {
+                self.judged[i].label = Some(label);
+            }
+        }
+        if !self.by_score() {
+            for j in &self.judged {
+                let record = self.parts.ledger.record(j.id)?;
+                self.assessed.push(record.map_or_else(
+                    || Assessment { score: j.score, ..Assessment::default() },
+                    |r| r.assessment,
+                ));
+            }
+        }
+        let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = 0;
+        if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
+            judge.load(bytes)?;
+            known = u64::from_le_bytes(*n);
+        }
+        for (i, j) in self.judged.iter().enumerate() {
+            self.counts.pages += 1;
+            self.counts.relevant += u64::from(j.wanted());
+            self.counts.curve.push(self.counts.pages, self.counts.relevant);
+            if self.counts.pages > known {
+                match self.assessed.get(i) {
+                    Some(whole) => judge.observe(whole, j.label),
+                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
+                };
+            }
+        }
+        self.counts.threshold = judge.decide(&Assessment::default()).threshold;
+        drop(judge);
+        self.tell_labels()
+    }
+
+    /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
+    /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
+    pub(crate) fn tell_labels(&mut self) -> Result<(), Problem> {
+        let before = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
+        let line = |id: UrlId, label: bool| {
+            let [a, b, c, d] = id.0.to_le_bytes();
+            [a, b, c, d, u8::from(label)]
+        };
+        let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
+        let (mut now, mut changed) = (Vec::new(), Vec::new());
+        for j in &self.judged {
+            let Some(label) = j.label else { continue };
+            now.extend(line(j.id, label));
+            let turned = told.contains(&line(j.id, !label)[..]);
+            if turned || (label != j.relevant && !told.contains(&line(j.id, label)[..])) {
+                let relevance = f64::from(u8::from(label));
+                changed.push((j.id, Verdict { relevant: label, relevance, ..Verdict::default() }));
+            }
+        }
+        self.tell_revised(&changed, true)?;
+        if now != before && self.parts.rules.keep {
+            self.parts.ledger.put_state(TOLD, false, &now)?;
+        }
+        Ok(())
+    }
+}
+
+/// Id, verdict at the time and score of a line of the `pages` state.
+pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool, f64)> {
+    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant, judged.score))
+}
+
+pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {
+    let mut line = Vec::with_capacity(41);
+    line.extend(judged.id.0.to_le_bytes());
+    line.extend(judged.score.to_le_bytes());
+    line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
+    line.extend(digest);
+    line.extend(simhash.to_le_bytes());
+    line
+}
+
+pub(crate) fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
+    let (id, rest) = line.split_first_chunk::<4>()?;
+    let (score, rest) = rest.split_first_chunk::<8>()?;
+    let (flags, rest) = rest.split_first()?;
+    let (digest, rest) = rest.split_first_chunk::<20>()?;
+    let (simhash, _) = rest.split_first_chunk::<8>()?;
+    let judged = Judged {
+        id: UrlId(u32::from_le_bytes(*id)),
+        score: f64::from_le_bytes(*score),
+        barred: flags & 1 != 0,
+        turned: flags & 4 != 0,
+        relevant: flags & 2 != 0,
+        label: None,
+    };
+    Some((judged, *digest, u64::from_le_bytes(*simhash)))
+}
