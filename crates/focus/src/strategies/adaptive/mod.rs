@@ -14,11 +14,11 @@ mod tests;
 use super::{Miss, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use model::{AHEAD, HEADS, Model, RELEVANT, SIMILAR, sigmoid};
 use options::{Combine, Options};
-use read::{PageSide, Query, Taste, own_groups};
+use read::{Memo, PageSide, Query, Taste, own_groups};
 use scale::Scale;
 use sight::{Groups, Sight, Sim};
 use std::collections::HashSet;
-use tally::{KINDS, Kind, Tally};
+use tally::{Base, KINDS, Kind, Tally};
 use types::{Priority, Problem, Source, Url, UrlId};
 
 pub(super) const ENTRY: StrategyEntry = StrategyEntry {
@@ -123,6 +123,17 @@ struct Adaptive {
     since_refresh: u64,
     /// Pages since the last relevant one.
     drought: u64,
+    memo: Memo,
+}
+
+/// What all links that are scored at one moment share.
+struct Now {
+    base: Base,
+    /// How much the second head counts.
+    beta: f64,
+    /// How curious it is about hosts of which little is known, and the logarithm of the pages so far.
+    curious: f64,
+    pages: f64,
 }
 
 fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
@@ -191,13 +202,14 @@ impl Adaptive {
             links: 0,
             since_refresh: 0,
             drought: 0,
+            memo: Memo::default(),
         })
     }
 
     /// What a page is like. The judge's score alone is a poor guide on many topics: it counts terms, whatever else the page is
     /// full of. A cosine over the whole vocabulary does not, and the geometric mean of genre and content asks for both.
-    fn taste(&self, visit: &Visit) -> Taste {
-        let page = self.query.page(visit.doc);
+    fn taste(&mut self, visit: &Visit) -> Taste {
+        let page = self.query.page(visit.doc, &mut self.memo);
         let [genre, content, both] = page;
         let joint = match self.query.has {
             [true, true] => (genre * content).sqrt(),
@@ -211,7 +223,7 @@ impl Adaptive {
         Taste { soft: scaled / 3.0, relevant: visit.verdict.relevant, page, measures }
     }
 
-    fn dense(&self, s: &Sight, sources: usize) -> [f64; D] {
+    fn dense(&self, base: &Base, s: &Sight, sources: usize) -> [f64; D] {
         let mut x = [0.0; D];
         let mut set = |i: X, v: f64| x[i as usize] = v;
         set(X::One, 1.0);
@@ -231,7 +243,7 @@ impl Adaptive {
         set(X::SameHost, f64::from(u8::from(s.same_host)));
         set(X::Sources, libm::log(sources.max(1) as f64));
         set(X::Depth, libm::log(1.0 + f64::from(s.depth)));
-        let lifts = self.tally.lifts(&s.groups);
+        let lifts = self.tally.lifts(base, &s.groups);
         for kind in Kind::ALL {
             if self.o.counts(kind) {
                 let lift = lifts[kind as usize];
@@ -245,7 +257,7 @@ impl Adaptive {
 
     /// Nothing relevant has been found for much longer than chance explains.
     fn dry(&self) -> bool {
-        self.drought as f64 > (5.0 / self.tally.base()[RELEVANT]).max(DROUGHT)
+        self.drought as f64 > (5.0 / self.tally.rates()[RELEVANT]).max(DROUGHT)
     }
 
     /// How much the second head counts: all at first, less with every relevant page found; all again when none is found any
@@ -258,23 +270,27 @@ impl Adaptive {
         if self.o.similar { few.max(self.o.floor) } else { 0.0 }
     }
 
-    /// Chances of one sighting.
-    fn chances(&self, s: &Sight, sources: usize) -> [f64; HEADS] {
-        let bonus = self.bonus(&s.groups);
-        self.model.z(s, &self.dense(s, sources)).map(|z| sigmoid(z + bonus))
+    fn now(&self) -> Now {
+        let more = if self.dry() { 2.0 } else { 1.0 };
+        Now {
+            base: self.tally.base(),
+            beta: self.beta(),
+            curious: more * self.o.host_bonus,
+            pages: libm::log(1.0 + f64::from(self.tally.total().n)),
+        }
     }
 
-    fn value(&self, p: [f64; HEADS]) -> f64 {
+    /// Chances of one sighting. What is little known is worth a look: log odds for the links of a host of which few pages
+    /// are known.
+    fn chances(&self, now: &Now, s: &Sight, sources: usize) -> [f64; HEADS] {
+        let known = f64::from(self.tally.sum(s.groups.host).n);
+        let bonus = now.curious * (now.pages / (1.0 + known)).sqrt();
+        self.model.z(s, &self.dense(&now.base, s, sources)).map(|z| sigmoid(z + bonus))
+    }
+
+    fn value(&self, now: &Now, p: [f64; HEADS]) -> f64 {
         let wanted = p[RELEVANT] + self.o.ahead * (p[AHEAD] - p[RELEVANT]);
-        wanted + self.beta() * (p[SIMILAR] - self.tally.base()[SIMILAR])
-    }
-
-    /// What is little known is worth a look: log odds for the links of a host of which few pages are known.
-    fn bonus(&self, g: &Groups) -> f64 {
-        let t = f64::from(self.tally.total().n);
-        let n = f64::from(self.tally.sum(g.host).n);
-        let curious = if self.dry() { 2.0 } else { 1.0 };
-        curious * self.o.host_bonus * (libm::log(1.0 + t) / (1.0 + n)).sqrt()
+        wanted + now.beta * (p[SIMILAR] - now.base.rates[SIMILAR])
     }
 
     fn combined(&self, sights: &[Sight]) -> Option<f64> {
@@ -282,13 +298,14 @@ impl Adaptive {
         if n == 0 {
             return None;
         }
-        let chances = sights.iter().map(|s| self.chances(s, n));
+        let now = self.now();
+        let chances = sights.iter().map(|s| self.chances(&now, s, n));
         Some(match self.o.sources {
-            Combine::Max => chances.map(|p| self.value(p)).max_by(f64::total_cmp)?,
-            Combine::Mean => chances.map(|p| self.value(p)).sum::<f64>() / n as f64,
+            Combine::Max => chances.map(|p| self.value(&now, p)).max_by(f64::total_cmp)?,
+            Combine::Mean => chances.map(|p| self.value(&now, p)).sum::<f64>() / n as f64,
             Combine::NoisyOr => {
                 let none = chances.fold([1.0; HEADS], |a, p| [0, 1, 2].map(|h: usize| a[h] * (1.0 - p[h])));
-                self.value(none.map(|p| 1.0 - p))
+                self.value(&now, none.map(|p| 1.0 - p))
             }
         })
     }
@@ -297,8 +314,9 @@ impl Adaptive {
     fn found(&mut self, url: &Url, sights: Vec<Sight>, relevant: f64, similar: f64, weight: f64) -> Lesson {
         let n = sights.len();
         // All features as they were before this page counted.
+        let base = self.tally.base();
         let xs: Vec<[f64; D]> =
-            if self.o.learn { sights.iter().map(|s| self.dense(s, n)).collect() } else { Vec::new() };
+            if self.o.learn { sights.iter().map(|s| self.dense(&base, s, n)).collect() } else { Vec::new() };
         let lesson = Lesson { own: own_groups(url), sights, xs, relevant, weight };
         self.teach(&lesson, [Some(relevant), Some(similar), None]);
         self.tally.add(&lesson.own, &lesson.groups(), weight as f32, relevant as f32, similar as f32);
@@ -408,20 +426,23 @@ impl Strategy for Adaptive {
         };
         let before = Sight::read(visit.evidence).map_or(0, |s| s.steps);
         let steps = if taste.relevant { 0 } else { before.saturating_add(1) };
-        let mut side = PageSide::new(&self.query, &self.o, visit, &taste, steps);
+        let mut memo = std::mem::take(&mut self.memo);
+        let mut side = PageSide::new(&self.query, &self.o, &mut memo, visit, &taste, steps);
+        let now = self.now();
         let mut out = Vec::with_capacity(visit.doc.page.links.len());
-        let mut targets = HashSet::new();
+        let mut targets = HashSet::with_capacity(visit.doc.page.links.len());
         let mut new_links = Vec::new();
         for (i, link) in visit.doc.page.links.iter().enumerate() {
             let sight = side.link(i, link);
-            let p = self.chances(&sight, 1);
-            let key = self.value(p);
+            let p = self.chances(&now, &sight, 1);
+            let key = self.value(&now, p);
             let new = !visit.known.get(i).copied().unwrap_or(false) && link.url != *visit.url;
             if new && targets.insert(&link.url) {
                 new_links.push(p[RELEVANT] + self.o.far * (p[AHEAD] - p[RELEVANT]));
             }
             out.push(Some(Scored { priority: Priority::key_only(key), evidence: sight.write(), ttl: None }));
         }
+        self.memo = memo;
         self.links += out.len() as u64;
         if let Some(l) = &self.lesson {
             let worth = Adaptive::worth(l.relevant, new_links);

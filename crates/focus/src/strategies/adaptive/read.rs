@@ -7,7 +7,7 @@ use crate::strategies::{StrategySetup, Visit};
 use crate::text::vector::Plain;
 use crate::text::{Doc, DocFreq, Token};
 use std::collections::{BTreeMap, HashMap};
-use types::{Link, Page, Region, Url};
+use types::{Link, Page, Region, Span, Url};
 
 /// Words of the topic's three lists.
 const GENRE: usize = 0;
@@ -108,26 +108,21 @@ impl Query {
     }
 
     fn word(&self, hash: u64) -> Word {
-        let idf = self.df.idf(hash);
-        let weight = idf * idf;
-        let tf = self.words.get(&hash);
-        Word {
-            hash,
-            weight,
-            parts: tf.map_or([0.0; LISTS], |tf| tf.map(|n| weight * f64::from(n))),
-            listed: tf.is_some(),
-        }
+        Word::new(hash, self.df.idf(hash), self.words.get(&hash))
     }
 
     /// Cosines of a whole page (log tf · idf over its whole vocabulary) with the genre terms, the content terms, and both
-    /// together.
-    pub fn page(&self, doc: &Doc) -> [f64; 3] {
+    /// together. What was looked up for it is noted for the page's links.
+    pub fn page(&self, doc: &Doc, memo: &mut Memo) -> [f64; 3] {
+        memo.next_page();
         let (mut dot, mut length, mut both) = ([0.0; 2], 0.0, 0.0);
         for (hash, n) in doc.counts().iter() {
             let idf = self.df.idf(hash);
             let w = (1.0 + libm::log(f64::from(n))) * idf;
             length += w * w;
-            if let Some(tf) = self.words.get(&hash) {
+            let tf = self.words.get(&hash);
+            memo.note(Word::new(hash, idf, tf));
+            if let Some(tf) = tf {
                 let (g, c) = (f64::from(tf[GENRE]), f64::from(tf[CONTENT]));
                 dot[GENRE] += w * g * idf;
                 dot[CONTENT] += w * c * idf;
@@ -198,20 +193,45 @@ struct Word {
     listed: bool,
 }
 
-/// The words of one page that were looked up already: the same ones stand in many anchors, sentences and URLs.
-struct Memo(Vec<Option<Word>>);
+impl Word {
+    fn new(hash: u64, idf: f64, tf: Option<&[f32; LISTS]>) -> Word {
+        let weight = idf * idf;
+        let parts = tf.map_or([0.0; LISTS], |tf| tf.map(|n| weight * f64::from(n)));
+        Word { hash, weight, parts, listed: tf.is_some() }
+    }
+}
+
+/// The words of one page that were looked up already: the same ones stand in many anchors, sentences and URLs. Kept from page
+/// to page only to spare the memory: what was looked up for another page does not count.
+#[derive(Default)]
+pub(super) struct Memo {
+    places: Vec<(u32, Word)>,
+    page: u32,
+}
 
 impl Memo {
     const SIZE: usize = 1024;
-    fn new() -> Memo {
-        Memo(vec![None; Memo::SIZE])
+    fn next_page(&mut self) {
+        self.page = self.page.wrapping_add(1);
+        if self.places.is_empty() || self.page == 0 {
+            self.places = vec![(0, Word::default()); Memo::SIZE];
+            self.page = 1;
+        }
     }
     #[inline]
     fn of(&mut self, query: &Query, hash: u64) -> Word {
-        let place = &mut self.0[hash as usize % Memo::SIZE];
-        match place {
-            Some(word) if word.hash == hash => *word,
-            _ => *place.insert(query.word(hash)),
+        let Some((page, word)) = self.places.get_mut(hash as usize % Memo::SIZE) else {
+            return query.word(hash);
+        };
+        if *page != self.page || word.hash != hash {
+            (*page, *word) = (self.page, query.word(hash));
+        }
+        *word
+    }
+    #[inline]
+    fn note(&mut self, word: Word) {
+        if let Some(place) = self.places.get_mut(word.hash as usize % Memo::SIZE) {
+            *place = (self.page, word);
         }
     }
 }
@@ -256,12 +276,29 @@ mod salt {
     pub const PAIR: u8 = 10;
 }
 
+/// Where the hashes of a URL's groups are after its host: most links of a page stay on one.
+#[derive(Clone, Copy)]
+struct HostHashes {
+    host: Hash,
+    directory: Hash,
+    shape: Hash,
+}
+
+impl HostHashes {
+    fn of(url: &Url) -> HostHashes {
+        let hash = |salt| Hash::new(salt).text(url.host_key());
+        HostHashes { host: hash(salt::HOST), directory: hash(salt::DIRECTORY), shape: hash(salt::SHAPE) }
+    }
+}
+
 /// The groups that are the URL's own: host, directories, shape.
 pub(super) fn own_groups(url: &Url) -> Groups {
-    let host = Hash::new(salt::HOST).text(url.host_key());
-    let mut g = Groups { host: host.key(), ..Groups::default() };
-    let mut dir = Hash::new(salt::DIRECTORY).text(url.host_key());
-    let mut shape = Hash::new(salt::SHAPE).text(url.host_key());
+    groups_on(HostHashes::of(url), url)
+}
+
+fn groups_on(on: HostHashes, url: &Url) -> Groups {
+    let mut g = Groups { host: on.host.key(), ..Groups::default() };
+    let (mut dir, mut shape) = (on.directory, on.shape);
     let path = url.path();
     let file = path.rfind('/').map_or(0, |i| i + 1);
     for (i, b) in path.bytes().enumerate().take(file) {
@@ -318,12 +355,22 @@ pub(super) struct PageSide<'a> {
     path: Option<u32>,
     heading: Option<u32>,
     heading_sim: f64,
-    memo: Memo,
+    /// The sentence that was compared with the topic last, and how it was.
+    sentence: Option<(Span, Cosines)>,
+    on_host: HostHashes,
+    memo: &'a mut Memo,
 }
 
 impl<'a> PageSide<'a> {
     /// `steps`: links since the last relevant page.
-    pub fn new(query: &'a Query, options: &'a Options, visit: &'a Visit, taste: &Taste, steps: u8) -> Self {
+    pub fn new(
+        query: &'a Query,
+        options: &'a Options,
+        memo: &'a mut Memo,
+        visit: &'a Visit,
+        taste: &Taste,
+        steps: u8,
+    ) -> Self {
         let doc = visit.doc;
         let mut base = Sight {
             parent_relevant: visit.verdict.relevant && !visit.worthless,
@@ -334,8 +381,7 @@ impl<'a> PageSide<'a> {
         base.set(Sim::Parent, taste.soft);
         base.set(Sim::PageGenre, taste.page[GENRE]);
         base.set(Sim::PageContent, taste.page[CONTENT]);
-        let mut memo = Memo::new();
-        let title = query.cosines(&mut memo, doc.title().iter().take(SENTENCE));
+        let title = query.cosines(memo, doc.title().iter().take(SENTENCE));
         base.set(Sim::Title, title[GENRE] + title[CONTENT]);
         if options.title {
             for t in doc.title().iter().filter(|t| !t.is_stop()) {
@@ -355,6 +401,8 @@ impl<'a> PageSide<'a> {
             path: None,
             heading: None,
             heading_sim: 0.0,
+            sentence: None,
+            on_host: HostHashes::of(visit.url),
             memo,
         }
     }
@@ -368,10 +416,11 @@ impl<'a> PageSide<'a> {
             self.read_heading(link);
         }
         let mut s = self.base.clone();
-        let g = own_groups(&link.url);
+        s.same_host = link.url.host_key() == self.url.host_key();
+        let on = if s.same_host { self.on_host } else { HostHashes::of(&link.url) };
+        let g = groups_on(on, &link.url);
         s.groups = Groups { host: g.host, dirs: g.dirs, depth: g.depth, shape: g.shape, ..s.groups };
         s.groups.position = u16::try_from(i).unwrap_or(u16::MAX);
-        s.same_host = link.url.host_key() == self.url.host_key();
         s.set(Sim::Heading, if link.heading.is_some() { self.heading_sim } else { 0.0 });
         self.words(i, link, &mut s);
         if self.options.place {
@@ -383,11 +432,15 @@ impl<'a> PageSide<'a> {
     fn words(&mut self, i: usize, link: &Link, s: &mut Sight) {
         let (o, q, doc) = (self.options, self.query, self.doc);
         let (anchor, label) = (doc.anchor(link), doc.label(i));
-        let memo = &mut self.memo;
+        let memo = &mut *self.memo;
         let said = q.cosines(memo, anchor.iter().chain(label).take(SENTENCE));
         s.set(Sim::AnchorGenre, said[GENRE]);
         s.set(Sim::AnchorContent, said[CONTENT]);
-        let sentence = q.cosines(memo, doc.context(link).iter().take(SENTENCE));
+        let sentence = match self.sentence {
+            Some((span, cosines)) if span == link.context => cosines,
+            _ => q.cosines(memo, doc.context(link).iter().take(SENTENCE)),
+        };
+        self.sentence = Some((link.context, sentence));
         s.set(Sim::ContextGenre, sentence[GENRE]);
         s.set(Sim::ContextContent, sentence[CONTENT]);
         // Of the URL only what is this page's own: the host is a group already.
@@ -435,7 +488,9 @@ impl<'a> PageSide<'a> {
         };
         let bucket = |away: u32| away.min(3) as u8;
         let mut n = 0;
-        for (t, leaf) in body.iter().zip(leaves).take(before).rev() {
+        // Slices, not `take` and `skip`: those would walk over the whole page for every link.
+        let left = body.get(..before).unwrap_or(&[]).iter().zip(leaves.get(..before).unwrap_or(&[]));
+        for (t, leaf) in left.rev() {
             let away = link.first_leaf.saturating_sub(*leaf);
             if away > WINDOW || n >= SIDE {
                 break;
@@ -446,7 +501,8 @@ impl<'a> PageSide<'a> {
             }
         }
         n = 0;
-        for (t, leaf) in body.iter().zip(leaves).skip(after) {
+        let right = body.get(after..).unwrap_or(&[]).iter().zip(leaves.get(after..).unwrap_or(&[]));
+        for (t, leaf) in right {
             let away = leaf.saturating_sub(link.last_leaf);
             if away > WINDOW || n >= SIDE {
                 break;
@@ -462,11 +518,13 @@ impl<'a> PageSide<'a> {
         self.path = Some(link.path);
         let path = self.page.path(link);
         self.base.clear(Space::TagPath);
-        let whole = Hash::new(salt::TAG_PATH).text(path);
-        let on_host = Hash::new(salt::HOST_PATH).text(path).text(self.url.host_key());
+        // Three hashes of the same bytes, side by side: each waits for itself only.
+        let start = [salt::TAG_PATH, salt::HOST_PATH, salt::LIST].map(Hash::new);
+        let [whole, on_host, list] = path.bytes().fold(start, |h, b| h.map(|h| h.byte(b)));
+        let on_host = on_host.text(self.url.host_key());
         self.base.groups.tag_path = whole.key();
         self.base.groups.host_path = on_host.key();
-        self.base.groups.list = Hash::new(salt::LIST).text(path).number(self.parent).key();
+        self.base.groups.list = list.number(self.parent).key();
         if self.options.tags {
             self.base.add(Space::TagPath, whole.done());
             self.base.add(Space::TagPath, on_host.done());
@@ -487,7 +545,7 @@ impl<'a> PageSide<'a> {
         self.heading = link.heading;
         self.base.clear(Space::Heading);
         let heading = self.doc.heading(link);
-        let sim = self.query.cosines(&mut self.memo, heading.iter().take(SENTENCE));
+        let sim = self.query.cosines(self.memo, heading.iter().take(SENTENCE));
         self.heading_sim = sim[GENRE] + sim[CONTENT];
         if self.options.heading {
             for t in heading.iter().filter(|t| !t.is_stop()) {
@@ -522,7 +580,7 @@ impl<'a> PageSide<'a> {
 /// Where the path of a URL starts in its text.
 fn path_start(url: &Url) -> u32 {
     let text = url.as_str();
-    let host = text.find("://").map_or(0, |i| i + 3);
+    let host = url.scheme().len() + "://".len();
     text.get(host..).and_then(|t| t.find('/')).map_or(text.len(), |i| host + i) as u32
 }
 

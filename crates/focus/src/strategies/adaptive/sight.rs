@@ -232,9 +232,11 @@ impl Sight {
         }
         for (s, n) in self.counts.iter().enumerate() {
             w.u8(*n);
-            for slot in self.slots.iter().skip(STARTS[s]).take(usize::from(*n)) {
-                w.0.extend_from_slice(&slot.to_le_bytes()[..3]);
-            }
+            let slots = self.slots.get(STARTS[s]..STARTS[s] + usize::from(*n)).unwrap_or(&[]);
+            w.0.extend(slots.iter().flat_map(|slot| {
+                let [a, b, c, _] = slot.to_le_bytes();
+                [a, b, c]
+            }));
         }
         w.0
     }

@@ -67,7 +67,7 @@ impl Adaptive {
 
     /// What each part of the evidence adds to the log odds of being relevant; the largest first, the negligible left out.
     pub(super) fn reasons(&self, s: &Sight) -> Vec<Reason> {
-        let x = self.dense(s, 1);
+        let x = self.dense(&self.tally.base(), s, 1);
         let of = |f: X| self.model.dense_weight(RELEVANT, f as usize) * x[f as usize];
         let space = |space: Space| {
             let mut sum = 0.0;

@@ -67,6 +67,13 @@ impl Kind {
 /// By how much each group is better (log odds) than everything: for the two heads.
 pub(super) type Lifts = [[f64; HEADS]; KINDS];
 
+/// The rates over everything, and their log odds: what lifts are lifts over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Base {
+    pub rates: [f64; HEADS],
+    logits: [f64; HEADS],
+}
+
 /// When more groups than this are known, those with the fewest pages are forgotten.
 /// (A crawl of tens of thousands of pages knows about four per page.) The memory of a long crawl stays flat because of this;
 /// the table would take twice as much from 230,000 on.
@@ -138,8 +145,12 @@ impl Tally {
         self.total
     }
     /// Rates over everything, with a cautious start: 5 % relevant, 20 % similar.
-    pub fn base(&self) -> [f64; HEADS] {
+    pub fn rates(&self) -> [f64; HEADS] {
         self.total.shrunk(10.0, [0.05, 0.2, 0.1])
+    }
+    pub fn base(&self) -> Base {
+        let rates = self.rates();
+        Base { rates, logits: rates.map(logit) }
     }
     pub fn sum(&self, key: u32) -> Sum {
         self.groups.get(&key).copied().unwrap_or_default()
@@ -175,9 +186,8 @@ impl Tally {
 
     /// How much better than everything each of the link's groups is. Few pages say little: every rate is drawn to that
     /// of the next larger group.
-    pub fn lifts(&self, g: &Groups) -> Lifts {
-        let base = self.base();
-        let zero = base.map(logit);
+    pub fn lifts(&self, base: &Base, g: &Groups) -> Lifts {
+        let Base { rates: base, logits: zero } = *base;
         let host = self.sum(g.host).shrunk(5.0, base);
         let mut dir = host;
         for d in g.dirs.iter().take(usize::from(g.depth).min(DIRS)) {
