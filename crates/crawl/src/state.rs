@@ -25,10 +25,12 @@ impl Crawl {
         revised: bool,
     ) {
         turn.state.push(("pages".into(), true, page_line(&judged, digest, simhash)));
+        // The first save, and now and then a later one, is of everything: with the batch, not here.
         if self.unsaved >= UNSAVED
-            && let Some((change, bytes)) = self.strategy_state()
+            && self.appended.1 > 0
+            && let Some(bytes) = self.strategy_changes()
         {
-            turn.state.push(("strategy".into(), change, bytes));
+            turn.state.push(("strategy".into(), true, bytes));
         }
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let now_and_then = self.counts.pages.is_multiple_of(SAVE_EVERY);
@@ -51,35 +53,44 @@ impl Crawl {
         }
     }
 
-    /// What the strategy learned since it was last saved, if anything; `true`: it adds to what was saved before.
-    fn strategy_state(&mut self) -> Option<(bool, Vec<u8>)> {
+    /// What the strategy learned since it was last saved, if anything.
+    fn strategy_changes(&mut self) -> Option<Vec<u8>> {
         self.unsaved = 0;
-        let (appended, whole) = self.appended;
-        // Changes are small; a whole save replaces them once they add up to several times its size.
-        let full = whole == 0 || appended > 4 * whole + (1 << 16);
-        let bytes = self.parts.strategy.save(full)?;
-        self.appended = if full { (0, bytes.len().max(1)) } else { (appended + bytes.len(), whole) };
-        Some((!full, bytes))
+        let bytes = self.parts.strategy.save(false)?;
+        self.appended.0 += bytes.len();
+        Some(bytes)
     }
 
     /// Adds what the strategy learned to the batch of the pages it learned it from.
     pub(crate) fn save_learned(&mut self) -> Result<(), Problem> {
-        if self.parts.rules.keep
-            && self.unsaved > 0
-            && let Some((change, bytes)) = self.strategy_state()
-        {
-            self.parts.ledger.put_state("strategy", change, &bytes)?;
+        if !self.parts.rules.keep || self.unsaved == 0 {
+            return Ok(());
         }
-        Ok(())
+        let (appended, whole) = self.appended;
+        // Changes are small; a whole save replaces them once they add up to several times its size.
+        if whole == 0 || appended > 4 * whole + (1 << 16) {
+            return self.save_strategy_now();
+        }
+        match self.strategy_changes() {
+            Some(bytes) => self.parts.ledger.put_state("strategy", true, &bytes),
+            None => Ok(()),
+        }
     }
 
-    /// The strategy's whole state outside a turn (after seeding).
+    /// The strategy's whole state.
     pub(crate) fn save_strategy_now(&mut self) -> Result<(), Problem> {
-        if self.parts.rules.keep
-            && let Some(bytes) = self.parts.strategy.save(true)
-        {
-            self.appended = (0, bytes.len().max(1));
-            self.parts.ledger.put_state("strategy", false, &bytes)?;
+        if !self.parts.rules.keep {
+            return Ok(());
+        }
+        self.unsaved = 0;
+        let (ledger, mut whole) = (&mut self.parts.ledger, 0);
+        self.parts.strategy.save_all(&mut |bytes| {
+            let change = whole > 0;
+            whole += bytes.len();
+            ledger.put_state("strategy", change, &bytes)
+        })?;
+        if whole > 0 {
+            self.appended = (0, whole);
         }
         Ok(())
     }

@@ -254,7 +254,7 @@ impl Crawl {
         let reads = self.parts.strategy.reads();
         let sources = if reads.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
         let known: Vec<bool> = if reads.known {
-            doc.page.links.iter().map(|l| self.parts.ledger.find(&l.url).is_some()).collect()
+            doc.page.links.iter().map(|l| self.parts.ledger.knows(&l.url)).collect()
         } else {
             Vec::new()
         };

@@ -524,6 +524,9 @@ impl Strategy for Timed {
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.inner.load(bytes)
     }
+    fn save_all(&mut self, put: &mut dyn FnMut(Vec<u8>) -> Result<(), Problem>) -> Result<(), Problem> {
+        self.inner.save_all(put)
+    }
     fn delta(&mut self) -> Option<Vec<u8>> {
         self.inner.delta()
     }

@@ -33,6 +33,8 @@ impl Writer {
         self
     }
     pub fn bytes(&mut self, v: &[u8]) -> &mut Self {
+        // States may be of many megabytes, and are written once: no room for as much again.
+        self.0.reserve_exact(v.len() + 10);
         self.var(v.len() as u64);
         self.0.extend_from_slice(v);
         self

@@ -6,6 +6,10 @@ use types::{Assessment, Problem, Record, Url, UrlId, Verdict};
 /// What a collection keeps. Reading works while a crawl writes.
 pub trait Store {
     fn find(&self, url: &Url) -> Option<UrlId>;
+    /// Was it sighted before, as far as can be told without asking anyone? For every link of every page.
+    fn knows(&self, url: &Url) -> bool {
+        self.find(url).is_some()
+    }
     fn url(&self, id: UrlId) -> Result<Url, Problem>;
     /// Where a URL stands.
     fn entry(&self, id: UrlId) -> Option<Info>;

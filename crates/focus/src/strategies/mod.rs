@@ -331,6 +331,11 @@ pub trait Strategy: Send {
     fn load(&mut self, _bytes: &[u8]) -> Result<(), Problem> {
         Ok(())
     }
+    /// Everything, piece by piece: the first is loaded like a full save, the others like later changes. A state of many
+    /// megabytes is not in memory a second time as a whole.
+    fn save_all(&mut self, put: &mut dyn FnMut(Vec<u8>) -> Result<(), Problem>) -> Result<(), Problem> {
+        self.save(true).map_or(Ok(()), put)
+    }
 
     /// What was learnt, without what belongs to this crawl alone (numbers of URLs, positions): another crawl may start
     /// from it with `import`. `None` = nothing that would be of use elsewhere.

@@ -151,6 +151,9 @@ fn every_strategy_that_learnt_can_teach_another_crawl() {
         if let Some(saved) = other.save(true) {
             third.load(&saved).unwrap();
             assert_eq!(third.export(), Some(bytes.clone()), "{} after a save", e.name);
+            let mut fourth = make();
+            other.save_all(&mut |piece| fourth.load(&piece)).unwrap();
+            assert_eq!(fourth.export(), Some(bytes.clone()), "{} after a save in pieces", e.name);
         }
         let cut = bytes.len() / 2;
         assert!(make().import(&bytes[..cut]).is_err(), "{}", e.name);

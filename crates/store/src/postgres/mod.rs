@@ -124,6 +124,8 @@ pub struct Shared {
     deltas_read: HashMap<i32, i64>,
     /// Slots below these came from the database: their records are there, not in the log.
     loaded: Vec<(u32, u32)>,
+    /// URLs of other shards that were sighted here of late.
+    far_known: HashSet<u64>,
     /// Pages with links to other shards.
     far_pages: HashSet<u32>,
     /// URLs of other shards that siblings were given numbers for, until the next time it is tended.

@@ -19,8 +19,8 @@ use types::{Millis, Problem};
 
 /// Crawls with more URLs than this are loaded piece by piece.
 const MANY_URLS: i64 = 200_000;
-/// Shards of such a crawl that are taken and loaded in one go.
-const SHARDS_AT_ONCE: usize = 16;
+/// About so many URLs of such a crawl are taken and loaded in one go: a second's worth, however large its shards are.
+const URLS_AT_ONCE: i64 = 100_000;
 /// After this long the loop is served before more shards are taken.
 const LOAD_AT_ONCE: Duration = Duration::from_secs(1);
 
@@ -188,6 +188,7 @@ impl Shared {
             delta_n: 0,
             deltas_read: HashMap::new(),
             loaded: Vec::new(),
+            far_known: HashSet::new(),
             far_pages: HashSet::new(),
             handles: Mutex::default(),
             far_urls: Mutex::default(),
@@ -217,6 +218,11 @@ impl Shared {
         if let Some(heart) = &mut self.heart {
             heart.stop();
         }
+    }
+
+    /// Statements sent to the database so far.
+    pub fn statements(&self) -> u64 {
+        self.db.statements()
     }
 
     /// A number that no other run of any worker has.
@@ -283,8 +289,12 @@ impl Shared {
         )?;
         let Some(urls) = free.first().map(|r| r.get::<_, i64>(0)) else { return Ok(false) };
         // Together they come in the order they were found, also across shards.
-        let at_once = if urls <= MANY_URLS { usize::MAX } else { SHARDS_AT_ONCE };
-        let most = (share - self.owned.len()).min(at_once) as i64;
+        let missing = (share - self.owned.len()) as i64;
+        let most = if urls <= MANY_URLS {
+            missing
+        } else {
+            missing.min((URLS_AT_ONCE * i64::from(self.shards) / urls).max(1))
+        };
         if self.idle {
             // Whoever asks whether all is done must not see an idle worker with new shards.
             self.idle = false;

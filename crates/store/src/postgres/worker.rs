@@ -17,6 +17,8 @@ use types::{
 
 /// Numbers from here on down stand for far URLs for a moment; real ones do not come near.
 const HANDLES: u32 = u32::MAX - 1;
+/// URLs of other shards that are remembered as sighted; beyond this all are forgotten.
+const MOST_FAR_KNOWN: usize = 250_000;
 /// Nothing to do now: look again this much later.
 const NAP: u64 = 150;
 /// Texts of far URLs that are remembered.
@@ -56,6 +58,10 @@ impl Shared {
     fn send(&mut self, c: &Candidate) {
         let parent_shard = c.parent.and_then(|p| self.ids.shard_of(p.0));
         let shard = self.shard_of_url(&c.url);
+        if self.far_known.len() >= MOST_FAR_KNOWN {
+            self.far_known.clear();
+        }
+        self.far_known.insert(c.url.fingerprint(self.key).0);
         self.out.outbox.push((shard, post::sighting(c, parent_shard)));
     }
 
@@ -362,6 +368,14 @@ impl Store for Shared {
             return self.inner.order().find(print).map(|s| self.global(s));
         }
         look::find(&self.db, self.me.crawl, shard, print).ok().flatten()
+    }
+
+    fn knows(&self, url: &Url) -> bool {
+        let print = url.fingerprint(self.key);
+        if self.owned.contains_key(&self.shard_of_url(url)) {
+            return self.inner.order().find(print).is_some();
+        }
+        self.far_known.contains(&print.0)
     }
 
     fn url(&self, id: UrlId) -> Result<Url, Problem> {

@@ -83,8 +83,14 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     // A page of one links to hosts of both, known and new.
     let new: Vec<String> = (100..140).map(|i| format!("http://d{i}.example{i}.org/x")).collect();
     let links: Vec<Candidate> = new.iter().chain(&urls).map(|u| link(u, 2.0)).collect();
+    let asked = a.statements();
+    let known = |w: &Shared| new.iter().filter(|u| w.knows(&url(u))).count();
+    assert_eq!(known(&a), 0, "nobody has seen them");
     let (page, applied) = a.visit(0, &links);
     assert!(applied.sent > 20 && applied.admitted > 5, "{applied:?}");
+    assert_eq!(known(&a), 40, "what was seen here is known here, whoever has it");
+    // Every link of every page is looked up: the database must not be asked for it.
+    assert!(a.statements() - asked < 10, "{} statements", a.statements() - asked);
     a.sync().unwrap();
     until(0, &mut [&mut a, &mut b], "the mail is taken in", |w| w[0].stats().urls + w[1].stats().urls == 80);
     for u in &new {

@@ -12,7 +12,7 @@ mod tally;
 mod tests;
 
 use super::{Miss, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use model::{AHEAD, HEADS, Model, RELEVANT, SIMILAR, sigmoid};
+use model::{AHEAD, HEADS, Model, RELEVANT, SIMILAR, Saving, sigmoid};
 use options::{Combine, Options};
 use read::{Memo, PageSide, Query, Taste, own_groups};
 use scale::Scale;
@@ -469,7 +469,16 @@ impl Strategy for Adaptive {
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         self.led_nowhere();
-        self.write_state(full)
+        Some(self.write_state(if full { Saving::Everything } else { Saving::Changes }))
+    }
+
+    fn save_all(&mut self, put: &mut dyn FnMut(Vec<u8>) -> Result<(), Problem>) -> Result<(), Problem> {
+        self.led_nowhere();
+        put(self.write_state(Saving::Start))?;
+        while self.model.is_unsaved() {
+            put(self.write_state(Saving::Piece))?;
+        }
+        Ok(())
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {

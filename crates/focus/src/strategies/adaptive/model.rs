@@ -39,6 +39,20 @@ pub(super) struct Model<const D: usize> {
     own: bool,
 }
 
+/// What is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saving {
+    /// What changed since the last save.
+    Changes,
+    Everything,
+    /// Everything too, but its rows come in pieces, as changes.
+    Start,
+    Piece,
+}
+
+/// Rows in a piece: two to three megabytes.
+const PIECE: usize = 100_000;
+
 /// Which slots were touched: a bit each, and a list.
 struct Touched {
     bits: Vec<u64>,
@@ -59,11 +73,14 @@ impl Touched {
             }
         }
     }
-    /// The slots, sorted; none is touched any more.
-    fn take(&mut self) -> Vec<u32> {
+    /// Up to `most` slots, sorted; they are not touched any more.
+    fn take(&mut self, most: usize) -> Vec<u32> {
         let mut slots = std::mem::take(&mut self.slots);
+        if slots.len() > most {
+            self.slots = slots.split_off(most);
+        }
         for s in &slots {
-            self.bits.get_mut(*s as usize / 64).into_iter().for_each(|w| *w = 0);
+            self.bits.get_mut(*s as usize / 64).into_iter().for_each(|w| *w &= !(1 << (s % 64)));
         }
         slots.sort_unstable();
         slots
@@ -157,12 +174,19 @@ impl<const D: usize> Model<D> {
         });
     }
 
-    /// Everything, or what changed since the last save; the first save is of everything.
-    pub fn save(&mut self, full: bool, w: &mut Writer) {
-        let full = full || self.unsaved.is_none();
+    /// The first save is of everything, whatever is asked for.
+    pub fn save(&mut self, what: Saving, w: &mut Writer) {
+        let full = matches!(what, Saving::Everything | Saving::Start) || self.unsaved.is_none();
         w.u8(u8::from(full));
         self.dense.iter().for_each(|row| write_row(row, w));
-        let changed = self.unsaved.get_or_insert_with(Touched::new).take();
+        let most = if what == Saving::Piece { PIECE } else { usize::MAX };
+        let mut changed = self.unsaved.get_or_insert_with(Touched::new).take(most);
+        if what == Saving::Start {
+            let all: Vec<u32> = self.used().collect();
+            self.unsaved.iter_mut().for_each(|u| all.iter().for_each(|slot| u.mark(*slot)));
+            changed.clear();
+        }
+        let full = full && what != Saving::Start;
         let slots = if full { self.used().count() } else { changed.len() };
         // Many megabytes in a long crawl: room for all of them at once, instead of twice as much in the end.
         w.0.reserve_exact(slots * (2 + size_of::<Row>()) + 16);
@@ -174,6 +198,11 @@ impl<const D: usize> Model<D> {
             last = slot;
         };
         if full { self.used().for_each(&mut one) } else { changed.into_iter().for_each(&mut one) }
+    }
+
+    /// Are there changes that were not saved?
+    pub fn is_unsaved(&self) -> bool {
+        self.unsaved.as_ref().is_some_and(|u| !u.slots.is_empty())
     }
 
     /// The slots that hold anything, in order.
@@ -294,4 +323,25 @@ fn read_row(r: &mut Reader) -> Result<Row, Problem> {
         }
     }
     Ok(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_over_of_a_piece_comes_with_the_next() {
+        let mut t = Touched::new();
+        (0..10).rev().for_each(|slot| t.mark(slot * 7));
+        let mut all = t.take(4);
+        assert_eq!(all, [42, 49, 56, 63]);
+        // Touched again after it was saved; those that wait wait once.
+        t.mark(63);
+        t.mark(0);
+        all.extend(t.take(4));
+        all.extend(t.take(usize::MAX));
+        assert!(t.take(4).is_empty());
+        all.sort_unstable();
+        assert_eq!(all, [0, 7, 14, 21, 28, 35, 42, 49, 56, 63, 63]);
+    }
 }

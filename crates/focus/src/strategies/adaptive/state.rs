@@ -1,6 +1,6 @@
 //! Keeping what was learnt, sharing it between workers, and saying it in words.
 
-use super::model::RELEVANT;
+use super::model::{RELEVANT, Saving};
 use super::sight::{Sight, Space};
 use super::tally::{KINDS, Kind};
 use super::{Adaptive, D, Reason, Scale, X};
@@ -11,15 +11,16 @@ const STATE: u8 = 2;
 const DELTA: u8 = 2;
 
 impl Adaptive {
-    pub(super) fn write_state(&mut self, full: bool) -> Option<Vec<u8>> {
+    pub(super) fn write_state(&mut self, what: Saving) -> Vec<u8> {
+        let full = matches!(what, Saving::Everything | Saving::Start);
         let mut w = Writer::default();
         w.u8(STATE).u32(self.version).u64(self.links).u64(self.since_refresh).u64(self.drought);
         self.scales.iter().for_each(|s| s.write(&mut w));
-        self.model.save(full, &mut w);
+        self.model.save(what, &mut w);
         self.tally.save(full, &mut w);
         let words = if self.query.online { self.query.df.save(full) } else { None };
         w.bytes(&words.unwrap_or_default());
-        Some(w.0)
+        w.0
     }
 
     pub(super) fn read_state(&mut self, bytes: &[u8]) -> Result<(), Problem> {
