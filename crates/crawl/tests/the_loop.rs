@@ -2,12 +2,13 @@
 
 use crawl::collection::Made;
 use crawl::config::{Config, ScopeSection};
+use crawl::labels::Labels;
 use crawl::scope::Scope;
 use crawl::{Crawl, Event, Parts, Rules, Stop, replay};
-use frontier::Limits;
+use frontier::{Frontier, Limits};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use store::{Ledger, Options};
+use store::{Ledger, Options, Store};
 use types::{Canon, FetchFuture, Fetched, Millis, Payload, Request, Task, Url, Web};
 
 /// `url => body` lines; a body `-> url` is a redirect, a number is a status, anything else is HTML.
@@ -257,6 +258,59 @@ fn a_resumed_crawl_goes_on_as_if_nothing_had_happened() {
             assert_eq!(order, whole, "{} stopped after {stop_after}", strategy.name);
         }
     }
+}
+
+/// What the user says of pages between two runs turns the strategy around in the next one, and is told to it once: a third
+/// run begins with exactly what the second ended with.
+#[test]
+fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
+    // Two lists, alike to the judge: every page of both has a term. The user says that the `red` ones are wrong.
+    let mut web = String::from("http://a.org/ => ");
+    for i in 0..30 {
+        web += &format!("<p><a href=/red/{i}>sql red</a></p> <div><a href=/blue/{i}>sql blue</a></div> ");
+    }
+    web.push('\n');
+    for i in 0..30 {
+        web += &format!("http://a.org/red/{i} => sql joins red\nhttp://a.org/blue/{i} => sql joins blue\n");
+    }
+    let web = Pages::new(&web);
+    let topic = format!("{TOPIC}[strategy]\nkind = 'adaptive'\n");
+    let red = |order: &[String]| order.iter().filter(|u| u.contains("/red/")).count();
+    let next_twenty = |labelled: bool| {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Ledger::open(dir.path(), Options::new(Limits::none()), Millis(0)).unwrap();
+        let rules = |pages| Rules { pages: Some(pages), ..Rules::default() };
+        let seeds = ["http://a.org/"];
+        let (fetched, _) = run(&web, &topic, Box::new(open()), rules(21), &seeds);
+        if labelled {
+            let mut ledger = open();
+            let mut labels = Labels::default();
+            for page in fetched.iter().skip(1) {
+                let id = ledger.find(&url(page)).unwrap();
+                labels.say(&mut ledger, id, Some(page.contains("/blue/"))).unwrap();
+            }
+            ledger.commit().unwrap();
+        }
+        let (order, _) = run(&web, &topic, Box::new(open()), rules(31), &seeds);
+        let told = || open().state("labels-told").unwrap();
+        let learnt = || {
+            let topic = Config::load(&topic, "t", toml::Table::new()).unwrap().config.topic().unwrap();
+            let setup = focus::strategies::StrategySetup::new(&topic);
+            let mut strategy = focus::strategies::build(&setup).unwrap();
+            open().state("strategy").unwrap().iter().for_each(|bytes| strategy.load(bytes).unwrap());
+            strategy.export()
+        };
+        let before = (told(), learnt());
+        // Nothing is fetched, so nothing but the labels could teach it anything.
+        run(&web, &topic, Box::new(open()), rules(31), &seeds);
+        assert_eq!(before.0, told());
+        assert!(before.1 == learnt(), "the same labels were told twice");
+        assert_eq!(told().len(), usize::from(labelled));
+        order
+    };
+    let (without, with) = (next_twenty(false), next_twenty(true));
+    assert_eq!((without.len(), with.len()), (10, 10));
+    assert!(red(&with) + 3 <= red(&without), "red: {} with labels, {} without", red(&with), red(&without));
 }
 
 /// Judges that ask others decide by more than one number: when a threshold moves, earlier verdicts are given again from all of it.
