@@ -44,8 +44,9 @@ fn pages(server: &Server, name: &str) -> u64 {
     if server.sql("SELECT to_regclass('gleaner.page') IS NOT NULL") != "t" {
         return 0;
     }
-    let sql =
-        format!("SELECT count(*) FROM gleaner.page JOIN gleaner.crawl c USING (crawl) WHERE c.name = '{name}'");
+    let sql = format!(
+        "SELECT count(*) FROM gleaner.page JOIN gleaner.crawl c USING (crawl) WHERE c.name = '{name}'"
+    );
     server.sql(&sql).parse().unwrap()
 }
 
@@ -93,8 +94,7 @@ fn complete(server: &Server, storage: &Storage, name: &str, dir: &Path) -> Vec<P
     let objects = dir.join(format!("objects-{name}"));
     std::fs::create_dir_all(&objects).unwrap();
     storage.fetch(&objects);
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(&objects).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&objects).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     storage.check_warcs(&files);
     files
@@ -111,9 +111,8 @@ fn two_workers_one_killed_and_every_page_is_in_the_bucket() {
     let topic = bucket_topic(dir.path(), "30s");
     let web = DemoServer::start(&dir.path().join("web.log"), Some(PAGES));
     let out = |n: usize| dir.path().join(format!("w{n}"));
-    let start = |n: usize| {
-        Running::start(storage.environment(&mut worker(&web, &topic, &out(n), &server, "demo")))
-    };
+    let start =
+        |n: usize| Running::start(storage.environment(&mut worker(&web, &topic, &out(n), &server, "demo")));
     let (one, two) = (start(1), start(2));
     until("the crawl does not get going", || pages(&server, "demo") > 60);
     one.signal("KILL");
@@ -180,7 +179,10 @@ fn what_is_wrong_with_a_bucket_is_said() {
         command
     };
     let none = finish(storage.environment(&mut begin("s3://nothing-here/x")));
-    none.fails(1, &["cannot reach s3://nothing-here/x at http://127.0.0.1:", "NoSuchBucket", "hint: make the bucket"]);
+    none.fails(
+        1,
+        &["cannot reach s3://nothing-here/x at http://127.0.0.1:", "NoSuchBucket", "hint: make the bucket"],
+    );
     let mut stranger = begin(TO);
     let id = ("AKIAUNKNOWN".to_string(), "unknown".to_string());
     finish(storage.environment_at(&mut stranger, storage.port, &id))
@@ -189,11 +191,15 @@ fn what_is_wrong_with_a_bucket_is_said() {
     let id = (storage.writer.0.clone(), "not the secret".to_string());
     finish(storage.environment_at(&mut forger, storage.port, &id))
         .fails(1, &["SignatureDoesNotMatch", "AWS_SECRET_ACCESS_KEY"]);
-    finish(storage.environment_at(&mut begin(TO), storage.port, &storage.reader))
-        .fails(1, &["cannot write to s3://crawls/demo", "AccessDenied", "hint: these credentials may not", "PutObject"]);
+    finish(storage.environment_at(&mut begin(TO), storage.port, &storage.reader)).fails(
+        1,
+        &["cannot write to s3://crawls/demo", "AccessDenied", "hint: these credentials may not", "PutObject"],
+    );
     let began = Instant::now();
-    finish(storage.environment_at(&mut begin(TO), 1, &storage.writer))
-        .fails(1, &["cannot reach s3://crawls/demo at http://127.0.0.1:1", "refused", "nothing committed is lost"]);
+    finish(storage.environment_at(&mut begin(TO), 1, &storage.writer)).fails(
+        1,
+        &["cannot reach s3://crawls/demo at http://127.0.0.1:1", "refused", "nothing committed is lost"],
+    );
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let mut nobody = begin(TO);
     finish(nobody.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY"))
@@ -246,7 +252,9 @@ fn the_storage_goes_away_and_comes_back() {
     until("the crawl does not get going", || pages(&server, "demo") > before + 10);
     line.cut();
     let began = Instant::now();
-    crawling.wait().fails(1, &["cannot write to s3://crawls/demo at http://127.0.0.1:", "nothing committed is lost"]);
+    crawling
+        .wait()
+        .fails(1, &["cannot write to s3://crawls/demo at http://127.0.0.1:", "nothing committed is lost"]);
     assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
     line.mend();
     start(&hasty).wait().ok();

@@ -199,7 +199,11 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
     let web = DemoServer::start(&dir.path().join("web.log"), size);
     let line = Line::to(server.port);
     let start = |n: usize| {
-        let store = if n == 2 { format!("postgres://gleaner@127.0.0.1:{}/postgres", line.port) } else { server.url() };
+        let store = if n == 2 {
+            format!("postgres://gleaner@127.0.0.1:{}/postgres", line.port)
+        } else {
+            server.url()
+        };
         let mut command = worker(&web, &topic, &dir.path().join(format!("w{n}")), &store, &format!("w{n}"));
         Running::start(&mut command)
     };

@@ -38,7 +38,9 @@ impl Storage {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [port, id, secret, id2, secret2] = words[..] else { panic!("the storage did not start: `{line}`") };
+        let [port, id, secret, id2, secret2] = words[..] else {
+            panic!("the storage did not start: `{line}`")
+        };
         Some(Storage {
             port: port.parse().unwrap(),
             child,
@@ -77,7 +79,8 @@ impl Storage {
     pub fn fetch(&self, dir: &Path) -> usize {
         let (id, secret) = &self.writer;
         let port = self.port.to_string();
-        let ran = script(&self.python, "bucket.py", ["fetch", &port, id, secret, BUCKET, dir.to_str().unwrap()]);
+        let ran =
+            script(&self.python, "bucket.py", ["fetch", &port, id, secret, BUCKET, dir.to_str().unwrap()]);
         ran.ok().out.trim().parse().unwrap()
     }
 

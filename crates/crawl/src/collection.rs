@@ -26,8 +26,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use store::archive::{Archive, ArchiveSettings, Archiver, Objects, Position, Stacks};
-use store::s3::{Account, Address, Bucket};
 use store::index::Index;
+use store::s3::{Account, Address, Bucket};
 use types::{Canon, Fetched, Millis, Payload, Problem, Request, Url, Web};
 
 /// Names of what is in a collection's folder.

@@ -10,7 +10,7 @@
 
 use super::compose::{Composed, Composer, PageNote};
 use super::date::compact;
-use super::writer::{Archiver, ArchiveSettings, Position, Written, check_names};
+use super::writer::{ArchiveSettings, Archiver, Position, Written, check_names};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -208,11 +208,8 @@ impl Objects {
         let Some(open) = &mut state.open else { return Err(Problem::new("the archive has no open object")) };
         let offset = open.bytes.len() as u64;
         open.bytes.extend_from_slice(&exchange.bytes);
-        let at = ArchiveRef {
-            file: self.depot.address(&open.name),
-            offset,
-            length: exchange.response as u64,
-        };
+        let at =
+            ArchiveRef { file: self.depot.address(&open.name), offset, length: exchange.response as u64 };
         if open.bytes.len() >= self.uploads.size {
             state.seal();
             self.uploads.changed.notify_all();
@@ -246,5 +243,104 @@ impl Drop for Objects {
         // The thread ends by itself; it is not waited for, because the bucket may be away for long.
         self.uploads.lock().over = true;
         self.uploads.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::{Limits, WarcReader};
+    use types::{Canon, Millis, Payload};
+
+    #[derive(Default)]
+    struct Shed {
+        objects: Mutex<Vec<(String, Bytes)>>,
+        /// How many it takes.
+        room: usize,
+    }
+
+    impl Depot for Shed {
+        fn put_new(&self, name: &str, bytes: Bytes) -> Result<(), Problem> {
+            let mut objects = self.objects.lock().unwrap();
+            if objects.len() >= self.room {
+                return Err(Problem::new("the shed is full"));
+            }
+            objects.push((name.to_string(), bytes));
+            Ok(())
+        }
+        fn address(&self, name: &str) -> String {
+            format!("s3://shed/{name}")
+        }
+    }
+
+    fn page(n: u64) -> Fetched {
+        let url = Canon::exact().parse(&format!("http://example.org/{n}")).unwrap();
+        let mut f = Fetched::empty(url, Millis(1_000 + n));
+        f.status = 200;
+        f.payload = Payload::plain(vec![b'a' + (n % 26) as u8; 2_000]);
+        f
+    }
+
+    fn objects(room: usize, max_size: u64) -> (Arc<Shed>, Objects) {
+        let shed = Arc::new(Shed { room, ..Shed::default() });
+        let settings = ArchiveSettings { worker: "w.1".into(), max_size, ..ArchiveSettings::default() };
+        (shed.clone(), Objects::new(shed, settings).unwrap())
+    }
+
+    #[test]
+    fn every_object_is_a_file_and_every_page_is_where_it_was_said() {
+        let (shed, mut objects) = objects(usize::MAX, 4_000);
+        let uploads = objects.uploads();
+        assert!(!uploads.is_busy() && uploads.waiting().is_none());
+        assert!(uploads.is_safe(uploads.seal()).unwrap(), "nothing is safe by itself");
+        let mut places = Vec::new();
+        for n in 0..40 {
+            places.push(objects.write(&page(n), &PageNote::default()).unwrap().unwrap().at);
+            if n % 7 == 0 {
+                uploads.wait_for(uploads.seal()).unwrap();
+                assert!(!uploads.is_busy());
+            }
+        }
+        let ticket = uploads.seal();
+        uploads.wait_for(ticket).unwrap();
+        let there = shed.objects.lock().unwrap().clone();
+        assert_eq!(there.len() as u64, ticket);
+        assert!(there.len() > 7, "the size seals too: {}", there.len());
+        let mut names: Vec<&String> = there.iter().map(|(n, _)| n).collect();
+        names.dedup();
+        assert!(names.is_sorted() && names.len() == there.len(), "{names:?}");
+        for (n, at) in places.iter().enumerate() {
+            let (_, bytes) = there.iter().find(|(name, _)| at.file == format!("s3://shed/{name}")).unwrap();
+            let piece = &bytes[at.offset as usize..(at.offset + at.length) as usize];
+            let record = WarcReader::new(piece, "piece", Limits::default()).unwrap().next().unwrap().unwrap();
+            assert_eq!(record.target(), Some(format!("http://example.org/{n}").as_str()));
+        }
+        for (name, bytes) in &there {
+            let records: Vec<_> = WarcReader::new(&bytes[..], name.as_str(), Limits::default())
+                .unwrap()
+                .map(|r| r.unwrap().kind())
+                .collect();
+            assert_eq!(records[0], "warcinfo");
+            assert_eq!(records.iter().filter(|k| *k == "warcinfo").count(), 1);
+        }
+    }
+
+    #[test]
+    fn after_a_failure_nothing_more_counts_as_safe() {
+        let (shed, mut objects) = objects(1, 1 << 20);
+        let uploads = objects.uploads();
+        objects.write(&page(0), &PageNote::default()).unwrap();
+        let first = uploads.seal();
+        uploads.wait_for(first).unwrap();
+        objects.write(&page(1), &PageNote::default()).unwrap();
+        let second = uploads.seal();
+        let failed = Err(Problem::new("the shed is full"));
+        assert_eq!(uploads.wait_for(second), failed);
+        assert_eq!(uploads.is_safe(second), failed.clone().map(|()| true));
+        assert_eq!(uploads.is_safe(first), Ok(true), "what is there is there");
+        assert_eq!(uploads.check(), failed);
+        assert!(objects.write(&page(2), &PageNote::default()).is_err(), "who goes on writing is told");
+        assert!(uploads.is_busy());
+        assert_eq!(shed.objects.lock().unwrap().len(), 1);
     }
 }

@@ -42,13 +42,7 @@ struct Piece {
 impl Stacks {
     /// `dir`: the folder of files, if this machine has them.
     pub fn new(dir: Option<PathBuf>) -> Stacks {
-        Stacks {
-            dir,
-            buckets: Mutex::default(),
-            on: false,
-            pieces: Mutex::default(),
-            away: Mutex::default(),
-        }
+        Stacks { dir, buckets: Mutex::default(), on: false, pieces: Mutex::default(), away: Mutex::default() }
     }
 
     /// For whoever reads one record after another.
@@ -109,7 +103,8 @@ impl Stacks {
 
     fn path(&self, at: &ArchiveRef) -> Result<PathBuf, Problem> {
         // The name comes from the ledger; it must not lead out of the folder.
-        let name = Path::new(&at.file).file_name().filter(|n| *n == at.file.as_str() && !at.file.contains('\\'));
+        let name =
+            Path::new(&at.file).file_name().filter(|n| *n == at.file.as_str() && !at.file.contains('\\'));
         let Some(name) = name else {
             return Err(Problem::new(format!("`{}` is not the name of an archive file", at.file))
                 .hint("the ledger is damaged"));
@@ -205,7 +200,8 @@ impl Piece {
     }
 
     fn cut(&self, at: &ArchiveRef, length: u64) -> (Vec<u8>, bool) {
-        let from = usize::try_from(at.offset.saturating_sub(self.from)).unwrap_or(usize::MAX).min(self.bytes.len());
+        let from =
+            usize::try_from(at.offset.saturating_sub(self.from)).unwrap_or(usize::MAX).min(self.bytes.len());
         let to = from.saturating_add(usize::try_from(length).unwrap_or(usize::MAX)).min(self.bytes.len());
         let bytes = self.bytes.get(from..to).unwrap_or_default().to_vec();
         (bytes, self.last && to == self.bytes.len())

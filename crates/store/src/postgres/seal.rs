@@ -8,11 +8,11 @@
 //! What others must know at once (a host that is about to be contacted, one that asked to be left alone, how much of the
 //! budget is spent) is told ahead of it.
 
+use super::Shared;
 use super::db::Step;
 use super::rows::param;
 use super::scratch::Facts;
 use super::ship::Outgoing;
-use super::Shared;
 use crate::archive::Uploads;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -53,12 +53,7 @@ pub(super) struct Standing {
 impl Standing {
     /// Of a worker that has just joined.
     pub fn at_first(kept: &super::claim::Kept) -> Standing {
-        Standing {
-            pages: kept.pages,
-            relevant: kept.relevant,
-            step: kept.step as i64,
-            ..Standing::default()
-        }
+        Standing { pages: kept.pages, relevant: kept.relevant, step: kept.step as i64, ..Standing::default() }
     }
 }
 
@@ -182,7 +177,8 @@ impl Shared {
         }
         self.told = sealed.standing;
         self.far_pages.extend(sealed.out.children.keys().copied());
-        self.hosts_shipped = self.hosts_shipped.max(sealed.facts.hosts.iter().map(|h| h.0 + 1).max().unwrap_or(0));
+        self.hosts_shipped =
+            self.hosts_shipped.max(sealed.facts.hosts.iter().map(|h| h.0 + 1).max().unwrap_or(0));
         self.urgent &= self.is_holding();
         Ok(())
     }

@@ -228,7 +228,8 @@ mod tests {
         assert_eq!(amazon.endpoint("a.b").to_string(), "https://s3.us-east-1.amazonaws.com");
         assert!(amazon.endpoint("a.b").path_style);
         assert!(!format!("{amazon:?}").contains("secret"), "{amazon:?}");
-        let own = [&keys[..], &[("AWS_REGION", "de"), ("AWS_ENDPOINT_URL", "http://127.0.0.1:9000/s3/")]].concat();
+        let own =
+            [&keys[..], &[("AWS_REGION", "de"), ("AWS_ENDPOINT_URL", "http://127.0.0.1:9000/s3/")]].concat();
         let own = account(&own).unwrap().endpoint("crawls");
         assert_eq!(own.to_string(), "http://127.0.0.1:9000/s3");
         assert!(own.path_style && !own.https);

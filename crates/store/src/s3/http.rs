@@ -59,7 +59,12 @@ impl Client {
     }
 
     /// What went wrong on the way is told in words. Of the answer's body no more than `most` bytes are taken.
-    pub fn send(&self, request: Request<Full<Bytes>>, most: usize, limit: Duration) -> Result<Answer, String> {
+    pub fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        most: usize,
+        limit: Duration,
+    ) -> Result<Answer, String> {
         self.runtime.block_on(async {
             match tokio::time::timeout(limit, self.exchange(request, most)).await {
                 Ok(done) => done,

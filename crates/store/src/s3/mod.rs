@@ -56,7 +56,15 @@ struct Ask<'a> {
 
 impl<'a> Ask<'a> {
     fn new(method: &'a str, key: Option<&'a str>, nothing: &'a str) -> Ask<'a> {
-        Ask { method, key, query: &[], headers: Vec::new(), body: Bytes::new(), payload: nothing, most: SHORT }
+        Ask {
+            method,
+            key,
+            query: &[],
+            headers: Vec::new(),
+            body: Bytes::new(),
+            payload: nothing,
+            most: SHORT,
+        }
     }
 }
 
@@ -106,11 +114,7 @@ impl Bucket {
             if conditional {
                 headers.push(("if-none-match", "*".into()));
             }
-            let ask = Ask {
-                headers,
-                body: bytes.clone(),
-                ..Ask::new("PUT", Some(&key), &payload)
-            };
+            let ask = Ask { headers, body: bytes.clone(), ..Ask::new("PUT", Some(&key), &payload) };
             let (answer, tries) = self.patiently("write to", &ask)?;
             match said(&answer) {
                 None => return Ok(()),
@@ -159,7 +163,9 @@ impl Bucket {
             Some(s) if s.status == 404 && s.code != "NoSuchBucket" => {
                 Err(Problem::nothing(format!("there is no object s3://{}/{key}", self.address.bucket))
                     .because(format!("{} has none of this name", self.endpoint))
-                    .hint("it was moved or deleted, or AWS_ENDPOINT_URL names another server than the crawl's"))
+                    .hint(
+                        "it was moved or deleted, or AWS_ENDPOINT_URL names another server than the crawl's",
+                    ))
             }
             Some(s) => Err(self.problem("read from", &s)),
         }
@@ -297,4 +303,60 @@ fn said(answer: &Answer) -> Option<Said> {
 
 fn now() -> Millis {
     Millis(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer { status, headers: Default::default(), body: body.as_bytes().to_vec() }
+    }
+
+    fn bucket() -> Bucket {
+        let of = |name: &str| match name {
+            "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("geheim".to_string()),
+            "AWS_ENDPOINT_URL" => Some("http://127.0.0.1:1".to_string()),
+            _ => None,
+        };
+        let address = Address::parse("s3://crawls/a").unwrap();
+        Bucket::new(address, Account::from(&of).unwrap(), Duration::from_millis(600)).unwrap()
+    }
+
+    #[test]
+    fn errors_say_what_where_and_what_next() {
+        assert!(said(&answer(206, "")).is_none());
+        let bucket = bucket();
+        let xml = |code: &str| format!("<Error><Code>{code}</Code><Message>so\u{7} it is</Message></Error>");
+        for (status, code, hint) in [
+            (404, "NoSuchBucket", "make the bucket `crawls`"),
+            (403, "AccessDenied", "s3:PutObject"),
+            (403, "SignatureDoesNotMatch", "AWS_SECRET_ACCESS_KEY"),
+            (400, "ExpiredToken", "AWS_SESSION_TOKEN"),
+            (403, "RequestTimeTooSkewed", "clock"),
+            (301, "PermanentRedirect", "AWS_REGION"),
+            (500, "InternalError", "nothing committed is lost"),
+        ] {
+            let s = said(&answer(status, &xml(code))).unwrap();
+            let text = bucket.problem("write to", &s).to_string();
+            for part in ["cannot write to s3://crawls/a at http://127.0.0.1:1", code, "so it is", hint] {
+                assert!(text.contains(part), "`{part}` is missing in {text}");
+            }
+            assert!(!text.contains("geheim"));
+            assert_eq!(s.passes(), status == 500, "{code}");
+        }
+        // Whatever a server answers is no reason to panic.
+        for body in ["", "<Code>", "</Code><Code>", "<Code>\u{fffd}</Code>", "{}"] {
+            assert!(said(&answer(503, body)).is_some_and(|s| s.passes()));
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_away_is_waited_for_and_not_for_ever() {
+        let began = Instant::now();
+        let text = bucket().put_new("x", Bytes::from_static(b"y")).unwrap_err().to_string();
+        assert!(text.contains("refused") && text.contains("is the server up"), "{text}");
+        let took = began.elapsed();
+        assert!(took >= Duration::from_millis(150) && took < Duration::from_secs(5), "{took:?}");
+    }
 }

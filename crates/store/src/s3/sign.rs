@@ -49,8 +49,10 @@ pub(super) fn sign(
         key = hmac_sha256(key.as_ref(), part.as_bytes());
     }
     let signature = hex(hmac_sha256(key.as_ref(), text.as_bytes()).as_ref());
-    let proof =
-        format!("AWS4-HMAC-SHA256 Credential={}/{scope},SignedHeaders={names},Signature={signature}", keys.id);
+    let proof = format!(
+        "AWS4-HMAC-SHA256 Credential={}/{scope},SignedHeaders={names},Signature={signature}",
+        keys.id
+    );
     let mut headers: Vec<(String, String)> =
         request.headers.into_iter().map(|(n, v)| (n.to_string(), v)).collect();
     headers.push(("authorization".into(), proof));
@@ -71,7 +73,8 @@ fn hex(bytes: &[u8]) -> String {
 
 /// As the signature wants it, and as it is sent: sorted and escaped.
 pub(super) fn query(pairs: &[(&str, &str)]) -> String {
-    let mut pairs: Vec<String> = pairs.iter().map(|(n, v)| format!("{}={}", escaped(n, ""), escaped(v, ""))).collect();
+    let mut pairs: Vec<String> =
+        pairs.iter().map(|(n, v)| format!("{}={}", escaped(n, ""), escaped(v, ""))).collect();
     pairs.sort();
     pairs.join("&")
 }
