@@ -222,7 +222,6 @@ impl Volume {
         store::ledger::is_locked(&self.dir)
     }
 
-
     fn open(&self) -> Result<Reader, Problem> {
         match &self.shared {
             Some(s) => Reader::open_shared(&s.store, Some(&self.name), &s.cache),
