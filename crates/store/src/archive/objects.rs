@@ -13,6 +13,7 @@ use super::date::compact;
 use super::writer::{ArchiveSettings, Archiver, Position, Written, check_names};
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use types::{ArchiveRef, Fetched, Problem};
@@ -143,7 +144,9 @@ impl Uploads {
                 }
             };
             let size = bytes.len();
-            let put = depot.put_new(&name, bytes);
+            // Whoever waits must hear of it, even if that is a bug.
+            let put = catch_unwind(AssertUnwindSafe(|| depot.put_new(&name, bytes)))
+                .unwrap_or_else(|_| Err(Problem::new("the thread that uploads has failed")));
             let mut state = self.lock();
             state.under_way -= size;
             match put {

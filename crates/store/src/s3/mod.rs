@@ -28,6 +28,8 @@ const ANSWER: Duration = Duration::from_secs(20);
 const BYTES_PER_SECOND: u64 = 256 << 10;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Before a crawl begins someone sits in front of it: a server that is not there is not waited for as long as later.
+const FIRST_LOOK: Duration = Duration::from_secs(15);
 /// Tells our own object from another's.
 const MARK: &str = "x-amz-meta-gleaner";
 
@@ -93,7 +95,7 @@ impl Bucket {
         let (prefix, nothing) = (self.address.key(""), sha256(b""));
         let query = [("list-type", "2"), ("max-keys", "1"), ("prefix", prefix.as_str())];
         let ask = Ask { query: &query, ..Ask::new("GET", None, &nothing) };
-        let (answer, _) = self.patiently("reach", &ask)?;
+        let (answer, _) = self.patiently_for(self.patience.min(FIRST_LOOK), "reach", &ask)?;
         match said(&answer) {
             None => Ok(()),
             // Keys that may only put and get are good enough.
@@ -171,9 +173,18 @@ impl Bucket {
         }
     }
 
-    /// Asks again as long as it may pass by itself. Also says how often it was asked.
     fn patiently(&self, doing: &str, ask: &Ask<'_>) -> Result<(Answer, u32), Problem> {
-        let give_up = Instant::now() + self.patience;
+        self.patiently_for(self.patience, doing, ask)
+    }
+
+    /// Asks again as long as it may pass by itself. Also says how often it was asked.
+    fn patiently_for(
+        &self,
+        patience: Duration,
+        doing: &str,
+        ask: &Ask<'_>,
+    ) -> Result<(Answer, u32), Problem> {
+        let give_up = Instant::now() + patience;
         let mut pause = FIRST_PAUSE;
         for tries in 1.. {
             let problem = match self.once(ask) {
@@ -308,19 +319,97 @@ fn now() -> Millis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     fn answer(status: u16, body: &str) -> Answer {
         Answer { status, headers: Default::default(), body: body.as_bytes().to_vec() }
     }
 
     fn bucket() -> Bucket {
+        bucket_at(1, Duration::from_millis(600))
+    }
+
+    fn bucket_at(port: u16, patience: Duration) -> Bucket {
         let of = |name: &str| match name {
             "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("geheim".to_string()),
-            "AWS_ENDPOINT_URL" => Some("http://127.0.0.1:1".to_string()),
+            "AWS_ENDPOINT_URL" => Some(format!("http://127.0.0.1:{port}")),
             _ => None,
         };
         let address = Address::parse("s3://crawls/a").unwrap();
-        Bucket::new(address, Account::from(&of).unwrap(), Duration::from_millis(600)).unwrap()
+        Bucket::new(address, Account::from(&of).unwrap(), patience).unwrap()
+    }
+
+    /// Takes one request per connection, and answers what `script` says; nothing at all when that is empty.
+    fn server(script: Vec<fn(&str) -> String>) -> (u16, std::thread::JoinHandle<Vec<String>>) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let thread = std::thread::spawn(move || {
+            let mut first_mark = String::new();
+            let mut asked = Vec::new();
+            for answer in script {
+                let (mut client, _) = listener.accept().unwrap();
+                client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+                let mut bytes = Vec::new();
+                let mut buffer = [0; 4096];
+                let head = loop {
+                    let n = client.read(&mut buffer).unwrap();
+                    assert!(n > 0, "the request ends early");
+                    bytes.extend_from_slice(&buffer[..n]);
+                    let text = String::from_utf8_lossy(&bytes).into_owned();
+                    if let Some((head, body)) = text.split_once("\r\n\r\n")
+                        && body.len() >= if head.starts_with("PUT") { "the body".len() } else { 0 }
+                    {
+                        break head.to_ascii_lowercase();
+                    }
+                };
+                if first_mark.is_empty() {
+                    first_mark = head.split_once(&format!("{MARK}: ")).unwrap().1[..16].to_string();
+                }
+                let text = answer(&first_mark);
+                client.write_all(text.as_bytes()).unwrap();
+                asked.push(head);
+            }
+            asked
+        });
+        (port, thread)
+    }
+
+    fn plain(status: &str, headers: &str) -> String {
+        format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 0\r\n{headers}\r\n")
+    }
+
+    #[test]
+    fn a_put_whose_answer_was_lost_counts_once_and_nothing_is_overwritten() {
+        let body = || Bytes::from_static(b"the body");
+        let patience = Duration::from_secs(20);
+        // It worked, but the line was cut: the second try finds the object there, and it is ours.
+        let (port, asked) =
+            server(vec![|_| String::new(), |_| plain("412 Precondition Failed", ""), |mark| {
+                plain("200 OK", &format!("{MARK}: {mark}\r\n"))
+            }]);
+        bucket_at(port, patience).put_new("x.warc.gz", body()).unwrap();
+        let asked = asked.join().unwrap();
+        assert!(asked[0].starts_with("put /crawls/a/x.warc.gz http/1.1"), "{}", asked[0]);
+        assert!(asked[0].contains("if-none-match: *") && asked[1].contains("if-none-match: *"));
+        assert!(asked[2].starts_with("head /crawls/a/x.warc.gz"), "{}", asked[2]);
+        // Somebody else's: left alone.
+        let (port, asked) = server(vec![|_| String::new(), |_| plain("412 Precondition Failed", ""), |_| {
+            plain("200 OK", &format!("{MARK}: another\r\n"))
+        }]);
+        let said = bucket_at(port, patience).put_new("x", body()).unwrap_err().to_string();
+        assert!(said.contains("s3://crawls/a/x is there already"), "{said}");
+        asked.join().unwrap();
+        // At the first try it cannot be ours.
+        let (port, asked) = server(vec![|_| plain("412 Precondition Failed", "")]);
+        assert!(bucket_at(port, patience).put_new("x", body()).is_err());
+        asked.join().unwrap();
+        // An overloaded server is asked again; one that does not know the condition is asked without it.
+        let (port, asked) =
+            server(vec![|_| plain("503 Slow Down", ""), |_| plain("501 Not Implemented", ""), |_| {
+                plain("200 OK", "")
+            }]);
+        bucket_at(port, patience).put_new("x", body()).unwrap();
+        assert!(!asked.join().unwrap()[2].contains("if-none-match"));
     }
 
     #[test]
