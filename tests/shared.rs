@@ -4,6 +4,8 @@
 //! (`./test long`) disturbs for longer.
 
 mod common;
+#[path = "support/line.rs"]
+mod line;
 #[path = "support/postgres.rs"]
 mod postgres;
 
@@ -11,14 +13,11 @@ use common::dashboard::Dashboard;
 use common::endurance::{self, now_ms, topic};
 use common::{DemoServer, Rng, Running, file, finish, folder, gleaner, long, run};
 use gleaner::demo::{Entry, read_log};
+use line::Line;
 use postgres::Server;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use store::archive::{Limits, WarcReader, read_at};
 use store::{SharedReader, Store};
@@ -180,64 +179,6 @@ fn dashboard(url: &str, cache: &Path, found: &BTreeSet<String>, workers: &[PathB
 
 // ---- disturbances -----------------------------------------------------------------------------------------------------
 
-/// A line to the database that can be cut.
-struct Line {
-    port: u16,
-    open: Arc<AtomicBool>,
-    ends: Arc<Mutex<Vec<TcpStream>>>,
-}
-
-impl Line {
-    fn to(port: u16) -> Line {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let line = Line {
-            port: listener.local_addr().unwrap().port(),
-            open: Arc::new(AtomicBool::new(true)),
-            ends: Arc::default(),
-        };
-        let (open, ends) = (line.open.clone(), line.ends.clone());
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                if !open.load(Ordering::SeqCst) {
-                    continue;
-                }
-                let Ok(there) = TcpStream::connect(("127.0.0.1", port)) else { continue };
-                let mut list = ends.lock().unwrap();
-                list.extend([client.try_clone().unwrap(), there.try_clone().unwrap()]);
-                for (mut from, mut to) in
-                    [(client.try_clone().unwrap(), there.try_clone().unwrap()), (there, client)]
-                {
-                    std::thread::spawn(move || {
-                        let mut buffer = [0; 16 << 10];
-                        while let Ok(n @ 1..) = from.read(&mut buffer) {
-                            if to.write_all(&buffer[..n]).is_err() {
-                                break;
-                            }
-                        }
-                        let _ = to.shutdown(Shutdown::Both);
-                    });
-                }
-            }
-        });
-        line
-    }
-
-    fn cut(&self) {
-        self.open.store(false, Ordering::SeqCst);
-        for end in self.ends.lock().unwrap().drain(..) {
-            let _ = end.shutdown(Shutdown::Both);
-        }
-    }
-
-    fn mend(&self) {
-        self.open.store(true, Ordering::SeqCst);
-    }
-
-    fn url(&self) -> String {
-        format!("postgres://gleaner@127.0.0.1:{}/postgres", self.port)
-    }
-}
-
 /// From when on whatever a worker had in flight may end for the server at any time.
 struct Blow {
     agent: String,
@@ -258,7 +199,11 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
     let web = DemoServer::start(&dir.path().join("web.log"), size);
     let line = Line::to(server.port);
     let start = |n: usize| {
-        let store = if n == 2 { line.url() } else { server.url() };
+        let store = if n == 2 {
+            format!("postgres://gleaner@127.0.0.1:{}/postgres", line.port)
+        } else {
+            server.url()
+        };
         let mut command = worker(&web, &topic, &dir.path().join(format!("w{n}")), &store, &format!("w{n}"));
         Running::start(&mut command)
     };

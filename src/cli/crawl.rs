@@ -29,7 +29,8 @@ Examples:
   gleaner crawl --subject \"sql, relational model\" --genre syllabus --seed https://www.example.edu/
   gleaner crawl topic.toml --serve        # watch and steer it in the browser
   gleaner crawl topic.toml                # the same folder again: goes on where it stopped
-  gleaner crawl topic.toml --store postgres://user:password@db.example.org/crawls   # on as many machines as you like";
+  gleaner crawl topic.toml --store postgres://user:password@db.example.org/crawls   # on as many machines as you like
+  gleaner crawl topic.toml --store postgres://… --archive s3://bucket/crawls          # pages go to S3-compatible storage";
 
 #[derive(ClapArgs, Debug, Default, Clone)]
 #[command(after_help = EXAMPLES)]
@@ -77,8 +78,11 @@ pub struct Args {
     /// With --store: a worker that is silent for this long has lost its hosts to the others [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = setup::span, requires = "store")]
     pub lease: Option<Span>,
+    /// With --store: write WARC files into a bucket of S3-compatible storage (credentials: AWS_… in the environment)
+    #[arg(long, value_name = "s3://BUCKET/PREFIX")]
+    pub archive: Option<String>,
     /// Write no WARC files
-    #[arg(long)]
+    #[arg(long, conflicts_with = "archive")]
     pub no_archive: bool,
     /// Keep no full-text index
     #[arg(long)]
@@ -119,6 +123,9 @@ impl Args {
             if let Some(d) = value {
                 set(&mut t, section, key, d.to_string());
             }
+        }
+        if let Some(to) = &self.archive {
+            set(&mut t, "archive", "to", to.as_str());
         }
         if self.no_archive {
             set(&mut t, "archive", "warc", false);

@@ -19,7 +19,7 @@ pub struct Args {
     dir: Option<PathBuf>,
     #[command(flatten)]
     shared: super::setup::StoreArgs,
-    /// With --store and --format warc: the folder with the workers' archive files
+    /// With --store and --format warc: the folder with the workers' archive files (not needed for those in a bucket)
     #[arg(long, value_name = "DIR", requires = "store")]
     warc: Option<PathBuf>,
     /// jsonl, csv, parquet or warc (default: by the name of the output, else jsonl)

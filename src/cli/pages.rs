@@ -125,7 +125,7 @@ impl Pages {
 
     fn stored(&self, reader: &Reader, id: UrlId) -> Result<Fetched, Problem> {
         match reader.record(id)? {
-            Some(record) => Ok(stored::answer(reader.dir(), reader.ledger(), &record)?.fetched),
+            Some(record) => Ok(stored::answer(reader.archive(), reader.ledger(), &record)?.fetched),
             None => Ok(missing(&reader.ledger().url(id)?)),
         }
     }

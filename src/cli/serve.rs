@@ -28,7 +28,7 @@ pub struct Args {
     dir: PathBuf,
     #[command(flatten)]
     shared: StoreArgs,
-    /// With --store: the folder with the workers' archive files
+    /// With --store: the folder with the workers' archive files (not needed for those in a bucket)
     #[arg(long, value_name = "DIR", requires = "store")]
     warc: Option<PathBuf>,
     #[command(flatten)]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant, SystemTime};
+use store::archive::Stacks;
 use store::index::Index;
 use types::Problem;
 
@@ -53,6 +54,8 @@ pub struct Volume {
     pub dir: PathBuf,
     /// Of a crawl that is kept in a database.
     pub shared: Option<SharedShelf>,
+    /// Where its pages are, byte for byte.
+    pub archive: Stacks,
     pub hub: Hub,
     jobs: Arc<Jobs>,
     indexing: AtomicBool,
@@ -164,8 +167,10 @@ impl Shelf {
             open.remove(name);
             return Err(Refusal::not_found(format!("there is no collection `{name}`")));
         };
+        let given = self.shared.as_ref().and_then(|s| s.warc.clone());
         let volume = Arc::new(Volume {
             name: name.clone(),
+            archive: Stacks::new(Some(given.unwrap_or_else(|| Collection::warc_dir(&dir)))),
             dir,
             shared: self.shared.clone(),
             hub: Hub::default(),
@@ -215,12 +220,6 @@ impl Volume {
             return view.as_ref().is_some_and(|v| v.reader.is_running());
         }
         store::ledger::is_locked(&self.dir)
-    }
-
-    /// Where its archive files are.
-    pub fn warc_dir(&self) -> PathBuf {
-        let given = self.shared.as_ref().and_then(|s| s.warc.clone());
-        given.unwrap_or_else(|| Collection::warc_dir(&self.dir))
     }
 
     fn open(&self) -> Result<Reader, Problem> {

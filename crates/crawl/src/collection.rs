@@ -25,8 +25,9 @@ use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
-use store::archive::{Archive, ArchiveSettings, Position};
+use store::archive::{Archive, ArchiveSettings, Archiver, Objects, Position, Stacks};
 use store::index::Index;
+use store::s3::{Account, Address, Bucket};
 use types::{Canon, Fetched, Millis, Payload, Problem, Request, Url, Web};
 
 /// Names of what is in a collection's folder.
@@ -220,11 +221,20 @@ impl Collection {
         let web = Arc::new(Http::new(settings.clone())?);
         let canon = Self::canon(config);
         let mut made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
+        // Before the crawl is joined: whoever cannot keep a page should not have any to fetch.
+        let bucket = open_bucket(config, shared.is_some())?;
         fs::create_dir_all(dir).map_err(|e| Problem::io("create the collection folder", dir, &e))?;
+        let mut objects = None;
         let (mut ledger, resumed, files): (Box<dyn Ledger>, bool, Option<String>) = match shared {
             Some(store) => {
-                let (shared, files) = store.join(dir, loaded)?;
+                let (mut shared, files) = store.join(dir, loaded)?;
                 let resumed = shared.resumed();
+                if let Some(bucket) = bucket {
+                    let archive = archive_settings(config, &settings, &mut shared, Some(&files))?;
+                    let made = Objects::new(Arc::new(bucket), archive)?;
+                    shared.archive_first(made.uploads(), config.archive.every.0);
+                    objects = Some(made);
+                }
                 (Box::new(shared), resumed, Some(files))
             }
             None => {
@@ -247,9 +257,12 @@ impl Collection {
         if adjustments.change_the_topic() {
             made = Made::new(&adjustments.topic(config)?, &canon, &live_answer(&web), seeds.len(), rng)?;
         }
-        let archive = match config.archive.warc {
-            true => Some(open_archive(dir, config, &settings, ledger.as_mut(), files.as_deref())?),
-            false => None,
+        let archive: Option<Box<dyn Archiver>> = match (objects, config.archive.warc) {
+            (Some(objects), _) => Some(Box::new(objects)),
+            (None, true) => {
+                Some(Box::new(open_archive(dir, config, &settings, ledger.as_mut(), files.as_deref())?))
+            }
+            (None, false) => None,
         };
         // Of a shared crawl each worker has a part only: `gleaner search --store` makes the index of the whole.
         let index = match config.archive.index && shared.is_none() {
@@ -271,7 +284,7 @@ impl Collection {
         };
         let answering = web.clone();
         let steering = Steering {
-            dir: dir.to_path_buf(),
+            archive: Stacks::new(Some(Self::warc_dir(dir))).reading_on(),
             loaded: loaded.clone(),
             analyst: made.analyst.clone(),
             make_judge: made.make_judge,
@@ -506,14 +519,43 @@ fn open_archive(
         Some(_) => None,
         None => ledger.state("archive")?.pop().and_then(|bytes| parse_position(&bytes)),
     };
+    let archive = archive_settings(config, settings, ledger, files)?;
+    Archive::open(&Collection::warc_dir(dir), archive, committed)
+}
+
+/// Objects are put whole and kept in memory until they are: no larger than this.
+const LARGEST_OBJECT: u64 = 32 << 20;
+
+/// The bucket that `[archive] to` names, after a look whether it is there.
+fn open_bucket(config: &Config, shared: bool) -> Result<Option<Bucket>, Problem> {
+    let Some(to) = config.archive.to.as_ref().filter(|_| config.archive.warc) else { return Ok(None) };
+    if !shared {
+        return Err(Problem::usage("only a crawl in a shared database can archive into a bucket (--archive)").hint(
+            "name the database with --store, or leave --archive out and copy DIR/warc/*.warc.gz when the crawl is done",
+        ));
+    }
+    let bucket = Bucket::new(Address::parse(to)?, Account::from_env()?, config.archive.patience.0)?;
+    bucket.check()?;
+    Ok(Some(bucket))
+}
+
+fn archive_settings(
+    config: &Config,
+    settings: &Settings,
+    ledger: &mut dyn Ledger,
+    files: Option<&str>,
+) -> Result<ArchiveSettings, Problem> {
     let mut archive = ArchiveSettings { max_size: config.archive.file_size.0, ..ArchiveSettings::default() };
+    if config.archive.to.is_some() {
+        archive.max_size = archive.max_size.min(LARGEST_OBJECT);
+    }
     if let Some(files) = files {
         archive.worker = files.to_string();
     }
     archive.info.push(("isPartOf".into(), config.title().replace(['\r', '\n'], " ")));
     archive.info.push(("http-header-user-agent".into(), settings.user_agent_sent()));
     archive.composer.key = archive_key(ledger)?;
-    Archive::open(&Collection::warc_dir(dir), archive, committed)
+    Ok(archive)
 }
 
 /// Makes the record ids of this collection's archive its own; chosen once.

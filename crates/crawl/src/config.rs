@@ -254,11 +254,25 @@ pub struct ArchiveSection {
     pub file_size: Size,
     /// Keep a full-text index.
     pub index: bool,
+    /// Write WARC files into a bucket instead, as `s3://BUCKET/PREFIX`. Of a crawl in a shared database only.
+    pub to: Option<String>,
+    /// With `to`: how long pages wait for others to go with them. What waits is fetched again after a crash.
+    pub every: Span,
+    /// With `to`: how long a bucket that is away is waited for.
+    pub patience: Span,
 }
 
 impl Default for ArchiveSection {
     fn default() -> Self {
-        ArchiveSection { warc: true, only_relevant: false, file_size: Size(1 << 30), index: true }
+        ArchiveSection {
+            warc: true,
+            only_relevant: false,
+            file_size: Size(1 << 30),
+            index: true,
+            to: None,
+            every: Span(Duration::from_secs(5)),
+            patience: Span(Duration::from_secs(120)),
+        }
     }
 }
 
@@ -348,6 +362,9 @@ impl Config {
         }
         if self.fetch.attempts == 0 {
             return Err(at("[fetch] attempts = 0 would fetch nothing").hint("use 1 or more"));
+        }
+        if let Some(to) = &self.archive.to {
+            store::s3::Address::parse(to).map_err(|p| self.places.put(p))?;
         }
         crate::scope::Scope::new(&self.scope, &[])?;
         Ok(())

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use store::Store;
-use store::archive::{Archive, Position};
+use store::archive::{Archiver, Position};
 use store::index::Index;
 use types::{
     Assessment, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored,
@@ -91,7 +91,7 @@ pub struct Parts {
     pub ledger: Box<dyn Ledger>,
     pub judge: Arc<RwLock<Box<dyn Judge>>>,
     pub strategy: Box<dyn Strategy>,
-    pub archive: Option<Archive>,
+    pub archive: Option<Box<dyn Archiver>>,
     pub index: Option<Index>,
 }
 

@@ -16,6 +16,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::PoisonError;
+use store::archive::Stacks;
 use types::{Assessment, Fetched, Problem, Record, Url, UrlId, Verdict};
 
 /// Pages read and measured at a time, on all cores.
@@ -117,11 +118,12 @@ fn read_all(
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let mut out = Vec::with_capacity(lines.len());
     let mut without_archive = 0;
+    let archive = Stacks::new(Some(Collection::warc_dir(dir))).reading_on();
     for chunk in lines.chunks(CHUNK) {
         let mut waiting: Vec<(Record, Fetched)> = Vec::with_capacity(chunk.len());
         for (judged, ..) in chunk {
             let Some(record) = ledger.record(judged.id)? else { continue };
-            let answer = stored::answer(dir, ledger, &record)?;
+            let answer = stored::answer(&archive, ledger, &record)?;
             without_archive += usize::from(!answer.from_archive);
             waiting.push((record, answer.fetched));
         }

@@ -13,14 +13,15 @@ use crate::stored;
 use crate::visit::final_verdict;
 use focus::judges::Judge;
 use focus::strategies::Rescore;
-use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
+use store::archive::Stacks;
 use types::{Assessment, Fetched, Millis, Problem, Rescored, Url, UrlId};
 
 /// What steering needs to know of a collection.
 pub(crate) struct Steering {
-    pub dir: PathBuf,
+    /// Where the pages are, byte for byte.
+    pub archive: Stacks,
     pub loaded: Loaded,
     pub analyst: Analyst,
     pub make_judge: MakeJudge,
@@ -215,7 +216,7 @@ impl Crawl {
             let Some(record) = record else {
                 return Err(Problem::new(format!("the record of URL number {} is gone", old.id.0)));
             };
-            let answer = stored::answer(&steering.dir, self.parts.ledger.as_ref(), &record)?;
+            let answer = stored::answer(&steering.archive, self.parts.ledger.as_ref(), &record)?;
             let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
             // A page that can no longer be read keeps what was known of it.
             let (assessment, language) = match &doc {

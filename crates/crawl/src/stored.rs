@@ -1,11 +1,9 @@
 //! A page of a collection read again, as if it had just been fetched: from the archive byte for byte, or, when there is
 //! none of it, from the text that was kept.
 
-use crate::collection::Collection;
-use std::path::Path;
 use std::sync::Arc;
 use store::Store;
-use store::archive::{HttpLimits, Limits, http_message, read_at};
+use store::archive::{HttpLimits, Limits, Stacks, http_message};
 use types::{Block, Canon, Fetched, Page, PageKind, Payload, Problem, Record, Region, Span};
 
 /// The answer that made this record. `from_archive` is false when only the kept text could be had.
@@ -14,8 +12,8 @@ pub struct Answer {
     pub from_archive: bool,
 }
 
-/// Reads a record's page again. `dir` is the collection's folder.
-pub fn answer(dir: &Path, store: &(impl Store + ?Sized), record: &Record) -> Result<Answer, Problem> {
+/// Reads a record's page again. `archive`: where the collection's pages are.
+pub fn answer(archive: &Stacks, store: &(impl Store + ?Sized), record: &Record) -> Result<Answer, Problem> {
     let url = Canon { drop_params: Vec::new(), max_length: usize::MAX }
         .parse(&record.url)
         .map_err(|e| Problem::new(format!("the ledger has a bad URL: {}", record.url)).because(e))?;
@@ -25,7 +23,7 @@ pub fn answer(dir: &Path, store: &(impl Store + ?Sized), record: &Record) -> Res
     let original = record.duplicate_of.map(|id| store.record(id)).transpose()?.flatten();
     let mut headers = None;
     for r in std::iter::once(record).chain(original.as_ref()) {
-        let Some((head, body)) = from_archive(dir, r) else { continue };
+        let Some((head, body)) = from_archive(archive, r) else { continue };
         let headers = headers.get_or_insert(head);
         if !body.is_empty() {
             fetched.headers = headers.clone();
@@ -53,11 +51,9 @@ pub fn answer(dir: &Path, store: &(impl Store + ?Sized), record: &Record) -> Res
 
 /// Headers and decoded body of the record's response. An archive that was moved away or damaged is not fatal: the kept
 /// text stands in.
-fn from_archive(dir: &Path, record: &Record) -> Option<(Vec<(String, String)>, Vec<u8>)> {
+fn from_archive(archive: &Stacks, record: &Record) -> Option<(Vec<(String, String)>, Vec<u8>)> {
     let at = record.archive.as_ref()?;
-    // A file name, never a path that leads elsewhere.
-    let name = Path::new(&at.file).file_name()?;
-    let warc = read_at(&Collection::warc_dir(dir).join(name), at.offset, Limits::default()).ok()?;
+    let warc = archive.record(at, Limits::default()).ok()?;
     let message = http_message(&warc.block, &HttpLimits::default())?;
     let body = message.body.to_vec();
     Some((message.headers, body))

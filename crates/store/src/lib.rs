@@ -5,6 +5,7 @@ pub mod export;
 pub mod index;
 pub mod ledger;
 pub mod postgres;
+pub mod s3;
 mod traits;
 
 pub use ledger::{Durability, FileLog, Ledger, MemLog, Options};

@@ -9,8 +9,6 @@ use super::finite;
 use crawl::collection::Collection;
 use crawl::reader::Explanation;
 use serde_json::{Value, json};
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
 use types::{Canon, Priority, Problem, UrlId};
 
 /// Bytes of a page's text that are shown.
@@ -141,22 +139,14 @@ pub fn warc(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let id = call.id();
     let record = view.reader.record(id)?.ok_or_else(|| no_such_page(id))?;
     let at = record.archive.ok_or_else(|| Refusal::not_found("this page is not in the archive"))?;
-    // The name comes from the ledger; even so it names a file in the archive's folder, or nothing.
-    let name = Path::new(&at.file).file_name().filter(|n| *n == at.file.as_str());
-    let name = name.ok_or_else(|| Refusal::not_found("this page is not in the archive"))?;
-    let path = volume.warc_dir().join(name);
     if at.length > LARGEST_RECORD {
         return Err(Refusal::conflict(Problem::new("this record is too large to send")));
     }
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = std::fs::File::open(&path)?;
-        file.seek(SeekFrom::Start(at.offset))?;
-        let mut bytes = Vec::new();
-        file.take(at.length).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().map_err(|e| {
-        Refusal::new(404, Problem::nothing("the archive of this page cannot be read").because(e))
+    // A bucket may take its time: nobody else should have to wait for this view.
+    drop(view);
+    let bytes = volume.archive.bytes(&at).map_err(|e| {
+        let why = e.cause().map_or(e.what().to_string(), |cause| format!("{}: {cause}", e.what()));
+        Refusal::new(404, Problem::nothing("the archive of this page cannot be read").because(why))
     })?;
     Ok(Reply::new(200, "application/warc", bytes)
         .with("content-disposition", format!("attachment; filename=\"page-{}.warc.gz\"", id.0)))

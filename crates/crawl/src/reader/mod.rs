@@ -16,6 +16,7 @@ use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use store::archive::Stacks;
 use store::index::Index;
 use store::{Ledger, SharedReader, WorkerInfo};
 use types::{Priority, Problem, Record, Url, UrlId};
@@ -36,6 +37,7 @@ pub struct Reader {
     /// Verdict and score.
     newest: HashMap<UrlId, (bool, f64)>,
     labels: Labels,
+    archive: Stacks,
 }
 
 /// How a collection stands.
@@ -156,6 +158,7 @@ impl Reader {
 
     fn with(dir: PathBuf, kept: Box<dyn Kept>, loaded: Loaded) -> Result<Reader, Problem> {
         let mut reader = Reader {
+            archive: Stacks::new(Some(Collection::warc_dir(&dir))),
             dir,
             kept,
             adjustments: Adjustments::default(),
@@ -278,6 +281,10 @@ impl Reader {
         let last = Run::of(self.kept.as_ref())?.map(|r| r.strategy);
         let own = || self.config.strategy.kind.clone().unwrap_or_else(|| focus::strategies::DEFAULT.into());
         Ok(last.unwrap_or_else(own))
+    }
+    /// Where its pages are, byte for byte.
+    pub fn archive(&self) -> &Stacks {
+        &self.archive
     }
     /// Is anyone crawling into it?
     pub fn is_running(&self) -> bool {

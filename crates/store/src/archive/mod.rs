@@ -12,6 +12,9 @@
 //! Of one exchange the response (or revisit) comes first: [`types::ArchiveRef`] points at it, and what belongs to
 //! it is found by reading on.
 //!
+//! With the bucket of an S3-compatible storage in place of the folder it is [`Objects`]: each a file of its own, put there
+//! whole before the ledger commits what is in it. [`Stacks`] finds a record again, wherever it is.
+//!
 //! Reading ([`WarcReader`], [`http_message`]) takes the files of any crawler, trusts nothing and is bounded in
 //! memory.
 
@@ -20,7 +23,9 @@ pub(crate) mod date;
 mod digest;
 mod http;
 mod members;
+mod objects;
 mod reader;
+mod stacks;
 mod writer;
 
 #[cfg(test)]
@@ -30,5 +35,7 @@ pub use compose::{Composed, Composer, ComposerSettings, Original, PageNote, Reco
 pub use date::{parse_rfc3339, rfc3339};
 pub use digest::{Digest, payload_digest};
 pub use http::{HttpLimits, HttpMessage, http_message};
+pub use objects::{Depot, Objects, Uploads};
 pub use reader::{Limits, WarcError, WarcReader, WarcRecord, read_at};
-pub use writer::{Archive, ArchiveSettings, Position, Written};
+pub use stacks::Stacks;
+pub use writer::{Archive, ArchiveSettings, Archiver, Position, Written};

@@ -55,6 +55,18 @@ pub struct Written {
     pub revisit: bool,
 }
 
+/// An archive as the crawl's loop sees it: files in a folder, or objects in a bucket.
+pub trait Archiver: Send {
+    /// Composes and appends one exchange. `None`: there was no HTTP answer to archive.
+    fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<Written>, Problem>;
+    /// What was appended survives a killed process, as far as the ledger does not see to it itself.
+    fn flush(&mut self) -> Result<(), Problem>;
+    /// The same, and a power cut.
+    fn sync(&mut self) -> Result<(), Problem>;
+    /// What the ledger commits, so that the next run can cut back to it.
+    fn position(&self) -> Option<Position>;
+}
+
 /// The file being written.
 pub(super) struct Current {
     pub(super) file: File,
@@ -88,14 +100,7 @@ impl Archive {
         settings: ArchiveSettings,
         committed: Option<Position>,
     ) -> Result<Archive, Problem> {
-        for part in [&settings.prefix, &settings.worker] {
-            if part.is_empty()
-                || !part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
-            {
-                return Err(Problem::usage(format!("`{part}` cannot be part of an archive's file name"))
-                    .hint("use letters, digits, `.`, `_` and `-`"));
-            }
-        }
+        check_names(&settings)?;
         fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
         let mut ours = Vec::new();
         for entry in fs::read_dir(dir).map_err(|e| Problem::io("read", dir, &e))? {
@@ -267,6 +272,34 @@ impl Archive {
         self.buffer.extend_from_slice(&info);
         Ok(())
     }
+}
+
+impl Archiver for Archive {
+    fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<Written>, Problem> {
+        Archive::write(self, fetched, note)
+    }
+    fn flush(&mut self) -> Result<(), Problem> {
+        Archive::flush(self)
+    }
+    fn sync(&mut self) -> Result<(), Problem> {
+        Archive::sync(self)
+    }
+    fn position(&self) -> Option<Position> {
+        Archive::position(self)
+    }
+}
+
+/// What is chosen by the user must fit into a file's name.
+pub(super) fn check_names(settings: &ArchiveSettings) -> Result<(), Problem> {
+    for part in [&settings.prefix, &settings.worker] {
+        if part.is_empty()
+            || !part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+        {
+            return Err(Problem::usage(format!("`{part}` cannot be part of an archive's file name"))
+                .hint("use letters, digits, `.`, `_` and `-`"));
+        }
+    }
+    Ok(())
 }
 
 /// The serial number in one of this worker's file names, `prefix-timestamp-serial-worker.warc.gz`.

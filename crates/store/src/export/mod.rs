@@ -38,7 +38,7 @@ pub trait Exporter: Send {
 /// What an exporter may need besides the rows.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The collection's folder of WARC files.
+    /// The collection's folder of WARC files, if this machine has it. What is in a bucket is read from there.
     pub archive: Option<PathBuf>,
     /// CSV: put `'` before cells that a spreadsheet would take for a formula. Changes the data, so it is a choice.
     pub formula_safe: bool,

@@ -3,11 +3,9 @@
 //! A page that is archived as a revisit brings the page it refers to along, so the subset can be replayed by itself.
 
 use super::{Exporter, Format, Options, Output, Row, cannot_write};
-use crate::archive::{Composer, ComposerSettings, Limits, WarcReader};
+use crate::archive::{Composer, ComposerSettings, Stacks};
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, Write};
 use types::{ArchiveRef, Problem};
 
 pub const FORMAT: Format = Format {
@@ -20,25 +18,25 @@ pub const FORMAT: Format = Format {
 
 struct Subset {
     out: BufWriter<Output>,
-    archive: PathBuf,
+    archive: Stacks,
     /// What was copied: several revisits may bring the same original.
     copied: HashSet<(String, u64)>,
 }
 
 impl Subset {
     fn new(out: Output, options: &Options) -> Result<Subset, Problem> {
-        let Some(archive) = options.archive.clone() else {
-            return Err(Problem::usage("a WARC export needs the collection's archive")
-                .hint("this collection was crawled without one; export to jsonl, csv or parquet instead"));
-        };
         let mut info = options.info.clone();
         info.push(("description".into(), "a subset of a collection".into()));
         // The record's id comes from what is named here; the export itself may be a pipe and have no name.
-        let name = format!("subset of {}", archive.display());
+        let name = match &options.archive {
+            Some(archive) => format!("subset of {}", archive.display()),
+            None => "subset of a shared crawl".into(),
+        };
         let warcinfo =
             Composer::new(ComposerSettings::default()).warcinfo(&name, None, options.now, &info)?;
         let mut out = BufWriter::new(out);
         out.write_all(&warcinfo).map_err(cannot_write)?;
+        let archive = Stacks::new(options.archive.clone()).reading_on();
         Ok(Subset { out, archive, copied: HashSet::new() })
     }
 
@@ -47,48 +45,8 @@ impl Subset {
         if !self.copied.insert((at.file.clone(), at.offset)) {
             return Ok(());
         }
-        // The name comes from the ledger; it must not lead out of the folder.
-        if at.file.contains(['/', '\\']) || at.file.starts_with("..") {
-            return Err(Problem::new(format!("`{}` is not the name of an archive file", at.file))
-                .hint("the ledger is damaged"));
-        }
-        let path = self.archive.join(&at.file);
-        let end = end_of_exchange(&path, at.offset)?;
-        let mut file = File::open(&path).map_err(|e| Problem::io("open", &path, &e))?;
-        file.seek(SeekFrom::Start(at.offset)).map_err(|e| Problem::io("read", &path, &e))?;
-        std::io::copy(&mut file.take(end - at.offset), &mut self.out).map_err(cannot_write)?;
-        Ok(())
+        self.archive.copy_exchange(at, &mut self.out)?.map_err(cannot_write)
     }
-}
-
-/// Where the records of the exchange that starts at `offset` end.
-fn end_of_exchange(path: &Path, offset: u64) -> Result<u64, Problem> {
-    let damaged = |why: String| {
-        Problem::new(format!("cannot copy a page from {}", path.display()))
-            .because(why)
-            .hint("the archive is damaged or was changed since the crawl")
-    };
-    // Only heads matter here, so blocks may be passed over.
-    let limits = Limits { block: 0, ..Limits::default() };
-    let mut records = WarcReader::open_at(path, offset, limits)?;
-    let first = match records.next() {
-        Some(Ok(record)) => record,
-        Some(Err(e)) => return Err(damaged(e.to_string())),
-        None => return Err(damaged(format!("there is no record at byte {offset}"))),
-    };
-    if !matches!(first.kind().as_str(), "response" | "revisit") || !first.addressable {
-        return Err(damaged(format!("at byte {offset} is no response of its own")));
-    }
-    let id = first.header("WARC-Record-ID");
-    let mut end = first.offset + first.length;
-    // An error here lies behind the page: someone else's, or a record being written just now.
-    for record in records.map_while(Result::ok) {
-        if record.header("WARC-Concurrent-To") != id || !record.addressable {
-            break;
-        }
-        end = record.offset + record.length;
-    }
-    Ok(end)
 }
 
 impl Exporter for Subset {

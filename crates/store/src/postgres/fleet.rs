@@ -19,12 +19,13 @@ impl Shared {
     pub(super) fn look_around(&mut self) -> Result<News, Problem> {
         let rows = self.db.ask(
             "SELECT slot, incarnation > 0 AND expires >= now(), pages, relevant, in_flight, lane, key,
-                    (SELECT count(*) FROM gleaner.shard WHERE crawl = $1 AND owner = $2)
+                    (SELECT count(*) FROM gleaner.shard WHERE crawl = $1 AND owner = $2), idle
              FROM gleaner.worker WHERE crawl = $1",
             &[&self.me.crawl, &self.me.incarnation],
         )?;
         let mut news = News::default();
         let mut best: Option<Priority> = None;
+        self.others_idle = false;
         for row in &rows {
             let (slot, alive): (i32, bool) = (row.get(0), row.get(1));
             // An answer was lost on the way: what we think we have is not what we have.
@@ -36,6 +37,7 @@ impl Shared {
             news.pages += row.get::<_, i64>(2).max(0) as u64;
             news.relevant += row.get::<_, i64>(3).max(0) as u64;
             if alive {
+                self.others_idle |= row.get::<_, bool>(8);
                 news.in_flight += row.get::<_, i64>(4).max(0) as u64;
                 if let (Some(lane), Some(key)) = (row.get::<_, Option<i16>>(5), row.get::<_, Option<f64>>(6))
                 {
@@ -96,6 +98,7 @@ impl Shared {
         if self.lost {
             return Ok(news);
         }
+        self.tell_budget()?;
         self.share_out(now)?;
         self.take_in_mail(now, merge)?;
         news.deltas = self.read_deltas()?;
@@ -149,11 +152,21 @@ impl Shared {
         }
         let shards: Vec<i16> = self.owned.keys().copied().collect();
         loop {
-            let rows = self.db.ask(
-                "SELECT shard, seq, message FROM gleaner.outbox WHERE crawl = $1 AND shard = ANY($2)
-                 ORDER BY seq LIMIT $3",
-                &[&self.me.crawl, &shards, &MAIL],
-            )?;
+            let taken = self.mail_taken();
+            let rows = if taken.is_empty() {
+                self.db.ask(
+                    "SELECT shard, seq, message FROM gleaner.outbox WHERE crawl = $1 AND shard = ANY($2)
+                     ORDER BY seq LIMIT $3",
+                    &[&self.me.crawl, &shards, &MAIL],
+                )?
+            } else {
+                self.db.ask(
+                    "SELECT shard, seq, message FROM gleaner.outbox o WHERE crawl = $1 AND shard = ANY($2)
+                       AND NOT EXISTS (SELECT 1 FROM unnest($4::int8[]) AS t(seq) WHERE t.seq = o.seq)
+                     ORDER BY seq LIMIT $3",
+                    &[&self.me.crawl, &shards, &MAIL, &taken],
+                )?
+            };
             if rows.is_empty() {
                 return Ok(());
             }
@@ -184,7 +197,10 @@ impl Shared {
             if applied.admitted > 0 {
                 self.idle = false;
             }
-            self.ship()?;
+            // With pages that wait for the bucket it is committed with them.
+            if !self.is_holding() {
+                self.ship()?;
+            }
             if self.lost || rows.len() < MAIL as usize {
                 return Ok(());
             }
@@ -233,6 +249,12 @@ impl Shared {
         if !self.idle {
             self.idle = true;
             self.out.news = true;
+        }
+        if self.is_holding() {
+            self.commit_if_due()?;
+            if self.is_holding() {
+                return Ok(false);
+            }
         }
         self.ship()?;
         if self.lost {

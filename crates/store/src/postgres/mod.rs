@@ -4,7 +4,7 @@
 //!   (`claim`), loads what is known of them (`load`) into a ledger of its own (`scratch`: the same code as the embedded
 //!   one), and serves the crawl's loop from there. No query is made to lease a URL.
 //! * Everything that happened since goes to the database as **one transaction per batch** (`ship`), which holds only if
-//!   the claim does. Sent twice, it counts once.
+//!   the claim does. Sent twice, it counts once. With an archive in a bucket it waits for the bucket first (`seal`).
 //! * A URL of a shard that is not here goes to that shard's **outbox** (`post`); its owner takes it in.
 //! * Who reads (`reader`) needs no claim and sees whatever is committed.
 //!
@@ -22,6 +22,7 @@ mod reader;
 mod rows;
 mod schema;
 mod scratch;
+mod seal;
 mod ship;
 mod tls;
 mod worker;
@@ -35,6 +36,7 @@ use frontier::{Clock, Gate, Limits};
 use ids::Ids;
 use post::Child;
 use scratch::Scratch;
+use seal::{Ahead, Sealed, Standing};
 use ship::Outgoing;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -107,6 +109,11 @@ pub struct Shared {
     inner: Ledger<Scratch>,
     ids: Ids,
     out: Outgoing,
+    /// A batch that waits for the archive's bucket.
+    sealed: Option<Sealed>,
+    ahead: Option<Ahead>,
+    /// What the database says of how this worker stands.
+    told: Standing,
     /// The last batch that was committed.
     batch: i64,
     /// The claim is gone: everything since the last commit is void.
@@ -138,6 +145,8 @@ pub struct Shared {
     watermark: Option<Priority>,
     /// Of the others: nothing worse than this is worth the budget now.
     others_watermark: Option<Priority>,
+    /// One of them has nothing to do.
+    others_idle: bool,
     workers: u32,
     most_in_flight: usize,
     resumed: bool,

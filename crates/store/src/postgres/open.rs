@@ -6,6 +6,7 @@ use super::ids::Ids;
 use super::load::Loader;
 use super::schema::{MIGRATION_LOCK, MIGRATIONS};
 use super::scratch::Scratch;
+use super::seal::Standing;
 use super::ship::Outgoing;
 use super::{SHARDS, Shared, SharedOptions, Skew};
 use crate::ledger::codec::Kind;
@@ -177,6 +178,9 @@ impl Shared {
             skew,
             ids: Ids::default(),
             out: Outgoing::default(),
+            sealed: None,
+            ahead: None,
+            told: Standing::at_first(&kept),
             batch: 0,
             lost: false,
             urgent: false,
@@ -197,6 +201,7 @@ impl Shared {
             idle: false,
             watermark: None,
             others_watermark: None,
+            others_idle: false,
             workers: 1,
             most_in_flight: 8,
             resumed: row.next_id > 0,
@@ -323,6 +328,10 @@ impl Shared {
         }
         // What is not yet in the log must not come after what is loaded.
         frontier::Frontier::commit(&mut self.inner)?;
+        if self.hosts_shipped < self.inner.order().host_count() as u32 {
+            // They come before the ones that are loaded, which are known to everyone.
+            self.announce_hosts()?;
+        }
         let from = self.ids.len() as u32;
         let limits = self.options.limits.clone();
         let mut loader = Loader::new(&self.db, self.me.crawl, self.skew, &limits, now, &mut self.ids);
@@ -373,6 +382,8 @@ impl Shared {
         self.me = me;
         self.owned.clear();
         self.out = Outgoing::default();
+        self.sealed = None;
+        self.told = Standing::at_first(&kept);
         (self.batch, self.lost, self.urgent, self.hosts_shipped) = (0, false, false, 0);
         (self.pages, self.relevant, self.idle) = (kept.pages, kept.relevant, false);
         self.state_n.clear();

@@ -1,16 +1,15 @@
-//! One batch, one transaction: everything a worker did since the last one, checked against its claim.
+//! One batch, one transaction: the rows of everything a worker did since the last one. When it is sent: `seal`.
 
 use super::db::Step;
 use super::post::{Child, write_children};
 use super::rows::{SightRows, UrlRows, param};
-use super::scratch::Revised;
+use super::scratch::{Facts, Revised};
 use super::{Shared, id64};
 use crate::ledger::codec;
 use crate::ledger::page;
 use frontier::State;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::Instant;
-use types::{Assessment, Problem, UrlId};
+use types::{Assessment, UrlId};
 
 /// What goes to the database beside the facts of the log.
 #[derive(Default)]
@@ -29,7 +28,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.outbox.is_empty()
             && self.consumed.is_empty()
             && self.deltas.is_empty()
@@ -39,121 +38,31 @@ impl Outgoing {
     }
 }
 
-/// How an attempt to commit ended.
-enum End {
-    Done,
-    /// Someone else has our shards.
-    Lost,
-}
-
 /// Deltas of one worker that are kept for the others to read.
 const DELTAS_KEPT: i64 = 512;
 
 impl Shared {
-    /// Sends everything. When the database is away it is waited for; when the claim is gone, so is the batch.
-    pub(super) fn ship(&mut self) -> Result<(), Problem> {
-        if self.lost {
-            return Ok(());
-        }
-        // The ledger's own batch first: its records become facts.
-        frontier::Frontier::commit(&mut self.inner)?;
-        if self.inner.log().facts.is_empty() && self.out.is_empty() {
-            self.shipped_at = Instant::now();
-            return Ok(());
-        }
-        let batch = self.batch + 1;
-        let (steps, checks) = self.steps(batch);
-        let sent = self.db.patiently(|| self.db.transact(&steps, &checks));
-        let end = match sent.map_err(|e| self.db.problem("write to", &e))? {
-            true => End::Done,
-            // The claim is gone; or the answer to an earlier try was lost, and it had worked.
-            false if self.committed(batch)? => End::Done,
-            false => End::Lost,
-        };
-        match end {
-            End::Done => {
-                self.batch = batch;
-                self.shipped();
-            }
-            End::Lost => self.lost = true,
-        }
-        Ok(())
+    /// What happened, as statements, and the shards they change. Clocks and hosts are not among them: those go as they are
+    /// when it is sent.
+    pub(super) fn steps(&mut self) -> (Vec<Step>, BTreeSet<i16>) {
+        let (mut steps, mut touched) = (Vec::with_capacity(20), BTreeSet::new());
+        self.url_rows(&mut steps, &mut touched);
+        self.page_rows(&mut steps, &mut touched);
+        self.state_rows(&mut steps);
+        self.mail_rows(&mut steps, &mut touched);
+        (steps, touched)
     }
 
-    fn committed(&self, batch: i64) -> Result<bool, Problem> {
-        let rows = self.db.ask(
-            "SELECT 1 FROM gleaner.worker WHERE crawl = $1 AND slot = $2 AND incarnation = $3 AND batch = $4",
-            &[&self.me.crawl, &self.me.slot, &self.me.incarnation, &batch],
-        )?;
-        Ok(!rows.is_empty())
-    }
-
-    /// What was sent need not be sent again.
-    fn shipped(&mut self) {
-        let sent_state = std::mem::take(&mut self.next_state);
-        self.state_n.extend(sent_state);
-        self.delta_n += self.out.deltas.len() as i64;
-        self.hosts_shipped = self.inner.order().host_count() as u32;
-        self.far_pages.extend(self.out.children.keys().copied());
-        self.inner.log_mut().facts = Default::default();
-        self.out = Outgoing::default();
-        self.shipped_at = Instant::now();
-        self.urgent = false;
-    }
-
-    /// The transaction, and what its first statements must answer.
-    fn steps(&mut self, batch: i64) -> (Vec<Step>, Vec<Option<i64>>) {
-        let mut steps = Vec::with_capacity(20);
-        let mut touched: BTreeSet<i16> = BTreeSet::new();
-        let crawl = self.me.crawl;
-        let mut rest = Vec::with_capacity(20);
-        self.host_rows(&mut rest, &mut touched);
-        self.url_rows(&mut rest, &mut touched);
-        self.page_rows(&mut rest, &mut touched);
-        self.state_rows(&mut rest);
-        self.mail_rows(&mut rest, &mut touched);
-
-        let counts = self.inner.order().counts();
-        let water = self.watermark;
-        steps.push(Step {
-            sql: "UPDATE gleaner.worker SET batch = $4::int8, step = $5, pages = $6, relevant = $7, in_flight = $8,
-                         idle = $9, lane = $10, key = $11, statements = $12
-                  WHERE crawl = $1 AND slot = $2 AND incarnation = $3 AND batch = $4::int8 - 1 RETURNING batch",
-            params: vec![
-                param(crawl),
-                param(self.me.slot),
-                param(self.me.incarnation),
-                param(batch),
-                param(self.inner.order().step() as i64),
-                param(self.pages),
-                param(self.relevant),
-                param(counts.leased as i64),
-                param(self.idle),
-                param(water.map(|p| i16::from(p.lane))),
-                param(water.map(|p| p.key())),
-                param(self.db.statements() as i64),
-            ],
-        });
-        let mut checks = vec![Some(batch)];
-        if !touched.is_empty() {
-            let shards: Vec<i16> = touched.iter().copied().collect();
-            let epochs: Vec<i64> = shards.iter().map(|s| self.owned.get(s).copied().unwrap_or(-1)).collect();
-            checks.push(Some(shards.len() as i64));
-            steps.push(Step {
-                sql: "SELECT count(*) FROM (SELECT 1 FROM gleaner.shard s
-                        JOIN unnest($3::int2[], $4::int8[]) AS t(shard, epoch) ON s.shard = t.shard
-                        WHERE s.crawl = $1 AND s.owner = $2 AND s.epoch = t.epoch FOR SHARE OF s) AS held",
-                params: vec![param(crawl), param(self.me.incarnation), param(shards), param(epochs)],
-            });
-        }
-        steps.append(&mut rest);
-        (steps, checks)
-    }
-
-    fn host_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
+    /// `held`: per host, pages that its clock counts and that are not committed with it.
+    pub(super) fn host_rows(
+        &self,
+        facts: &Facts,
+        held: &HashMap<u32, u64>,
+        steps: &mut Vec<Step>,
+        touched: &mut BTreeSet<i16>,
+    ) {
         let crawl = self.me.crawl;
         let order = self.inner.order();
-        let facts = &self.inner.log().facts;
         let new: HashMap<u32, &str> =
             facts.hosts.iter().map(|(number, name, _)| (*number, name.as_str())).collect();
         let (mut shards, mut hosts, mut names, mut clocks) = (vec![], vec![], vec![], vec![]);
@@ -163,6 +72,7 @@ impl Shared {
                 continue;
             };
             self.skew.clock_to(&mut clock);
+            clock.pages = clock.pages.saturating_sub(held.get(&number).copied().unwrap_or(0));
             touched.insert(place.shard);
             match new.get(&number) {
                 Some(name) => {

@@ -91,7 +91,7 @@ impl Shared {
     /// The children of a page, as they were kept.
     fn kept_children(&self, id: UrlId) -> Result<Vec<Child>, Problem> {
         if let Some(slot) = self.slot(id) {
-            if let Some(children) = self.out.children.get(&slot.0) {
+            if let Some(children) = self.uncommitted().find_map(|(_, out)| out.children.get(&slot.0)) {
                 return Ok(children.clone());
             }
             if !self.is_loaded(slot) && !self.far_pages.contains(&slot.0) {
@@ -132,13 +132,6 @@ impl Shared {
         self.inner.log_mut().facts.minor.clear();
         Ok(())
     }
-
-    fn commit_if_due(&mut self) -> Result<(), Problem> {
-        if self.urgent || self.shipped_at.elapsed() >= self.options.commit_within {
-            return self.ship();
-        }
-        Ok(())
-    }
 }
 
 impl Frontier for Shared {
@@ -159,7 +152,7 @@ impl Frontier for Shared {
         self.most_in_flight = self.most_in_flight.max(self.inner.order().in_flight());
         // Whoever takes over after a crash must know every host that was contacted.
         if host.is_none_or(|h| h >= self.hosts_shipped) {
-            let shipped = self.ship();
+            let shipped = self.announce_hosts();
             if shipped.is_err() || self.lost {
                 self.inner.apply(Turn::new(Settle::Return { id: slot }), &|old, _| old)?;
                 shipped?;
@@ -415,7 +408,7 @@ impl Store for Shared {
             return Ok(Some(record));
         }
         let found = self.look(id).record()?;
-        let newest = slot.and_then(|s| self.inner.log().facts.revised.get(&s.0));
+        let newest = slot.and_then(|s| self.uncommitted().find_map(|(facts, _)| facts.revised.get(&s.0)));
         Ok(found.map(|r| match newest {
             Some(newest) => {
                 let changed = newest.assessment.as_ref().and_then(|b| postcard::from_bytes(b).ok());
@@ -501,11 +494,12 @@ impl Store for Shared {
     }
 
     fn sync(&mut self) -> Result<(), Problem> {
-        self.ship()
+        // What waits for the bucket is not committed: it goes when it may.
+        if self.is_holding() { self.commit_if_due() } else { self.ship() }
     }
 
     fn checkpoint(&mut self) -> Result<(), Problem> {
-        self.ship()
+        self.sync()
     }
 
     fn close(&mut self) -> Result<(), Problem> {

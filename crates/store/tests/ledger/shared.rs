@@ -20,10 +20,15 @@ pub fn shared(dir: &Path, worker: &str, limits: Limits) -> SharedOptions {
 }
 
 use crate::harness::*;
+use bytes::Bytes;
 use frontier::{Frontier, Next, State};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
+use store::archive::{ArchiveSettings, Archiver, Depot, Objects, PageNote, WarcReader};
 use store::{Shared, SharedReader, Store};
-use types::{Candidate, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Task, Turn, UrlId};
+use types::{
+    Candidate, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, Task, Turn, UrlId,
+};
 
 /// Looks after all workers until `done` (or panics).
 fn until(
@@ -411,4 +416,150 @@ fn the_line_to_the_database_is_encrypted_and_the_server_is_who_it_says() {
     let Some(plain) = crate::postgres::server() else { return };
     let told = says(&format!("{}?sslmode=require", plain.url()));
     assert!(told.contains("cannot connect"), "{told}");
+}
+
+/// A bucket that takes nothing, takes everything, or has failed.
+#[derive(Default)]
+struct Bay {
+    state: Mutex<BayState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct BayState {
+    open: bool,
+    broken: bool,
+    objects: Vec<(String, Vec<u8>)>,
+}
+
+impl Bay {
+    fn set(&self, open: bool, broken: bool) {
+        let mut state = self.state.lock().unwrap();
+        (state.open, state.broken) = (open, broken);
+        self.changed.notify_all();
+    }
+    fn objects(&self) -> Vec<(String, Vec<u8>)> {
+        self.state.lock().unwrap().objects.clone()
+    }
+}
+
+impl Depot for Bay {
+    fn put_new(&self, name: &str, bytes: Bytes) -> Result<(), Problem> {
+        let mut state = self.state.lock().unwrap();
+        loop {
+            if state.broken {
+                return Err(Problem::new("the bucket is gone"));
+            }
+            if state.open {
+                assert!(state.objects.iter().all(|(n, _)| n != name), "{name} twice");
+                state.objects.push((name.into(), bytes.to_vec()));
+                return Ok(());
+            }
+            state = self.changed.wait(state).unwrap();
+        }
+    }
+    fn address(&self, name: &str) -> String {
+        format!("s3://bay/{name}")
+    }
+}
+
+fn archived(objects: &mut Objects, text: &str) -> types::ArchiveRef {
+    let mut fetched = types::Fetched::empty(url(text), Millis(5));
+    fetched.status = 200;
+    fetched.payload = types::Payload::plain(text.as_bytes());
+    objects.write(&fetched, &PageNote::default()).unwrap().unwrap().at
+}
+
+fn host_rows(dir: &Path, like: &str) -> String {
+    let crawl = dir.file_name().unwrap().to_string_lossy();
+    server().unwrap().sql(&format!(
+        "SELECT count(*) FROM gleaner.host h JOIN gleaner.crawl c USING (crawl) WHERE c.name = '{crawl}' AND h.name LIKE '{like}'"
+    ))
+}
+
+#[test]
+fn pages_wait_for_the_bucket_and_hosts_do_not() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let bay = Arc::new(Bay::default());
+    let archive = |run: &str| {
+        let settings = ArchiveSettings { worker: run.into(), ..ArchiveSettings::default() };
+        Objects::new(bay.clone(), settings).unwrap()
+    };
+    let every = Duration::from_millis(30);
+    let mut objects = archive("a.1");
+    let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
+    a.archive_first(objects.uploads(), every);
+    seeded(&mut a, 1);
+    assert!(!objects.uploads().is_busy());
+
+    // One page, whose bytes the bucket does not take yet, with a link to a new host.
+    archived(&mut objects, "http://d0.example0.org/");
+    let (page, _) = a.visit(0, &[link("http://fresh.example/", 5.0)]);
+    let committed = |dir: &Path| reader(dir).stats().pages;
+    for _ in 0..20 {
+        a.commit().unwrap();
+        a.sync().unwrap();
+        a.tend(Millis(0), &best).unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!((committed(dir.path()), reader(dir.path()).stats().urls), (0, 1), "it is not in the bucket");
+    assert_eq!(host_rows(dir.path(), "fresh%"), "0");
+    // Here it counts as done, and what it said of its links is known.
+    assert_eq!(a.record(page.id).unwrap().unwrap().url, page.url.as_str());
+    assert_eq!(a.entry(page.id).unwrap().state, State::Settled(Outcome::Fetched));
+    // The new host is leased: whoever takes over must know that it was contacted.
+    let lease = leased(a.lease(Millis(10_000), None).unwrap());
+    assert_eq!(lease.url.as_str(), "http://fresh.example/");
+    assert_eq!((host_rows(dir.path(), "fresh%").as_str(), committed(dir.path())), ("1", 0));
+    reader(dir.path()).check().unwrap();
+
+    // Killed here, it has lost the page and nothing else: another run fetches it again.
+    drop((a, objects));
+    let mut objects = archive("a.2");
+    let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(20_000)).unwrap();
+    a.archive_first(objects.uploads(), every);
+    assert_eq!((a.stats().pending, a.stats().settled), (1, 0));
+    let at = archived(&mut objects, "http://d0.example0.org/");
+    let (again, _) = a.visit(40_000, &[link("http://fresh.example/", 5.0)]);
+    assert_eq!(again.id, page.id, "the same URL has the same number");
+    a.check().unwrap();
+    for _ in 0..5 {
+        a.commit().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(committed(dir.path()), 0);
+    bay.set(true, false);
+    let end = Instant::now() + Duration::from_secs(10);
+    while committed(dir.path()) == 0 {
+        assert!(Instant::now() < end, "it is never committed");
+        a.commit().unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // What it refers to is there, where it says.
+    let there = bay.objects();
+    let (_, bytes) = there.iter().find(|(n, _)| at.file.ends_with(n.as_str())).expect("the object");
+    let record = &bytes[at.offset as usize..];
+    let record = WarcReader::new(record, "object", Default::default()).unwrap().next().unwrap().unwrap();
+    assert_eq!((record.kind().as_str(), record.target()), ("response", Some("http://d0.example0.org/")));
+    assert_eq!((reader(dir.path()).stats().urls, host_rows(dir.path(), "fresh%").as_str()), (2, "1"));
+    reader(dir.path()).check().unwrap();
+
+    // A bucket that fails ends it with a word, and nothing is committed from there on.
+    bay.set(false, true);
+    archived(&mut objects, "http://fresh.example/");
+    a.visit(80_000, &[link("http://later.example/", 5.0)]);
+    let end = Instant::now() + Duration::from_secs(10);
+    let said = loop {
+        assert!(Instant::now() < end, "nobody notices");
+        if let Err(said) = a.commit() {
+            break said;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(said, Problem::new("the bucket is gone"));
+    assert_eq!(a.close(), Err(Problem::new("the bucket is gone")));
+    assert_eq!((committed(dir.path()), reader(dir.path()).stats().urls), (1, 2));
 }

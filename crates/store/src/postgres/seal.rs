@@ -1,0 +1,317 @@
+//! When a batch goes to the database. Without more ado, unless pages in it are still on their way to a bucket: then it is
+//! sealed (what is in it is fixed), and sent when the bucket has them. The loop goes on meanwhile, and fills the next one.
+//!
+//! ```text
+//!  happens …  ──► facts ── seal ──► sealed ── safe? ──► one transaction
+//!                            └► uploads: everything appended so far, a ticket
+//! ```
+//! What others must know at once (a host that is about to be contacted, one that asked to be left alone, how much of the
+//! budget is spent) is told ahead of it.
+
+use super::Shared;
+use super::db::Step;
+use super::rows::param;
+use super::scratch::Facts;
+use super::ship::Outgoing;
+use crate::archive::Uploads;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use types::{Priority, Problem, UrlId};
+
+/// Pages wait no longer than this for company when someone has nothing to do.
+const SHORT_HOLD: Duration = Duration::from_millis(500);
+
+/// An archive that must be written first.
+pub(super) struct Ahead {
+    uploads: Arc<Uploads>,
+    /// How long pages wait for company: objects should not be too small.
+    every: Duration,
+}
+
+/// A batch whose content is fixed.
+pub(super) struct Sealed {
+    steps: Vec<Step>,
+    touched: BTreeSet<i16>,
+    standing: Standing,
+    ticket: Option<u64>,
+    pub facts: Facts,
+    pub out: Outgoing,
+}
+
+/// How a worker stands, for the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Standing {
+    pages: i64,
+    relevant: i64,
+    step: i64,
+    in_flight: i64,
+    idle: bool,
+    watermark: Option<Priority>,
+}
+
+impl Standing {
+    /// Of a worker that has just joined.
+    pub fn at_first(kept: &super::claim::Kept) -> Standing {
+        Standing { pages: kept.pages, relevant: kept.relevant, step: kept.step as i64, ..Standing::default() }
+    }
+}
+
+impl Shared {
+    /// From now on nothing is committed whose pages are not in the archive's bucket. Pages wait for up to `every` for
+    /// others to go with them.
+    pub fn archive_first(&mut self, uploads: Arc<Uploads>, every: Duration) {
+        self.ahead = Some(Ahead { uploads, every });
+    }
+
+    /// Is anything waiting for the bucket?
+    pub(super) fn is_holding(&self) -> bool {
+        self.sealed.is_some() || self.ahead.as_ref().is_some_and(|a| a.uploads.is_busy())
+    }
+
+    /// What was done and is not committed, the newest first.
+    pub(super) fn uncommitted(&self) -> impl Iterator<Item = (&Facts, &Outgoing)> {
+        let sealed = self.sealed.as_ref().map(|s| (&s.facts, &s.out));
+        std::iter::once((&self.inner.log().facts, &self.out)).chain(sealed)
+    }
+
+    /// Sends everything. When the database or the bucket is away it is waited for; when the claim is gone, so is the batch.
+    pub(super) fn ship(&mut self) -> Result<(), Problem> {
+        self.send_sealed(true)?;
+        self.seal()?;
+        self.send_sealed(true)
+    }
+
+    /// What is due by itself.
+    pub(super) fn commit_if_due(&mut self) -> Result<(), Problem> {
+        self.send_sealed(false)?;
+        if !self.is_holding() {
+            let due = self.urgent || self.shipped_at.elapsed() >= self.options.commit_within;
+            return if due { self.ship() } else { Ok(()) };
+        }
+        if self.urgent {
+            self.tell()?;
+        }
+        let Some(ahead) = &self.ahead else { return Ok(()) };
+        ahead.uploads.check()?;
+        let hold = if self.idle || self.others_idle { ahead.every.min(SHORT_HOLD) } else { ahead.every };
+        let waiting = ahead.uploads.waiting();
+        if self.sealed.is_none() {
+            if waiting.is_none_or(|w| w >= hold) {
+                self.seal()?;
+                return self.send_sealed(false);
+            }
+        } else if waiting.is_some_and(|w| w >= 2 * ahead.every) {
+            // The bucket is slower than the crawl: wait for it, rather than gather ever more that a crash would lose.
+            return self.send_sealed(true);
+        }
+        Ok(())
+    }
+
+    /// Fixes what happened so far as a batch.
+    fn seal(&mut self) -> Result<(), Problem> {
+        if self.lost || self.sealed.is_some() {
+            return Ok(());
+        }
+        // The ledger's own batch first: its records become facts.
+        frontier::Frontier::commit(&mut self.inner)?;
+        let ticket = self.ahead.as_ref().map(|a| a.uploads.seal());
+        if self.inner.log().facts.is_empty() && self.out.is_empty() {
+            self.shipped_at = Instant::now();
+            return Ok(());
+        }
+        let (steps, touched) = self.steps();
+        let standing = self.standing();
+        let sent_state = std::mem::take(&mut self.next_state);
+        self.state_n.extend(sent_state);
+        self.delta_n += self.out.deltas.len() as i64;
+        let facts = std::mem::take(&mut self.inner.log_mut().facts);
+        let out = std::mem::take(&mut self.out);
+        self.sealed = Some(Sealed { steps, touched, standing, ticket, facts, out });
+        self.shipped_at = Instant::now();
+        Ok(())
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            pages: self.pages,
+            relevant: self.relevant,
+            step: self.inner.order().step() as i64,
+            in_flight: self.inner.order().counts().leased as i64,
+            idle: self.idle,
+            watermark: self.watermark,
+        }
+    }
+
+    /// Sends the sealed batch, if there is one and the bucket has what it speaks of. `wait` until it has.
+    fn send_sealed(&mut self, wait: bool) -> Result<(), Problem> {
+        let Some(sealed) = &self.sealed else { return Ok(()) };
+        if self.lost {
+            self.sealed = None;
+            return Ok(());
+        }
+        if let (Some(ticket), Some(ahead)) = (sealed.ticket, &self.ahead) {
+            if wait {
+                ahead.uploads.wait_for(ticket)?;
+            } else if !ahead.uploads.is_safe(ticket)? {
+                return Ok(());
+            }
+        }
+        let Some(mut sealed) = self.sealed.take() else { return Ok(()) };
+        // Clocks as they are now: they may have been told since.
+        let held = self.pages_by_host(&[&self.inner.log().facts]);
+        let mut steps = Vec::with_capacity(sealed.steps.len() + 5);
+        self.host_rows(&sealed.facts, &held, &mut steps, &mut sealed.touched);
+        let clocks = steps.len();
+        steps.append(&mut sealed.steps);
+        match self.transact(sealed.standing, &sealed.touched, &mut steps) {
+            Ok(true) => {}
+            // Whoever has no claim joins anew: this batch is void.
+            Ok(false) => return Ok(()),
+            Err(e) => {
+                // A later commit takes it up again.
+                sealed.steps = steps.split_off(clocks.min(steps.len()));
+                self.sealed = Some(sealed);
+                return Err(e);
+            }
+        }
+        self.told = sealed.standing;
+        self.far_pages.extend(sealed.out.children.keys().copied());
+        self.hosts_shipped =
+            self.hosts_shipped.max(sealed.facts.hosts.iter().map(|h| h.0 + 1).max().unwrap_or(0));
+        self.urgent &= self.is_holding();
+        Ok(())
+    }
+
+    /// What must not wait for the bucket: new hosts, clocks, how this worker stands. Everything else stays as it is.
+    pub(super) fn tell(&mut self) -> Result<(), Problem> {
+        if self.lost {
+            return Ok(());
+        }
+        frontier::Frontier::commit(&mut self.inner)?;
+        let (mut steps, mut touched) = (Vec::new(), BTreeSet::new());
+        let facts: Vec<&Facts> = self.uncommitted().map(|(facts, _)| facts).collect();
+        let held = self.pages_by_host(&facts);
+        // The older ones first: of a host that is new there, more may be known here.
+        for facts in facts.iter().rev() {
+            self.host_rows(facts, &held, &mut steps, &mut touched);
+        }
+        let standing = Standing {
+            // Pages that are not committed count as long as this worker lives.
+            in_flight: self.inner.order().counts().leased as i64 + (self.pages - self.told.pages).max(0),
+            // Whoever asks whether all is done must not be told so by one whose mail is not sent.
+            idle: false,
+            watermark: self.watermark,
+            ..self.told
+        };
+        if self.transact(standing, &touched, &mut steps)? {
+            self.hosts_shipped = self.inner.order().host_count() as u32;
+            self.urgent = false;
+        }
+        Ok(())
+    }
+
+    /// One transaction, as the next batch. `false`: the claim is gone. `rest` is as before afterwards.
+    fn transact(
+        &mut self,
+        standing: Standing,
+        touched: &BTreeSet<i16>,
+        rest: &mut Vec<Step>,
+    ) -> Result<bool, Problem> {
+        let batch = self.batch + 1;
+        let mut steps = Vec::with_capacity(rest.len() + 2);
+        steps.push(self.standing_row(standing, batch));
+        let mut checks = vec![Some(batch)];
+        if !touched.is_empty() {
+            steps.push(self.claim_check(touched));
+            checks.push(Some(touched.len() as i64));
+        }
+        let head = steps.len();
+        steps.append(rest);
+        let sent = self.db.patiently(|| self.db.transact(&steps, &checks));
+        *rest = steps.split_off(head);
+        let done = match sent.map_err(|e| self.db.problem("write to", &e))? {
+            true => true,
+            // The claim is gone; or the answer to an earlier try was lost, and it had worked.
+            false => self.committed(batch)?,
+        };
+        if done {
+            self.batch = batch;
+        } else {
+            self.lost = true;
+        }
+        Ok(done)
+    }
+
+    fn committed(&self, batch: i64) -> Result<bool, Problem> {
+        let rows = self.db.ask(
+            "SELECT 1 FROM gleaner.worker WHERE crawl = $1 AND slot = $2 AND incarnation = $3 AND batch = $4",
+            &[&self.me.crawl, &self.me.slot, &self.me.incarnation, &batch],
+        )?;
+        Ok(!rows.is_empty())
+    }
+
+    /// "My row, my incarnation, the batch after the last", and what the others want to know.
+    fn standing_row(&self, s: Standing, batch: i64) -> Step {
+        Step {
+            sql: "UPDATE gleaner.worker SET batch = $4::int8, step = $5, pages = $6, relevant = $7, in_flight = $8,
+                         idle = $9, lane = $10, key = $11, statements = $12
+                  WHERE crawl = $1 AND slot = $2 AND incarnation = $3 AND batch = $4::int8 - 1 RETURNING batch",
+            params: vec![
+                param(self.me.crawl),
+                param(self.me.slot),
+                param(self.me.incarnation),
+                param(batch),
+                param(s.step),
+                param(s.pages),
+                param(s.relevant),
+                param(s.in_flight),
+                param(s.idle),
+                param(s.watermark.map(|p| i16::from(p.lane))),
+                param(s.watermark.map(|p| p.key())),
+                param(self.db.statements() as i64),
+            ],
+        }
+    }
+
+    /// "These shards, these epochs, locked."
+    fn claim_check(&self, touched: &BTreeSet<i16>) -> Step {
+        let shards: Vec<i16> = touched.iter().copied().collect();
+        let epochs: Vec<i64> = shards.iter().map(|s| self.owned.get(s).copied().unwrap_or(-1)).collect();
+        Step {
+            sql: "SELECT count(*) FROM (SELECT 1 FROM gleaner.shard s
+                    JOIN unnest($3::int2[], $4::int8[]) AS t(shard, epoch) ON s.shard = t.shard
+                    WHERE s.crawl = $1 AND s.owner = $2 AND s.epoch = t.epoch FOR SHARE OF s) AS held",
+            params: vec![param(self.me.crawl), param(self.me.incarnation), param(shards), param(epochs)],
+        }
+    }
+
+    /// How many pages of each host are in these facts: a clock that goes ahead of them must not count them.
+    fn pages_by_host(&self, facts: &[&Facts]) -> HashMap<u32, u64> {
+        let mut held = HashMap::new();
+        for (slot, _) in facts.iter().flat_map(|f| &f.pages) {
+            if let Some(info) = self.inner.order().info(UrlId(*slot)) {
+                *held.entry(info.host).or_default() += 1;
+            }
+        }
+        held
+    }
+
+    /// Messages that were taken in and are not yet deleted.
+    pub(super) fn mail_taken(&self) -> Vec<i64> {
+        self.uncommitted().flat_map(|(_, out)| out.consumed.iter().map(|c| c.1)).collect()
+    }
+
+    /// What is told of the budget ahead of the pages that spent it.
+    pub(super) fn tell_budget(&mut self) -> Result<(), Problem> {
+        if self.options.budget && self.is_holding() && self.pages > self.told.pages {
+            self.tell()?;
+        }
+        Ok(())
+    }
+
+    /// Every host must be known before it is contacted.
+    pub(super) fn announce_hosts(&mut self) -> Result<(), Problem> {
+        if self.is_holding() { self.tell() } else { self.ship() }
+    }
+}
