@@ -8,10 +8,14 @@
 //!
 //! "Frontier aside": the ledger of the same moment is opened alone, in a process of its own, and what that process
 //! needs for it is subtracted. Both numbers are printed.
+//!
+//! The search index gathers pages in memory and writes them out now and then, so that one look says little: what counts is
+//! the mean of all looks (one per 500 pages) since 10,000 pages ago, and the highest of them is printed beside it.
 
 use crawl::collection::Collection;
 use crawl::{Arrival, Config, Step};
 use eval::webs::{Recorded, SimWeb};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -48,14 +52,38 @@ fn number(text: &str) -> u64 {
     digits.parse::<u64>().map_or(200_000, |n| n * factor)
 }
 
-/// What one moment of the crawl needed.
+/// Looks that count for one moment.
+const LOOKS: usize = 20;
+
+/// What the crawl needed lately.
 struct Moment {
     pages: u64,
     urls: u64,
+    /// Mean and highest.
     resident: f64,
+    peak: f64,
     /// Without mapped files (the search index's, which the system may drop at any time).
     anonymous: f64,
     ledger: f64,
+}
+
+/// Resident and anonymous size, most recent last.
+#[derive(Default)]
+struct Looks(VecDeque<[f64; 2]>);
+
+impl Looks {
+    fn look(&mut self) {
+        self.0.push_back([memory("VmRSS:"), memory("RssAnon:")]);
+        if self.0.len() > LOOKS {
+            self.0.pop_front();
+        }
+    }
+    fn mean(&self, i: usize) -> f64 {
+        self.0.iter().map(|l| l[i]).sum::<f64>() / self.0.len().max(1) as f64
+    }
+    fn peak(&self) -> f64 {
+        self.0.iter().map(|l| l[0]).fold(0.0, f64::max)
+    }
 }
 
 fn long_crawl(pages: u64, dir: Option<PathBuf>, strategy: Option<String>) -> Result<(), Problem> {
@@ -89,13 +117,14 @@ fn long_crawl(pages: u64, dir: Option<PathBuf>, strategy: Option<String>) -> Res
         open.crawl.parts().judge_name
     );
     println!(
-        "| pages | URLs known | resident MB | anonymous MB | ledger alone MB | frontier aside MB | seconds |"
+        "| pages | URLs known | resident MB | highest | anonymous MB | ledger alone MB | frontier aside MB | seconds |"
     );
-    println!("|---:|---:|---:|---:|---:|---:|---:|");
+    println!("|---:|---:|---:|---:|---:|---:|---:|---:|");
 
     let started = Instant::now();
     let marks = [pages / 8, pages / 4, pages / 2, pages * 3 / 4, pages];
     let mut moments: Vec<Moment> = Vec::new();
+    let mut looks = Looks::default();
     let mut now = Millis(0);
     let mut synced = 0;
     loop {
@@ -110,6 +139,7 @@ fn long_crawl(pages: u64, dir: Option<PathBuf>, strategy: Option<String>) -> Res
                 if open.crawl.pages() >= synced + SYNC_EVERY {
                     synced = open.crawl.pages();
                     open.crawl.sync()?;
+                    looks.look();
                 }
             }
             Step::Wait { until, .. } => now = now.max(until),
@@ -117,11 +147,11 @@ fn long_crawl(pages: u64, dir: Option<PathBuf>, strategy: Option<String>) -> Res
             Step::Done(_) => break,
         }
         if marks.get(moments.len()).is_some_and(|m| open.crawl.pages() >= *m) {
-            moments.push(moment(&mut open.crawl, &dir, started)?);
+            moments.push(moment(&mut open.crawl, &looks, &dir, started)?);
         }
     }
     if moments.len() < marks.len() {
-        moments.push(moment(&mut open.crawl, &dir, started)?);
+        moments.push(moment(&mut open.crawl, &looks, &dir, started)?);
     }
     let (Some(quarter), Some(end)) = (moments.get(1), moments.last()) else {
         return Err(Problem::new("the crawl ended before a quarter of the pages"));
@@ -135,28 +165,31 @@ fn long_crawl(pages: u64, dir: Option<PathBuf>, strategy: Option<String>) -> Res
         (true, false) => "target ≤ 1.30 MISSED",
     };
     println!(
-        "\nat {} pages against {}: {ratio:.2} × frontier aside ({target}), {:.2} × in all",
+        "\nat {} pages against {}: {ratio:.2} × frontier aside ({target}), {:.2} × in all, {:.2} × by the highest",
         end.pages,
         quarter.pages,
-        end.resident / quarter.resident
+        end.resident / quarter.resident,
+        (end.peak - end.ledger) / (quarter.peak - quarter.ledger)
     );
     Ok(())
 }
 
-fn moment(crawl: &mut crawl::Crawl, dir: &Path, started: Instant) -> Result<Moment, Problem> {
+fn moment(crawl: &mut crawl::Crawl, looks: &Looks, dir: &Path, started: Instant) -> Result<Moment, Problem> {
     crawl.sync()?;
     let m = Moment {
         pages: crawl.pages(),
         urls: crawl.parts().ledger.stats().urls,
-        resident: memory("VmRSS:"),
-        anonymous: memory("RssAnon:"),
+        resident: looks.mean(0),
+        peak: looks.peak(),
+        anonymous: looks.mean(1),
         ledger: ask_child(dir)?,
     };
     println!(
-        "| {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} |",
+        "| {} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} |",
         m.pages,
         m.urls,
         m.resident,
+        m.peak,
         m.anonymous,
         m.ledger,
         m.resident - m.ledger,
