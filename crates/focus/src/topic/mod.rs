@@ -292,9 +292,13 @@ fn clean(list: Vec<String>) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn topic(text: &str) -> Result<Topic, String> {
+        Topic::from_toml(text).map_err(|p| p.to_string())
+    }
+
     #[test]
     fn a_list_without_weight_does_not_count_beside_the_other() {
-        let topic = |text: &str| Topic::from_toml(&format!("name = 't'\n{text}")).unwrap();
+        let topic = |text: &str| topic(&format!("name = 't'\n{text}")).unwrap();
         let (genre, content) = ("[genre]\nterms = ['a']\n", "[content]\nterms = ['b']\n");
         let none = "[judge]\nweights = { genre = 0, content = 10 }";
         assert_eq!(topic(&format!("{genre}{content}")).counts(), [true, true]);
