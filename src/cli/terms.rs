@@ -9,7 +9,7 @@ use console::style;
 use crawl::config::Config;
 use focus::text::{Doc, TextOptions};
 use focus::topic::edit::TopicFile;
-use focus::topic::generate::{self, Generated, Known, LONGEST, Options, Rank, SHOWN, Suggestion, TAKEN};
+use focus::topic::generate::{self, Generated, Known, LONGEST, Options, Rank, SHOWN, Suggestion};
 use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,7 @@ Examples:
   gleaner terms db1.html db2.html --genre-pages any-syllabus1.html any-syllabus2.html --rank frequency
   gleaner terms --collection db --into db.toml         from the pages labelled with `gleaner label`
 
-In a terminal, --into asks which of the suggestions to take; otherwise all of them are taken, but only those that tell the
-pages from the background as well as the topic's own words do. Into a pipe, each line is
+In a terminal, --into asks which of the suggestions to take; otherwise all of them are taken. Into a pipe, each line is
 set<TAB>term<TAB>occurrences<TAB>pages<TAB>score; the sets are genre, content and url.";
 
 #[derive(ClapArgs, Debug)]
@@ -44,9 +43,9 @@ pub struct Args {
     /// Most genre terms suggested
     #[arg(long, value_name = "N", default_value_t = 20)]
     genre_terms: usize,
-    /// Most content terms suggested (default: 12; 8 when they are taken without asking)
-    #[arg(long, value_name = "N")]
-    content_terms: Option<usize>,
+    /// Most content terms suggested
+    #[arg(long, value_name = "N", default_value_t = SHOWN)]
+    content_terms: usize,
     /// Most words of the pages' addresses suggested
     #[arg(long, value_name = "N", default_value_t = 6)]
     url_terms: usize,
@@ -118,16 +117,15 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             Rank::Frequency
         }
     };
-    let ask = !args.yes && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let sure = args.into.is_some() && !ask;
+    let (genre_terms, content_terms, url) = (args.genre_terms, args.content_terms, args.url_terms);
     let options = Options {
         rank,
-        genre: args.genre_terms,
-        content: args.content_terms.unwrap_or(if sure { TAKEN } else { SHOWN }),
-        url: args.url_terms,
+        genre: genre_terms,
+        content: content_terms,
+        url,
         words: args.words,
         tidy,
-        sure,
+        sure: false,
     };
     let generated = generate::generate(
         &genre.iter().collect::<Vec<_>>(),
@@ -139,6 +137,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     if generated.genre.is_empty() && generated.content.is_empty() {
         eprintln!("nothing to suggest: the pages have no terms of their own that the topic does not have");
     }
+    let ask = !args.yes && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if args.json {
         print_json(&generated);
     } else if args.into.is_some() && ask && std::io::stdout().is_terminal() {

@@ -80,10 +80,10 @@ impl Contrast {
     /// How well a term that `has` of `examples` pages have tells them from the background, whatever it has to do with the
     /// subject.
     pub fn apart(&self, hash: u64, has: u32, examples: usize) -> f64 {
-        self.from_others(has, examples, self.on.get(&hash).map_or(0, |n| n.0))
+        self.telling(has, examples, self.on.get(&hash).map_or(0, |n| n.0))
     }
 
-    fn from_others(&self, has: u32, examples: usize, on: u32) -> f64 {
+    fn telling(&self, has: u32, examples: usize, on: u32) -> f64 {
         let (has, examples) = (f64::from(has), examples.max(1) as f64);
         log_odds(has, examples, on, self.pages) * libm::sqrt(has / examples)
     }
@@ -106,7 +106,7 @@ impl Contrast {
                 *n += u32::from(here.contains(hash));
             }
         }
-        let value = |(has, (_, on)): (&u32, &(u64, u32))| self.from_others(*has, examples.len(), *on);
+        let value = |(has, (_, on)): (&u32, &(u64, u32))| self.telling(*has, examples.len(), *on);
         has.iter().zip(&self.subject).map(value).fold(0.0, f64::max)
     }
 
