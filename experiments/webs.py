@@ -18,6 +18,38 @@ ALL = [
 ]
 IGNORE = "course_subpage"
 
+# Topics made by derive_topics.py and derive_docs_topics.py: name, entry pages, subject, genre.
+DERIVED = {
+    "webkb": [
+        ("student_robotics", "four_departments", "robotics", "biography"),
+        ("faculty_databases", "four_departments", "databases", "biography"),
+        ("project_parallel", "four_departments", "parallel computing", "research-project"),
+        ("course_graphics", "four_departments", "graphics", "syllabus"),
+        ("course_compilers", "four_departments", "compilers", "syllabus"),
+        ("course_networks", "four_departments", "networks", "syllabus"),
+        ("student_languages", "four_departments", "programming languages", "biography"),
+        ("faculty_theory", "four_departments", "theory", "biography"),
+        ("project_vision", "four_departments", "computer vision, robotics", "research-project"),
+        ("course_architecture", "four_departments", "computer architecture", "syllabus"),
+        ("student_networks", "four_departments", "networks, multimedia", "biography"),
+        ("faculty_ai", "four_departments", "artificial intelligence", "biography"),
+    ],
+    "docs": [
+        ("install", "all_site_roots", "installation", "software-documentation"),
+        ("replication", "general", "replication", "software-documentation"),
+        ("fulltext", "general", "full text search", "software-documentation"),
+        ("testing", "all_site_roots", "testing, unit tests", "software-documentation"),
+        ("faq", "all_site_roots", "frequently asked questions", "faq"),
+        ("mail_tls", "general", "tls, certificates", "software-documentation"),
+        ("auth", "general", "authentication, password", "software-documentation"),
+        ("lecture", "all_site_roots", "lecture, tutorial", "syllabus"),
+        ("json", "general", "json", "software-documentation"),
+        ("backup", "general", "backup, restore", "software-documentation"),
+        ("project_guidelines", "all_site_roots", "project", "syllabus"),
+        ("security", "general", "security, vulnerability", "software-documentation"),
+    ],
+}
+
 
 def gleaner(*args, check=True):
     ran = subprocess.run([GLEANER, *map(str, args)], capture_output=True, text=True)
@@ -26,17 +58,17 @@ def gleaner(*args, check=True):
     return ran.stdout
 
 
-def labels(web):
+def labels(web, file=None):
     out = {}
-    for line in open(f"{WEBS}/{web}/labels.tsv", encoding="utf-8"):
+    for line in open(file or f"{WEBS}/{web}/labels.tsv", encoding="utf-8"):
         url, names, *_ = line.rstrip("\n").split("\t")
         out[url] = names.split(",")
     return out
 
 
-def backtest(web, topic, label, seeds, out, strategy):
+def backtest(web, topic, label, seeds, out, strategy, file=None):
     """The run's results and its pages in fetch order: (url, score, relevant or None where the label says neither)."""
-    gleaner("backtest", "--web", f"{WEBS}/{web}", "--topic", topic, "--labels", f"{WEBS}/{web}/labels.tsv", "--relevant-label", label,
+    gleaner("backtest", "--web", f"{WEBS}/{web}", "--topic", topic, "--labels", file or f"{WEBS}/{web}/labels.tsv", "--relevant-label", label,
             "--ignore-label", IGNORE, "--seeds", seeds, "--strategies", strategy, "--out", out)
     run = json.load(open(f"{out}/results.json"))["runs"][0]
     order = [f for f in os.listdir(out) if f.startswith("order-")]

@@ -224,6 +224,32 @@ fn a_new_topic_from_examples_alone() {
     }
 }
 
+#[test]
+fn without_a_background_nothing_is_taken_unseen() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    folder_web(d);
+    let files: Vec<String> = (0..3).map(|i| format!("web/campus.example/db{i}.html")).collect();
+    let made = |flags: &[&str]| {
+        let mut args = vec!["new", "--name", "Databases", "-o", "new.toml", "--force"];
+        args.extend(flags);
+        args.push("--examples");
+        args.extend(files.iter().map(String::as_str));
+        let ran = fine(d, &args);
+        let text = std::fs::read_to_string(d.join("new.toml")).unwrap();
+        let terms = text.lines().skip_while(|l| !l.starts_with("[content]")).nth(1).unwrap().to_string();
+        assert!(text.contains("db0.html"), "the examples are kept: {text}");
+        (terms, ran.err)
+    };
+    let (terms, err) = made(&["--subject", "databases"]);
+    assert_eq!(terms, "terms = [\"databases\"]");
+    assert!(err.contains("no terms taken from the examples") && err.contains("--background"), "{err}");
+    // Who asks for them, or says nothing else of the subject, gets what is there.
+    assert!(made(&["--subject", "databases", "--terms", "5"]).0.matches(',').count() == 5);
+    let (terms, err) = made(&[]);
+    assert!(terms.contains("relational model") && err.contains("terms by frequency"), "{terms} {err}");
+}
+
 /// `gleaner new --guided` without a terminal: all answers at once. Its exit code and what it said.
 fn talk(dir: &std::path::Path, more: &[&str], said: &str) -> (Option<i32>, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_gleaner"))

@@ -9,7 +9,7 @@ use console::style;
 use crawl::Config;
 use focus::judges::JudgeSetup;
 use focus::text::Doc;
-use focus::topic::generate::{Known, Options, Rank, Suggestion, generate};
+use focus::topic::generate::{Known, Options, Rank, SHOWN, Suggestion, TAKEN, generate};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,9 +42,9 @@ pub struct Args {
     /// Pages that are not wanted, to compare the examples with: URLs, files or folders of files
     #[arg(long, value_name = "URL|FILE|DIR", num_args = 1..)]
     background: Vec<String>,
-    /// Most terms taken from the examples
-    #[arg(long, value_name = "N", default_value_t = 12)]
-    terms: usize,
+    /// Most terms taken from the examples (default: 8; shown to pick from: 12)
+    #[arg(long, value_name = "N")]
+    terms: Option<usize>,
     /// Ask even when some is said with flags, or when nobody sits at a terminal
     #[arg(long)]
     guided: bool,
@@ -118,7 +118,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 .collect();
         answers.name = if parts.is_empty() { "My topic".into() } else { parts.join(": ") };
     }
-    let suggested = match suggest(&answers, &args) {
+    let suggested = match suggest(&answers, &args, talk.is_some()) {
         // A conversation is not lost because of an address with a mistake.
         Err(problem)
             if talk.is_some()
@@ -132,8 +132,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     if let Some(Suggested { mut terms, url, examples, background }) = suggested {
         if background.is_empty() {
+            let how =
+                if terms.is_empty() { "no terms taken from the examples" } else { "terms by frequency" };
             eprintln!(
-                "{} terms by frequency, for want of pages to compare with; --background, --collection or --web name some",
+                "{} {how}, for want of pages to compare with; --background, --collection or --web name some",
                 style("note:").cyan().for_stderr()
             );
         }
@@ -218,8 +220,10 @@ struct Suggested {
 }
 
 /// Terms of the example pages that the answers do not have; `None` when there are no examples or no terms are wanted.
-fn suggest(answers: &Answers, args: &Args) -> Result<Option<Suggested>, Problem> {
-    if answers.examples.is_empty() || args.terms == 0 {
+/// `picked`: somebody will choose among them.
+fn suggest(answers: &Answers, args: &Args, picked: bool) -> Result<Option<Suggested>, Problem> {
+    let most = args.terms.unwrap_or(if picked { SHOWN } else { TAKEN });
+    if answers.examples.is_empty() || most == 0 {
         return Ok(None);
     }
     let config = config(answers, args)?;
@@ -234,7 +238,11 @@ fn suggest(answers: &Answers, args: &Args) -> Result<Option<Suggested>, Problem>
     }
     let background = reader.background(&args.background, &answers.examples, &[], &mut failed)?;
     let rank = if background.is_empty() { Rank::Frequency } else { Rank::LogOdds };
-    let options = Options { rank, genre: 0, content: args.terms, tidy: true, ..Options::default() };
+    // What the examples say most often is what every page says: it hides the subject. Nobody looks at it, so none is taken.
+    let about = !answers.subject.is_empty() || answers.query.is_some();
+    let unseen = rank == Rank::Frequency && !picked && args.terms.is_none();
+    let most = if unseen && about { 0 } else { most };
+    let options = Options { rank, genre: 0, content: most, tidy: true, sure: !picked, ..Options::default() };
     let found = generate(
         &[],
         &examples.iter().collect::<Vec<_>>(),

@@ -9,7 +9,7 @@ use console::style;
 use crawl::config::Config;
 use focus::text::{Doc, TextOptions};
 use focus::topic::edit::TopicFile;
-use focus::topic::generate::{self, Generated, Known, LONGEST, Options, Rank, Suggestion};
+use focus::topic::generate::{self, Generated, Known, LONGEST, Options, Rank, SHOWN, Suggestion};
 use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 20)]
     genre_terms: usize,
     /// Most content terms suggested
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = SHOWN)]
     content_terms: usize,
     /// Most words of the pages' addresses suggested
     #[arg(long, value_name = "N", default_value_t = 6)]
@@ -118,7 +118,15 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         }
     };
     let (genre_terms, content_terms, url) = (args.genre_terms, args.content_terms, args.url_terms);
-    let options = Options { rank, genre: genre_terms, content: content_terms, url, words: args.words, tidy };
+    let options = Options {
+        rank,
+        genre: genre_terms,
+        content: content_terms,
+        url,
+        words: args.words,
+        tidy,
+        sure: false,
+    };
     let generated = generate::generate(
         &genre.iter().collect::<Vec<_>>(),
         &relevant.iter().collect::<Vec<_>>(),

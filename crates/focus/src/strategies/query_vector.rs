@@ -16,13 +16,12 @@ pub(crate) struct QueryVector {
 }
 
 impl QueryVector {
-    /// The topic's genre and content terms, as words; phrases contribute each of their words.
+    /// The topic's genre and content terms, as far as they count ([`crate::topic::Topic::counts`]), as words; phrases
+    /// contribute each of their words.
     pub fn new(setup: &StrategySetup) -> QueryVector {
-        let topic = setup.topic;
         let o = setup.text();
         let mut tokens: Vec<Token> = Vec::new();
-        let lists = [&topic.genre, &topic.content];
-        for term in lists.iter().flat_map(|l| l.for_language(None, o)) {
+        for term in setup.topic.counted().flat_map(|l| l.for_language(None, o)) {
             o.tokenise(&term, None, &mut tokens);
         }
         let words = Counts::of(&[&tokens]);
@@ -82,6 +81,20 @@ impl QueryVector {
 mod tests {
     use super::*;
     use crate::topic::Topic;
+
+    #[test]
+    fn terms_without_weight_are_no_part_of_the_query() {
+        let text = |weights: &str| {
+            format!(
+                "name = 't'\n[genre]\nterms = ['manual']\n[content]\nterms = ['query plan']\n[judge]\n{weights}"
+            )
+        };
+        let words = |text: String| {
+            QueryVector::new(&StrategySetup::new(&Topic::from_toml(&text).unwrap())).words.len()
+        };
+        assert_eq!(words(text("")), 3);
+        assert_eq!(words(text("weights = { genre = 0, content = 10 }")), 2);
+    }
 
     #[test]
     fn words_that_share_nothing_with_the_topic_are_worth_nothing() {

@@ -29,7 +29,7 @@ pub(super) struct TopicWord {
 pub(super) fn topic_words(setup: &StrategySetup) -> Vec<TopicWord> {
     let o = setup.text();
     let mut out: Vec<TopicWord> = Vec::new();
-    for term in [&setup.topic.genre, &setup.topic.content].iter().flat_map(|l| l.for_language(None, o)) {
+    for term in setup.topic.counted().flat_map(|l| l.for_language(None, o)) {
         for t in o.tokens(&term).iter().filter(|t| !t.is_stop()) {
             match out.iter_mut().find(|w| w.hash == t.hash) {
                 Some(w) => w.count += 1,

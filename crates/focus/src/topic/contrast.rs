@@ -29,6 +29,8 @@ pub struct Contrast {
     about: u32,
     /// By phrase: pages that have it, and those of them that name the subject.
     on: HashMap<u64, (u32, u32)>,
+    /// The subject's phrases, and how many pages have each.
+    subject: Vec<(u64, u32)>,
 }
 
 impl Contrast {
@@ -58,7 +60,8 @@ impl Contrast {
         }
         let all = pages.len() as u32;
         let telling = |hash: &u64| named.get(hash).is_some_and(|n| 2 * n < all);
-        let mut out = Contrast { pages: all, about: 0, on: HashMap::new() };
+        let counted = subject.iter().map(|h| (*h, named.get(h).copied().unwrap_or(0))).collect();
+        let mut out = Contrast { pages: all, about: 0, on: HashMap::new(), subject: counted };
         for (here, names) in &pages {
             let about = u32::from(names.iter().any(telling));
             out.about += about;
@@ -72,6 +75,39 @@ impl Contrast {
             out.about = 0;
         }
         out
+    }
+
+    /// How well a term that `has` of `examples` pages have tells them from the background, whatever it has to do with the
+    /// subject.
+    pub fn apart(&self, hash: u64, has: u32, examples: usize) -> f64 {
+        self.telling(has, examples, self.on.get(&hash).map_or(0, |n| n.0))
+    }
+
+    fn telling(&self, has: u32, examples: usize, on: u32) -> f64 {
+        let (has, examples) = (f64::from(has), examples.max(1) as f64);
+        log_odds(has, examples, on, self.pages) * libm::sqrt(has / examples)
+    }
+
+    /// The same of the subject's own phrases: the best of them; 0 when none of the examples has any.
+    pub fn of_subject(&self, examples: &[&Doc]) -> f64 {
+        let mut has = vec![0u32; self.subject.len()];
+        let none = HashSet::new();
+        for doc in examples {
+            let mut here = HashSet::new();
+            each_phrase(doc, LONGEST, &none, |_, tokens| {
+                let mut words = [0; LONGEST];
+                words.iter_mut().zip(tokens).for_each(|(w, t)| *w = t.hash);
+                let hash = phrase_hash(words.get(..tokens.len()).unwrap_or(&[]));
+                if self.subject.iter().any(|s| s.0 == hash) {
+                    here.insert(hash);
+                }
+            });
+            for (n, (hash, _)) in has.iter_mut().zip(&self.subject) {
+                *n += u32::from(here.contains(hash));
+            }
+        }
+        let value = |(has, (_, on)): (&u32, &(u64, u32))| self.telling(*has, examples.len(), *on);
+        has.iter().zip(&self.subject).map(value).fold(0.0, f64::max)
     }
 
     /// The value of a term that `has` of `examples` pages have; `None` when it is hardly commoner there than elsewhere.
@@ -136,6 +172,24 @@ mod tests {
         assert!(value(&["nothing of note"; 60], "", "lisp", 2).is_some());
         // With nothing to compare with, only how many of the examples have it.
         assert!(value(&[], "", "lisp", 4) > value(&[], "", "lisp", 3));
+    }
+
+    #[test]
+    fn how_well_the_subject_itself_tells() {
+        let background = docs(&["intelligence", "nothing of note", "nothing", "of note"]);
+        let refs: Vec<&Doc> = background.iter().collect();
+        let subject = ["machine intelligence".to_string(), "intelligence".to_string(), "!".to_string()];
+        let c = Contrast::new(&refs, &subject, |_| true);
+        let examples = docs(&["Machine intelligence", "intelligence", "lisp"]);
+        let examples: Vec<&Doc> = examples.iter().collect();
+        // The phrase is on one of three and none of four, the word on two and one: the better of the two.
+        let phrase = libm::log(1.5 / 2.5 * 4.5 / 0.5) * libm::sqrt(1.0 / 3.0);
+        let word = libm::log(2.5 / 1.5 * 3.5 / 1.5) * libm::sqrt(2.0 / 3.0);
+        assert!((c.of_subject(&examples) - phrase.max(word)).abs() < 1e-12);
+        assert_eq!(c.of_subject(&examples[2..]), 0.0, "no example names it");
+        assert_eq!(c.of_subject(&[]), 0.0);
+        let lisp = c.apart(hash_of("lisp").unwrap(), 1, 3);
+        assert!((lisp - phrase).abs() < 1e-12, "as common as the phrase");
     }
 
     #[test]

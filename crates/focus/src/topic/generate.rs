@@ -8,14 +8,20 @@
 //! What is never suggested: terms that begin or end with a stopword, numbers, what every web page says (`click here`),
 //! text of navigation, headers, footers and asides, and lines that several pages of one host share.
 
+use super::addresses::url_words;
 use super::contrast::Contrast;
 use crate::text::vector::phrase_hash;
 use crate::text::{Doc, Token};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use types::Region;
 
 /// Words of a term, at most (S0).
 pub const LONGEST: usize = 3;
+
+/// Content terms suggested to somebody who picks, and taken when nobody does: every term that is not as good as the others
+/// makes a page that has the good ones less like the topic.
+pub const SHOWN: usize = 12;
+pub const TAKEN: usize = 8;
 
 /// Words read of one page: more than any page people read has, and a bound on memory.
 const WORDS_PER_PAGE: usize = 30_000;
@@ -62,11 +68,23 @@ pub struct Options {
     /// Leave out terms of one page only (of three or more) and those that stand in one longer term only. Always so
     /// by log-odds; the paper's frequency does without.
     pub tidy: bool,
+    /// By log-odds: leave out what only waters a list down. That is, after the first, a term that tells the examples
+    /// from other pages worse than the subject's own words do, and one that contains a better term or is part of it. For
+    /// terms that nobody looks at before they are taken.
+    pub sure: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { rank: Rank::LogOdds, genre: 20, content: 12, url: 6, words: LONGEST, tidy: false }
+        Options {
+            rank: Rank::LogOdds,
+            genre: 20,
+            content: SHOWN,
+            url: 6,
+            words: LONGEST,
+            tidy: false,
+            sure: false,
+        }
     }
 }
 
@@ -121,51 +139,6 @@ pub fn generate(
     Generated { genre: first, content, url }
 }
 
-/// Parts of an address that say how a page is made, not what it is.
-const FILE_WORDS: [&str; 12] =
-    ["html", "htm", "shtml", "php", "asp", "aspx", "jsp", "cgi", "bin", "index", "default", "www"];
-
-/// Words in the paths of these pages' addresses that others have less often: at least three times the odds, on two pages
-/// of three or more. Hosts are left out: they name a place, not a topic.
-fn url_words(pages: &[&Doc], background: &[&Doc], n: usize) -> Vec<Suggestion> {
-    let words = |doc: &Doc| -> BTreeSet<String> {
-        let path = match &doc.page.url {
-            // A file on this disk has no address.
-            Some(url) if url.host() != "localhost" => url.path().to_lowercase(),
-            _ => return BTreeSet::new(),
-        };
-        let text = |t: &Token| path.get(t.start as usize..t.end() as usize).unwrap_or("").to_string();
-        let good = |w: &String| {
-            w.chars().count() > 1 && w.chars().any(char::is_alphabetic) && !FILE_WORDS.contains(&w.as_str())
-        };
-        crate::text::TextOptions::default().tokens(&path).iter().map(text).filter(good).collect()
-    };
-    let count = |docs: &[&Doc]| {
-        let mut on: BTreeMap<String, u32> = BTreeMap::new();
-        for word in docs.iter().flat_map(|d| words(d)) {
-            *on.entry(word).or_default() += 1;
-        }
-        on
-    };
-    let (ours, theirs) = (count(pages), count(background));
-    let least = if pages.len() >= 3 { 2 } else { 1 };
-    let odds = |k: u32, n: usize| (f64::from(k) + 0.5) / (n as f64 - f64::from(k) + 0.5);
-    let mut list: Vec<Suggestion> = ours
-        .into_iter()
-        .filter(|(_, k)| *k >= least)
-        .map(|(term, k)| {
-            let there = theirs.get(&term).copied().unwrap_or(0);
-            let share = f64::from(k) / pages.len() as f64;
-            let score = share * libm::log(odds(k, pages.len()) / odds(there, background.len()));
-            Suggestion { term, count: k, pages: k, score }
-        })
-        .filter(|s| s.score > f64::from(s.pages) / pages.len() as f64 * libm::log(3.0))
-        .collect();
-    list.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.term.cmp(&b.term)));
-    list.truncate(n);
-    list
-}
-
 /// The `n` best terms of these pages.
 fn suggest(
     pages: &[&Doc],
@@ -212,8 +185,10 @@ fn suggest(
             list.retain(|(_, s)| s.pages >= most);
         }
     }
-    list.truncate(n);
-    list.into_iter().map(|(_, s)| s).collect()
+    match &contrast {
+        Some(c) if o.sure => found.choose(list, c, pages, n),
+        _ => list.into_iter().map(|(_, s)| s).take(n).collect(),
+    }
 }
 
 /// The hash of a term's words; `None` when it has none.
@@ -233,9 +208,20 @@ struct Entry {
 }
 
 impl Entry {
+    fn words(&self) -> &[u64] {
+        self.words.get(..usize::from(self.len)).unwrap_or(&[])
+    }
+
+    /// Is one of the two part of the other?
+    fn overlaps(&self, other: &Entry) -> bool {
+        let (a, b) = (self.words(), other.words());
+        let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
+        long.windows(short.len().max(1)).any(|part| part == short)
+    }
+
     /// Is a phrase that is taken part of it? `relational model` says all that `relational model comes` does.
     fn extends(&self, taken: &HashSet<u64>) -> bool {
-        let words = self.words.get(..usize::from(self.len)).unwrap_or(&[]);
+        let words = self.words();
         (2..words.len()).any(|n| words.windows(n).any(|part| taken.contains(&phrase_hash(part))))
     }
 }
@@ -293,11 +279,31 @@ impl Found {
         Suggestion { term, count: e.count, pages: e.pages, score }
     }
 
+    /// The best of a ranking that are worth taking unseen ([`Options::sure`]).
+    fn choose(
+        &self,
+        list: Vec<(u64, Suggestion)>,
+        c: &Contrast,
+        pages: &[&Doc],
+        n: usize,
+    ) -> Vec<Suggestion> {
+        let least = c.of_subject(pages);
+        let mut chosen: Vec<(&Entry, Suggestion)> = Vec::new();
+        for (hash, suggestion) in list {
+            let Some(entry) = self.entries.get(&hash).filter(|_| chosen.len() < n) else { continue };
+            let good = chosen.is_empty() || c.apart(hash, entry.pages, pages.len()) >= least;
+            if good && !chosen.iter().any(|(e, _)| e.overlaps(entry)) {
+                chosen.push((entry, suggestion));
+            }
+        }
+        chosen.into_iter().map(|(_, s)| s).collect()
+    }
+
     /// Terms that hardly ever stand outside one longer term: `relational` beside `relational model`.
     fn nested(&self) -> HashSet<u64> {
         let mut out = HashSet::new();
         for e in self.entries.values().filter(|e| e.len > 1 && e.count > 1) {
-            let words = e.words.get(..usize::from(e.len)).unwrap_or(&[]);
+            let words = e.words();
             for n in 1..words.len() {
                 for part in words.windows(n) {
                     let hash = phrase_hash(part);
@@ -538,6 +544,47 @@ mod tests {
         // Genre pages are background to the content.
         let g = generate(&o, &r, &[], Known::default(), &options(Rank::LogOdds));
         assert_eq!(names(&g.content), ["query optimization", "relational model"]);
+    }
+
+    #[test]
+    fn sure_terms_are_as_telling_as_the_subject_and_say_nothing_twice() {
+        let relevant: Vec<Doc> = (0..4)
+            .map(|i| {
+                let more = if i < 2 { "Hash join costs. Hash joins. Welcome." } else { "Query plans." };
+                doc(&format!("http://h{i}.org/"), &format!("Databases. Relational algebra. {more}"))
+            })
+            .collect();
+        let other: Vec<Doc> = (0..60)
+            .map(|i| {
+                let text = match i {
+                    0 => "Databases of plants",
+                    1..5 => "Welcome to hash browns",
+                    5..9 => "Travel plans, query letters",
+                    _ => "Campus news",
+                };
+                doc(&format!("http://o{i}.org/"), text)
+            })
+            .collect();
+        let (r, o): (Vec<&Doc>, Vec<&Doc>) = (relevant.iter().collect(), other.iter().collect());
+        let of = |subject: &[&str], sure| {
+            let subject: Vec<String> = subject.iter().map(|s| s.to_string()).collect();
+            let known = Known { subject: &subject, terms: &subject };
+            let g = generate(&[], &r, &o, known, &Options { sure, ..options(Rank::LogOdds) });
+            g.content.iter().map(|s| s.term.clone()).collect::<Vec<_>>()
+        };
+        let shown = of(&["databases"], false);
+        assert!(
+            ["hash", "query plans", "welcome"].iter().all(|t| shown.contains(&t.to_string())),
+            "{shown:?}"
+        );
+        // `databases` is on all examples and one other page: what only two of them have is not as telling.
+        assert_eq!(of(&["databases"], true), ["relational algebra"]);
+        // A subject that nobody names is no measure; what repeats a better term is left out all the same.
+        let sure = of(&["unheard of"], true);
+        assert!(
+            sure.len() > 2 && !(sure.contains(&"hash".into()) && sure.contains(&"hash join".into())),
+            "{sure:?}"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the user asked for, resolved: terms with their presets, examples, which judge and which strategy.
 
+mod addresses;
 mod contrast;
 pub mod edit;
 pub mod generate;
@@ -239,6 +240,21 @@ impl Topic {
         self.exclude.retain(|t| t.to_lowercase() != term);
     }
 
+    /// Whether the genre terms and the content terms count. A list that the judge gives no weight beside the other tells
+    /// wanted pages from none, so it should not guide a crawl either.
+    pub fn counts(&self) -> [bool; 2] {
+        let weights = &self.judge.weights;
+        match [!self.genre.is_empty(), !self.content.is_empty()] {
+            [true, true] => [weights.genre > 0.0, weights.content > 0.0],
+            either => either,
+        }
+    }
+
+    /// Those of the two lists that count, genre first.
+    pub fn counted(&self) -> impl Iterator<Item = &TermList> {
+        [&self.genre, &self.content].into_iter().zip(self.counts()).filter(|(_, c)| *c).map(|(l, _)| l)
+    }
+
     /// Genre, content and URL terms compiled as the sets `genre`, `content` and `url`.
     pub fn terms(&self) -> Terms {
         let mut b = TermsBuilder::new(&self.text.options);
@@ -278,6 +294,18 @@ mod tests {
 
     fn topic(text: &str) -> Result<Topic, String> {
         Topic::from_toml(text).map_err(|p| p.to_string())
+    }
+
+    #[test]
+    fn a_list_without_weight_does_not_count_beside_the_other() {
+        let topic = |text: &str| topic(&format!("name = 't'\n{text}")).unwrap();
+        let (genre, content) = ("[genre]\nterms = ['a']\n", "[content]\nterms = ['b']\n");
+        let none = "[judge]\nweights = { genre = 0, content = 10 }";
+        assert_eq!(topic(&format!("{genre}{content}")).counts(), [true, true]);
+        assert_eq!(topic(&format!("{genre}{content}{none}")).counts(), [false, true]);
+        assert_eq!(topic(&format!("{genre}{none}")).counts(), [true, false]);
+        let t = topic(&format!("{genre}{content}{none}"));
+        assert_eq!(t.counted().map(|l| l.own.clone()).collect::<Vec<_>>(), [["b"]]);
     }
 
     #[test]

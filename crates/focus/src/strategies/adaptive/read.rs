@@ -48,7 +48,10 @@ impl Query {
         let o = setup.text();
         let mut words: HashMap<u64, [f32; LISTS], Plain> = HashMap::default();
         let mut tokens: Vec<Token> = Vec::new();
-        for (list, terms) in [(GENRE, &topic.genre), (CONTENT, &topic.content), (URL, &topic.url)] {
+        let [genre, content] = topic.counts();
+        let lists =
+            [(GENRE, &topic.genre, genre), (CONTENT, &topic.content, content), (URL, &topic.url, true)];
+        for (list, terms, _) in lists.into_iter().filter(|l| l.2) {
             tokens.clear();
             for term in terms.for_language(None, o) {
                 o.tokenise(&term, None, &mut tokens);
@@ -62,7 +65,7 @@ impl Query {
             (GENRE, topic.genre.is_empty(), ExampleKind::Genre),
             (CONTENT, topic.content.is_empty(), ExampleKind::Relevant),
         ];
-        let mut has = [!topic.genre.is_empty(), !topic.content.is_empty()];
+        let mut has = [genre, content];
         for (list, missing, kind) in by_example {
             for hash in if missing { characteristic(setup.examples, kind) } else { Vec::new() } {
                 words.entry(hash).or_default()[list] += 1.0;
