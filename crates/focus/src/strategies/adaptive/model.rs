@@ -75,10 +75,11 @@ impl Touched {
     }
     /// Up to `most` slots, sorted; they are not touched any more.
     fn take(&mut self, most: usize) -> Vec<u32> {
-        let mut slots = std::mem::take(&mut self.slots);
-        if slots.len() > most {
-            self.slots = slots.split_off(most);
-        }
+        // From the end: the others stay where they are.
+        let mut slots = match self.slots.len() > most {
+            true => self.slots.split_off(self.slots.len() - most),
+            false => std::mem::take(&mut self.slots),
+        };
         for s in &slots {
             self.bits.get_mut(*s as usize / 64).into_iter().for_each(|w| *w &= !(1 << (s % 64)));
         }
@@ -182,12 +183,12 @@ impl<const D: usize> Model<D> {
         let most = if what == Saving::Piece { PIECE } else { usize::MAX };
         let mut changed = self.unsaved.get_or_insert_with(Touched::new).take(most);
         if what == Saving::Start {
-            let all: Vec<u32> = self.used().collect();
-            self.unsaved.iter_mut().for_each(|u| all.iter().for_each(|slot| u.mark(*slot)));
+            let (rows, unsaved) = (&self.rows, &mut self.unsaved);
+            unsaved.iter_mut().for_each(|u| used(rows).for_each(|slot| u.mark(slot)));
             changed.clear();
         }
         let full = full && what != Saving::Start;
-        let slots = if full { self.used().count() } else { changed.len() };
+        let slots = if full { used(&self.rows).count() } else { changed.len() };
         // Many megabytes in a long crawl: room for all of them at once, instead of twice as much in the end.
         w.0.reserve_exact(slots * (2 + size_of::<Row>()) + 16);
         w.var(slots as u64);
@@ -197,17 +198,12 @@ impl<const D: usize> Model<D> {
             write_row(self.rows.get(slot as usize).unwrap_or(&EMPTY), w);
             last = slot;
         };
-        if full { self.used().for_each(&mut one) } else { changed.into_iter().for_each(&mut one) }
+        if full { used(&self.rows).for_each(&mut one) } else { changed.into_iter().for_each(&mut one) }
     }
 
     /// Are there changes that were not saved?
     pub fn is_unsaved(&self) -> bool {
         self.unsaved.as_ref().is_some_and(|u| !u.slots.is_empty())
-    }
-
-    /// The slots that hold anything, in order.
-    fn used(&self) -> impl Iterator<Item = u32> + '_ {
-        self.rows.iter().enumerate().filter(|(_, row)| **row != EMPTY).map(|(i, _)| i as u32)
     }
 
     pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {
@@ -237,7 +233,7 @@ impl<const D: usize> Model<D> {
             let mut told = Told { rows: BTreeMap::new(), dense: self.dense };
             if self.own {
                 told.dense = [EMPTY; D];
-                told.rows = self.used().map(|slot| (slot, EMPTY)).collect();
+                told.rows = used(&self.rows).map(|slot| (slot, EMPTY)).collect();
             }
             self.told = Some(told);
         }
@@ -290,6 +286,11 @@ impl<const D: usize> Model<D> {
     }
 }
 
+/// The slots that hold anything, in order.
+fn used(rows: &[Row]) -> impl Iterator<Item = u32> + '_ {
+    rows.iter().enumerate().filter(|(_, row)| **row != EMPTY).map(|(i, _)| i as u32)
+}
+
 fn difference(now: &Row, then: &Row) -> Row {
     let mut out = *now;
     for (o, t) in out.iter_mut().zip(then) {
@@ -334,14 +335,14 @@ mod tests {
         let mut t = Touched::new();
         (0..10).rev().for_each(|slot| t.mark(slot * 7));
         let mut all = t.take(4);
-        assert_eq!(all, [42, 49, 56, 63]);
+        assert_eq!(all, [0, 7, 14, 21]);
         // Touched again after it was saved; those that wait wait once.
-        t.mark(63);
         t.mark(0);
+        t.mark(63);
         all.extend(t.take(4));
         all.extend(t.take(usize::MAX));
         assert!(t.take(4).is_empty());
         all.sort_unstable();
-        assert_eq!(all, [0, 7, 14, 21, 28, 35, 42, 49, 56, 63, 63]);
+        assert_eq!(all, [0, 0, 7, 14, 21, 28, 35, 42, 49, 56, 63]);
     }
 }
