@@ -5,7 +5,7 @@ use super::model::{AHEAD, HEADS};
 use super::sight::{DIRS, Groups};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::text::vector::Plain;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use types::Problem;
 
 /// Pages of a group, and the sums of what they were: relevant, similar, a way to others.
@@ -78,6 +78,9 @@ pub(super) struct Base {
 /// (A crawl of tens of thousands of pages knows about four per page.) The memory of a long crawl stays flat because of this;
 /// the table would take twice as much from 230,000 on.
 const MOST_GROUPS: usize = 200_000;
+/// When marks of more pages than this are kept, those of pages with the fewest are forgotten: they take ten times as much as
+/// a group.
+const MOST_MARKED: usize = 60_000;
 /// Judged links remembered per page.
 const MOST_MARKS: usize = 400;
 /// A neighbour is at most so many links away.
@@ -99,6 +102,8 @@ pub(super) struct Tally {
 /// Sums and marks added since some moment.
 #[derive(Clone, Debug, Default)]
 struct Changes {
+    /// Groups that were forgotten, before any of the others were added.
+    gone: BTreeSet<u32>,
     sums: BTreeMap<u32, Sum>,
     marks: Vec<(u32, Mark)>,
     total: Sum,
@@ -298,18 +303,28 @@ impl Tally {
     fn bound(&mut self) {
         let mut least = 1.0;
         while self.groups.len() > MOST_GROUPS {
-            let mut unsaved = self.unsaved.as_mut();
-            self.groups.retain(|key, s| {
-                let keep = s.n > least;
-                if let (false, Some(u)) = (keep, &mut unsaved) {
-                    u.sums.insert(*key, Sum::default());
-                }
-                keep
-            });
-            // The marks of pages that are forgotten go with them.
-            let groups = &self.groups;
-            self.marks.retain(|key, _| groups.contains_key(key));
+            let few = self.groups.iter().filter(|(_, s)| s.n <= least).map(|(key, _)| *key).collect();
+            self.forget(few);
             least *= 2.0;
+        }
+        let mut least = 1;
+        while self.marks.len() > MOST_MARKED {
+            let few = self.marks.iter().filter(|(_, m)| m.len() <= least).map(|(key, _)| *key).collect();
+            self.forget(few);
+            least *= 2;
+        }
+    }
+
+    /// Groups, and the marks of the pages they stand for.
+    fn forget(&mut self, keys: Vec<u32>) {
+        for key in &keys {
+            self.groups.remove(key);
+            self.marks.remove(key);
+        }
+        if let Some(unsaved) = &mut self.unsaved {
+            unsaved.marks.retain(|(key, _)| self.marks.contains_key(key));
+            unsaved.sums.retain(|key, _| self.groups.contains_key(key));
+            unsaved.gone.extend(keys);
         }
     }
 
@@ -321,7 +336,10 @@ impl Tally {
         self.total.write(w);
         match changes {
             Some(changes) => {
-                write_sums(&changes.sums, w);
+                // What is gone comes first, as groups without a page: some may have been met again since.
+                w.var((changes.gone.len() + changes.sums.len()) as u64);
+                changes.gone.iter().for_each(|key| write_sum(*key, Sum::default(), w));
+                changes.sums.iter().for_each(|(key, sum)| write_sum(*key, *sum, w));
                 write_marks(&changes.marks, w);
             }
             None => self.write_everything(w),
@@ -351,6 +369,7 @@ impl Tally {
     fn everything(&self) -> Changes {
         let marks: BTreeMap<u32, &Vec<Mark>> = self.marks.iter().map(|(k, m)| (*k, m)).collect();
         Changes {
+            gone: BTreeSet::new(),
             total: self.total,
             sums: self.groups.iter().map(|(k, s)| (*k, *s)).collect(),
             marks: marks.iter().flat_map(|(k, v)| v.iter().map(|m| (*k, *m))).collect(),
@@ -397,6 +416,7 @@ impl Tally {
 
     pub fn apply(&mut self, r: &mut Reader) -> Result<(), Problem> {
         let changes = Changes {
+            gone: BTreeSet::new(),
             total: Sum::read(r)?,
             sums: read_sums(r)?.into_iter().collect(),
             marks: read_marks(r)?,
@@ -408,10 +428,12 @@ impl Tally {
 
 fn write_sums(sums: &BTreeMap<u32, Sum>, w: &mut Writer) {
     w.var(sums.len() as u64);
-    for (key, sum) in sums {
-        w.u32(*key);
-        sum.write(w);
-    }
+    sums.iter().for_each(|(key, sum)| write_sum(*key, *sum, w));
+}
+
+fn write_sum(key: u32, sum: Sum, w: &mut Writer) {
+    w.u32(key);
+    sum.write(w);
 }
 
 fn read_sums(r: &mut Reader) -> Result<Vec<(u32, Sum)>, Problem> {
@@ -445,4 +467,39 @@ fn read_marks(r: &mut Reader) -> Result<Vec<(u32, Mark)>, Problem> {
         out.push((parent, Mark { position, relevant, similar }));
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_many_pages_are_bounded_and_a_restart_knows_the_same() {
+        let mut t = Tally::default();
+        let mut saved = Writer::default();
+        t.save(true, &mut saved);
+        let mut whole = vec![saved.0];
+        let link = |parent: u32, position: u16| Groups { parent, position, ..Groups::default() };
+        for page in 0..MOST_MARKED as u32 + 500 {
+            // Every hundredth page has led to three judged ones, the others to one.
+            for position in 0..if page % 100 == 0 { 3 } else { 1 } {
+                t.add(&Groups::default(), &[link(page + 1, position)], 1.0, 0.5, 0.25);
+            }
+            if page % 10_000 == 0 {
+                let mut w = Writer::default();
+                t.save(false, &mut w);
+                whole.push(w.0);
+            }
+        }
+        assert!(t.marks.len() <= MOST_MARKED, "{}", t.marks.len());
+        // The pages that led to several are still known; their neighbours count.
+        assert_eq!(t.near(&link(1, 1)).n, 2.0);
+        let mut w = Writer::default();
+        t.save(false, &mut w);
+        whole.push(w.0);
+        let mut again = Tally::default();
+        whole.iter().for_each(|bytes| again.load(&mut Reader(bytes)).unwrap());
+        assert_eq!(again.groups, t.groups);
+        assert_eq!(again.marks, t.marks);
+    }
 }
