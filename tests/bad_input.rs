@@ -420,7 +420,7 @@ fn a_clock_that_went_backwards_blocks_nobody() {
     use types::{Candidate, Canon, HostUpdate, LinkKind, Millis, Priority, RobotsAnswer, Settle, Turn};
     let small = Small::new(5, "");
     // A run at a time when the clock was ten days ahead: it asked for robots.txt, and the host wanted to rest.
-    let future = Millis(crawl::live::now().0 + 10 * 24 * 3_600_000);
+    let future = Millis(Millis::now().0 + 10 * 24 * 3_600_000);
     fs::create_dir_all(&small.out).unwrap();
     {
         let limits = frontier::Limits { delay_ms: 1000, ..frontier::Limits::default() };

@@ -11,12 +11,11 @@ mod postgres;
 
 use bucket::Storage;
 use common::dashboard::Dashboard;
-use common::endurance::{self, topic};
-use common::{DemoServer, Ran, Running, file, finish, folder, gleaner};
+use common::endurance::{self, topic, urls};
+use common::{DemoServer, Running, file, finish, folder, gleaner};
 use gleaner::demo::read_log;
 use line::Line;
 use postgres::Server;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -57,14 +56,6 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
         assert!(Instant::now() < end, "{what}");
         std::thread::sleep(Duration::from_millis(50));
     }
-}
-
-fn urls(ran: &Ran) -> BTreeSet<String> {
-    let url = |l: &str| {
-        let v: serde_json::Value = serde_json::from_str(l).unwrap();
-        v["url"].as_str().unwrap().to_string()
-    };
-    ran.ok().out.lines().map(url).collect()
 }
 
 /// What holds of a finished crawl: nothing is missing, and every page is in the bucket where the ledger says.

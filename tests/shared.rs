@@ -48,12 +48,7 @@ fn relevant_in(dir: &Path) -> BTreeSet<String> {
 }
 
 fn exported(which: &[&str]) -> BTreeSet<String> {
-    let ran = run([&["export", "--format", "jsonl"], which].concat());
-    let urls = ran.ok().out.lines().map(|l| {
-        let v: serde_json::Value = serde_json::from_str(l).unwrap();
-        v["url"].as_str().unwrap().to_string()
-    });
-    urls.collect()
+    endurance::urls(&run([&["export", "--format", "jsonl"], which].concat()))
 }
 
 /// Everything that must hold of the tables, whatever happened.

@@ -212,7 +212,7 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
         true => Some(dashboard(out, shared.as_ref(), args, job)?),
         false => None,
     };
-    open.start(&seeds, live::now())?;
+    open.start(&seeds, types::Millis::now())?;
     let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
     // What this worker saw of a shared crawl is no report of it.
     if shared.is_none() {

@@ -60,7 +60,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let options = Options {
         archive: args.warc.clone().or_else(|| args.dir.as_deref().map(Collection::warc_dir)),
         formula_safe: args.formula_safe,
-        now: crawl::live::now(),
+        now: types::Millis::now(),
         info: Vec::new(),
     };
     let mut exporter = (format.open)(out, &options)?;

@@ -120,7 +120,7 @@ fn store_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCo
     // The settings tell how URLs are made canonical and which limits hold for the ledger.
     let config = Reader::open(&args.dir)?.config().clone();
     let options = store::Options::new(Collection::limits(&config));
-    let mut ledger = store::Ledger::open(&args.dir, options, crawl::live::now())?;
+    let mut ledger = store::Ledger::open(&args.dir, options, types::Millis::now())?;
     let canon = Collection::canon(&config);
     let mut labels = Labels::read(&ledger)?;
     let (mut changed, mut same, mut strange) = (0, 0, Vec::new());

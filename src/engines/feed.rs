@@ -70,10 +70,7 @@ impl SearchEngine for Feed {
 
 /// Percent-encoded, everything but letters and digits.
 fn percent(text: &str) -> String {
-    let one = |b: u8| {
-        if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { format!("%{b:02X}") }
-    };
-    text.bytes().map(one).collect()
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What the tests that disturb a crawl share: the demo's web crawled to its end, and whether it was done politely by the
 //! server's own log.
 
-use super::{DemoServer, gleaner};
+use super::{DemoServer, Ran, gleaner};
 use ::gleaner::demo::{Entry, TOPIC};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -72,4 +72,13 @@ pub fn polite(log: &[Entry], delay_ms: u64, end: impl Fn(&Entry, &Entry) -> u64)
         }
     }
     visited
+}
+
+/// The URLs of an export as JSON lines.
+pub fn urls(exported: &Ran) -> BTreeSet<String> {
+    let url = |line: &str| {
+        let v: serde_json::Value = serde_json::from_str(line).unwrap();
+        v["url"].as_str().unwrap().to_string()
+    };
+    exported.ok().out.lines().map(url).collect()
 }

@@ -80,6 +80,7 @@ impl Server {
         let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
         // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and cleans up.
         // A server that is killed on purpose is started again by `restart`, which leaves its number in `pid`.
+        // In /tmp, whatever TMPDIR says: the user `postgres` must be able to write there.
         let script = format!(
             "set -e; dir=$(mktemp -d /tmp/gleaner-pg.XXXXXX); echo $dir
              {bin}/initdb -D $dir/data -A trust -U gleaner --no-sync -E UTF8 --locale=C >$dir/initdb.log 2>&1

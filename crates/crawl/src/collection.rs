@@ -66,7 +66,7 @@ impl SharedStore {
                 Collection::limits(config),
             )
         };
-        let shared = store::Shared::open(options, crate::live::now())?;
+        let shared = store::Shared::open(options, Millis::now())?;
         // Files of their own for each run: whatever an earlier one wrote stays as it is.
         let files = format!("{worker}.{}", shared.incarnation());
         Ok((shared, files))
@@ -245,7 +245,7 @@ impl Collection {
                     write_topic(dir, &loaded.text)?;
                 }
                 let options = store::Options::new(Self::limits(config));
-                (Box::new(store::Ledger::open(dir, options, crate::live::now())?), resumed, None)
+                (Box::new(store::Ledger::open(dir, options, Millis::now())?), resumed, None)
             }
         };
         write_topic(dir, &loaded.text)?;

@@ -8,12 +8,8 @@ use crate::events::{Event, Progress};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use types::{Fetched, Lease, Millis, Problem, Request, Task, Web};
-
-pub fn now() -> Millis {
-    Millis(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64))
-}
 
 /// On stable storage at least this often.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
@@ -43,7 +39,7 @@ pub fn run(
 
     let stop = loop {
         while let Ok(Order { command, reply }) = orders.try_recv() {
-            let done = crawl.obey(command, now());
+            let done = crawl.obey(command, Millis::now());
             match reply {
                 // Whoever asked is told; if the disk is full the loop will meet it soon enough itself.
                 Some(reply) => {
@@ -54,11 +50,11 @@ pub fn run(
                 }
             }
         }
-        crawl.tend(now())?;
+        crawl.tend(Millis::now())?;
         let more_to_do = crawl.rejudge_some()? | crawl.sweep_some()?;
         let mut wait = if more_to_do { Duration::from_millis(1) } else { NAP };
         let done = loop {
-            match crawl.next(now())? {
+            match crawl.next(Millis::now())? {
                 Step::Fetch(lease) => {
                     let (web, analyst, to_loop) = (web.clone(), analyst.clone(), to_loop.clone());
                     let gate = gate.clone();
@@ -74,7 +70,7 @@ pub fn run(
                     });
                 }
                 Step::Wait { until, .. } => {
-                    wait = wait.min(until.since(now())).max(Duration::from_millis(1));
+                    wait = wait.min(until.since(Millis::now())).max(Duration::from_millis(1));
                     break None;
                 }
                 Step::Busy => break None,
@@ -91,8 +87,8 @@ pub fn run(
                 // One commit for all that came in meanwhile.
                 for back in std::iter::once(first).chain(arrivals.try_iter().take(256)) {
                     match back {
-                        Back::Arrived(arrival) => crawl.arrived(*arrival, now())?,
-                        Back::Withheld(lease) => crawl.withheld(&lease, now())?,
+                        Back::Arrived(arrival) => crawl.arrived(*arrival, Millis::now())?,
+                        Back::Withheld(lease) => crawl.withheld(&lease, Millis::now())?,
                     }
                 }
                 crawl.commit()?;
@@ -107,13 +103,13 @@ pub fn run(
             last_sync = Instant::now();
         }
         if last_progress.elapsed() >= PROGRESS_EVERY {
-            let progress = crawl.progress(now());
+            let progress = crawl.progress(Millis::now());
             crawl.emit(Event::Progress(Box::new(progress)));
             last_progress = Instant::now();
         }
     };
     runtime.shutdown_background();
-    let progress = crawl.close(stop, now())?;
+    let progress = crawl.close(stop, Millis::now())?;
     Ok((stop, progress))
 }
 
@@ -150,7 +146,7 @@ async fn fetch_and_read(lease: Lease, web: Arc<dyn Web>, analyst: Analyst) -> Ar
             tracing::error!(%url, error, "reading the page failed");
             let fetched = Fetched {
                 failure: Some(types::Failure::Unwanted("the page could not be read".into())),
-                ..Fetched::empty(url, now())
+                ..Fetched::empty(url, Millis::now())
             };
             Arrival { lease, fetched, analysis: None }
         }

@@ -575,7 +575,7 @@ fn record(
         truncated: fetched.truncated,
         assessment: assessment.clone(),
         verdict,
-        digest: hex(&digest),
+        digest: Digest(digest).hex(),
         simhash: page.simhash,
         duplicate_of: None,
         near_duplicate_of: None,
@@ -584,11 +584,6 @@ fn record(
         last_modified: fetched.header("last-modified").map(str::to_string),
         noindex: page.robots.noindex,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |d: u8| char::from_digit(u32::from(d), 16).unwrap_or('0');
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
 fn error_kind(fetched: &Fetched) -> String {

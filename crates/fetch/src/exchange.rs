@@ -127,11 +127,6 @@ pub(crate) async fn piece(conn: &mut Conn, body: &mut Incoming, timer: &mut Time
 
 /// What kind of failure an error before the head is.
 pub(crate) fn failure(e: &hyper::Error) -> Failure {
-    let mut text = e.to_string();
-    let mut source = std::error::Error::source(e);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
+    let text = types::with_causes(e);
     if e.is_parse_too_large() { Failure::TooLarge(text) } else { Failure::Protocol(text) }
 }

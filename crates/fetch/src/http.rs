@@ -13,7 +13,7 @@ use hyper::body::{Body, Incoming};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, Uri, Version, header};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use types::{
     Canon, Failure, FetchFuture, Fetched, Millis, Payload, Problem, Request, Task, Truncation, Url, Web,
@@ -139,12 +139,12 @@ impl Http {
                 }
             }
         }
-        Fetched::empty(request.url.clone(), now())
+        Fetched::empty(request.url.clone(), Millis::now())
     }
 
     async fn hop(&self, hop: Hop<'_>) -> Fetched {
         let start = Instant::now();
-        let mut fetched = Fetched::empty(hop.url.clone(), now());
+        let mut fetched = Fetched::empty(hop.url.clone(), Millis::now());
         if let Err(failure) = self.exchange(&hop, &mut fetched).await {
             fetched.failure = Some(failure);
         }
@@ -376,11 +376,6 @@ impl Web for Http {
             Task::Robots => Box::pin(self.robots(request)),
         }
     }
-}
-
-fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(since.as_millis().min(u128::from(u64::MAX)) as u64)
 }
 
 fn content_codings(headers: &[(String, String)]) -> Vec<Coding> {

@@ -7,6 +7,7 @@ pub mod ledger;
 pub mod postgres;
 pub mod s3;
 mod traits;
+mod trust;
 
 pub use ledger::{Durability, FileLog, Ledger, MemLog, Options};
 pub use postgres::{Judged, Shared, SharedOptions, SharedReader, WorkerInfo};

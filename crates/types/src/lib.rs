@@ -26,7 +26,7 @@ pub use order::{
     Turn, UrlId,
 };
 pub use page::{Block, Heading, Leaf, Link, MetaRobots, Page, PageKind, Region, Rel, Span};
-pub use problem::Problem;
+pub use problem::{Problem, with_causes};
 pub use record::{ArchiveRef, Record};
 pub use time::Millis;
 pub use url::{Fingerprint, Trusted, Url, UrlError, domain_of};

@@ -1,5 +1,16 @@
 use std::fmt;
 
+/// An error in words, with all its causes.
+pub fn with_causes(e: &dyn std::error::Error) -> String {
+    let mut text = e.to_string();
+    let mut source = e.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
 /// An error for a person: what happened to which thing, why, and what to do next.
 ///
 /// ```

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds: since the Unix epoch in a live crawl, since the start in a simulated one.
 ///
@@ -11,6 +11,11 @@ pub struct Millis(pub u64);
 
 impl Millis {
     pub const NEVER: Millis = Millis(u64::MAX);
+
+    /// By this machine's clock; for whoever lives in real time.
+    pub fn now() -> Millis {
+        Millis(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64))
+    }
 
     pub fn plus(self, d: Duration) -> Millis {
         Millis(self.0.saturating_add(d.as_millis() as u64))

@@ -90,7 +90,7 @@ fn counts(map: &std::collections::BTreeMap<String, u64>) -> Vec<Value> {
 pub fn progress(volume: &Volume, view: &View) -> Value {
     let rows = view.rows.all();
     let (pages, relevant) = (rows.len() as u64, view.rows.relevant);
-    let now = crawl::live::now();
+    let now = types::Millis::now();
     let (state, controlled, told, problem) = state(volume);
     let running = !matches!(state, "stopped" | "paused");
     let since = now.0.saturating_sub(PACE.as_millis() as u64);

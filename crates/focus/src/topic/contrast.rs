@@ -8,9 +8,8 @@
 //! goes with the subject. Both logarithms are added; the share of the examples that have the term counts with its
 //! square root. Measured against other rankings in `docs/results.md`.
 
-use super::generate::{LONGEST, each_phrase, hash_of};
+use super::generate::{LONGEST, each_phrase, hash_of, hashed};
 use crate::text::Doc;
-use crate::text::vector::phrase_hash;
 use std::collections::{HashMap, HashSet};
 
 /// A term must be so many times as common on the examples as elsewhere.
@@ -45,9 +44,7 @@ impl Contrast {
             let mut here = HashSet::new();
             let mut names = Vec::new();
             each_phrase(doc, LONGEST, &none, |_, tokens| {
-                let mut words = [0; LONGEST];
-                words.iter_mut().zip(tokens).for_each(|(w, t)| *w = t.hash);
-                let hash = phrase_hash(words.get(..tokens.len()).unwrap_or(&[]));
+                let (_, hash) = hashed(tokens);
                 if wanted(hash) {
                     here.insert(hash);
                 }
@@ -95,9 +92,7 @@ impl Contrast {
         for doc in examples {
             let mut here = HashSet::new();
             each_phrase(doc, LONGEST, &none, |_, tokens| {
-                let mut words = [0; LONGEST];
-                words.iter_mut().zip(tokens).for_each(|(w, t)| *w = t.hash);
-                let hash = phrase_hash(words.get(..tokens.len()).unwrap_or(&[]));
+                let (_, hash) = hashed(tokens);
                 if self.subject.iter().any(|s| s.0 == hash) {
                     here.insert(hash);
                 }

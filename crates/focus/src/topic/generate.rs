@@ -197,6 +197,13 @@ pub(super) fn hash_of(term: &str) -> Option<u64> {
     (!words.is_empty()).then(|| phrase_hash(&words))
 }
 
+/// The words of a phrase of [`each_phrase`], and the phrase.
+pub(super) fn hashed(tokens: &[Token]) -> ([u64; LONGEST], u64) {
+    let mut words = [0; LONGEST];
+    words.iter_mut().zip(tokens).for_each(|(w, t)| *w = t.hash);
+    (words, phrase_hash(words.get(..tokens.len()).unwrap_or(&[])))
+}
+
 /// What is known of one sequence of words.
 struct Entry {
     count: u32,
@@ -244,9 +251,7 @@ impl Found {
                 if !is_term(doc, piece, tokens) {
                     return;
                 }
-                let mut words = [0; LONGEST];
-                words.iter_mut().zip(tokens).for_each(|(w, t)| *w = t.hash);
-                let hash = phrase_hash(words.get(..tokens.len()).unwrap_or(&[]));
+                let (words, hash) = hashed(tokens);
                 if banned.contains(&hash) {
                     return;
                 }

@@ -12,6 +12,12 @@ pub fn payload_digest(wire: &[u8]) -> Digest {
     Digest::of(&[wire])
 }
 
+/// Lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |d: u8| char::from_digit(u32::from(d), 16).unwrap_or('0');
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}
+
 impl Digest {
     /// Of the concatenation of the pieces.
     pub fn of(pieces: &[&[u8]]) -> Digest {
@@ -24,11 +30,7 @@ impl Digest {
 
     /// Lower-case hex, as records and exports show it.
     pub fn hex(&self) -> String {
-        self.0
-            .iter()
-            .flat_map(|b| [b >> 4, b & 15])
-            .map(|n| char::from_digit(u32::from(n), 16).unwrap_or('0'))
-            .collect()
+        hex(&self.0)
     }
 
     pub fn from_hex(text: &str) -> Option<Digest> {

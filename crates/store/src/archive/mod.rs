@@ -20,7 +20,7 @@
 
 mod compose;
 pub(crate) mod date;
-mod digest;
+pub(crate) mod digest;
 mod http;
 mod members;
 mod objects;

@@ -34,7 +34,7 @@ pub struct Stacks {
 struct Piece {
     file: String,
     from: u64,
-    bytes: Arc<Vec<u8>>,
+    bytes: Vec<u8>,
     /// The object has no more.
     last: bool,
 }
@@ -147,7 +147,7 @@ impl Stacks {
         let wanted = if self.on { length.max(AHEAD) } else { length };
         let bytes = self.fetch(&at.file, at.offset, wanted)?;
         let last = (bytes.len() as u64) < wanted;
-        let piece = Piece { file: at.file.clone(), from: at.offset, bytes: Arc::new(bytes), last };
+        let piece = Piece { file: at.file.clone(), from: at.offset, bytes, last };
         let cut = piece.cut(at, length);
         if self.on {
             let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);

@@ -256,15 +256,7 @@ pub(super) fn passes(e: &Error) -> bool {
 fn detail(e: &Error) -> String {
     match e.as_db_error() {
         Some(db) => format!("{} ({})", db.message(), db.code().code()),
-        None => {
-            let mut text = e.to_string();
-            let mut source = std::error::Error::source(e);
-            while let Some(s) = source {
-                text = format!("{text}: {s}");
-                source = s.source();
-            }
-            text
-        }
+        None => types::with_causes(e),
     }
 }
 

@@ -3,11 +3,12 @@
 //! `verify-full` (and `verify-ca`, which is taken as the same) accepts only one whose certificate is of its name and signed
 //! by a known authority: those in FILE, else the public ones.
 
+use crate::trust;
+use percent_encoding::percent_decode_str;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -62,54 +63,22 @@ pub(super) fn of_address(address: &str) -> Result<(String, Tls), Problem> {
 
 /// `%2F` as `/`, and so on.
 fn unescaped(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(b) = bytes.next() {
-        let mut ahead = bytes.clone();
-        let digit = |b: Option<u8>| b.and_then(|b| char::from(b).to_digit(16));
-        match (b, digit(ahead.next()), digit(ahead.next())) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                bytes = ahead;
-            }
-            _ => out.push(b),
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 impl Tls {
     fn new(verify: bool, roots: Option<&str>) -> Result<Tls, Problem> {
-        let provider = Arc::new(ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(|e| Problem::new("TLS cannot be set up").because(e))?;
+        let config = trust::tls()?;
         let config = if verify {
-            config.with_root_certificates(authorities(roots)?)
+            let file = roots.filter(|f| *f != "system");
+            let hint = "sslrootcert names a PEM file with the authority's certificate";
+            config.with_root_certificates(trust::authorities(file, "--store", hint)?)
         } else {
-            config.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider)))
+            let anyone = Arc::new(Anyone(config.crypto_provider().clone()));
+            config.dangerous().with_custom_certificate_verifier(anyone)
         };
         Ok(Tls(Arc::new(config.with_no_client_auth())))
     }
-}
-
-fn authorities(file: Option<&str>) -> Result<RootCertStore, Problem> {
-    let Some(file) = file.filter(|f| *f != "system") else {
-        return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
-    };
-    let wrong = |e: &dyn std::fmt::Display| {
-        Problem::usage(format!("--store: the certificates in {file} cannot be used"))
-            .because(e.to_string())
-            .hint("sslrootcert names a PEM file with the authority's certificate")
-    };
-    let mut store = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(|e| wrong(&e))? {
-        store.add(certificate.map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))?;
-    }
-    if store.is_empty() {
-        return Err(wrong(&"there is no certificate in it"));
-    }
-    Ok(store)
 }
 
 /// Encrypted, whoever it is: `sslmode=require` promises no more.

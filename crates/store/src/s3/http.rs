@@ -4,21 +4,20 @@
 //! that the user named.
 
 use super::address::Endpoint;
+use crate::trust;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{HeaderMap, Request};
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsConnector;
-use types::Problem;
+use types::{Problem, with_causes};
 
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -49,12 +48,9 @@ impl Client {
             .enable_all()
             .build()
             .map_err(|e| Problem::new("cannot start the network").because(e))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|e| Problem::new("TLS cannot be set up").because(e))?
-            .with_root_certificates(roots(authorities)?)
-            .with_no_client_auth();
+        let hint = "it names a PEM file with the certificates of the authorities to believe";
+        let roots = trust::authorities(authorities, "AWS_CA_BUNDLE", hint)?;
+        let config = trust::tls()?.with_root_certificates(roots).with_no_client_auth();
         Ok(Client { runtime, tls: TlsConnector::from(Arc::new(config)), to, kept: Mutex::new(None) })
     }
 
@@ -85,11 +81,11 @@ impl Client {
             Some(sender) => sender,
             None => self.connect().await?,
         };
-        let answer = sender.send_request(request).await.map_err(|e| words(&e))?;
+        let answer = sender.send_request(request).await.map_err(|e| with_causes(&e))?;
         let (head, mut body) = answer.into_parts();
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|e| words(&e))?.into_data() else { continue };
+            let Ok(data) = frame.map_err(|e| with_causes(&e))?.into_data() else { continue };
             if bytes.len() + data.len() > most {
                 return Err(format!("the answer is longer than the {most} bytes that were asked for"));
             }
@@ -110,15 +106,16 @@ impl Client {
 
     async fn open(&self) -> Result<Sender, String> {
         let name = self.to.host.trim_start_matches('[').trim_end_matches(']');
-        let tcp = TcpStream::connect((name, self.to.port)).await.map_err(|e| words(&e))?;
+        let tcp = TcpStream::connect((name, self.to.port)).await.map_err(|e| with_causes(&e))?;
         let _ = tcp.set_nodelay(true);
         let stream: Box<dyn Duplex> = if self.to.https {
-            let name = ServerName::try_from(name.to_string()).map_err(|e| words(&e))?;
-            Box::new(self.tls.connect(name, tcp).await.map_err(|e| words(&e))?)
+            let name = ServerName::try_from(name.to_string()).map_err(|e| with_causes(&e))?;
+            Box::new(self.tls.connect(name, tcp).await.map_err(|e| with_causes(&e))?)
         } else {
             Box::new(tcp)
         };
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| words(&e))?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|e| with_causes(&e))?;
         tokio::spawn(async move {
             // Whoever uses the sender hears of its end.
             let _ = connection.await;
@@ -129,33 +126,3 @@ impl Client {
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
-
-/// An error with all its causes.
-fn words(e: &dyn std::error::Error) -> String {
-    let mut text = e.to_string();
-    let mut source = e.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
-}
-
-fn roots(file: Option<&str>) -> Result<RootCertStore, Problem> {
-    let Some(file) = file else {
-        return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
-    };
-    let wrong = |e: &dyn std::fmt::Display| {
-        Problem::usage(format!("AWS_CA_BUNDLE: the certificates in {file} cannot be used"))
-            .because(e.to_string())
-            .hint("it names a PEM file with the certificates of the authorities to believe")
-    };
-    let mut store = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(|e| wrong(&e))? {
-        store.add(certificate.map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))?;
-    }
-    if store.is_empty() {
-        return Err(wrong(&"there is no certificate in it"));
-    }
-    Ok(store)
-}

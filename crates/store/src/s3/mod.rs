@@ -15,10 +15,10 @@ use bytes::Bytes;
 use http::{Answer, Client};
 use http_body_util::Full;
 use hyper::Request;
-use sign::{Unsigned, escaped, query, sha256, sign};
+use sign::{Unsigned, escaped, escaped_path, query, sha256, sign};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use types::{Millis, Problem};
 
 /// An answer that is not an object: errors, lists.
@@ -210,10 +210,10 @@ impl Bucket {
         let mut path = self.endpoint.path.clone();
         if self.endpoint.path_style {
             path.push('/');
-            path.push_str(&escaped(&self.address.bucket, ""));
+            path.push_str(&escaped(&self.address.bucket));
         }
         path.push('/');
-        path.push_str(&escaped(ask.key.unwrap_or_default(), "/"));
+        path.push_str(&escaped_path(ask.key.unwrap_or_default()));
         // Some servers give a bucket without its slash, and with it, different signatures.
         if ask.key.is_none() && self.endpoint.path_style {
             path.pop();
@@ -222,7 +222,7 @@ impl Bucket {
         headers.push(("host", self.endpoint.authority()));
         let unsigned =
             Unsigned { method: ask.method, path: &path, query: ask.query, headers, payload: ask.payload };
-        let signed = sign(unsigned, &self.account.keys, &self.account.region, now());
+        let signed = sign(unsigned, &self.account.keys, &self.account.region, Millis::now());
         let target = if ask.query.is_empty() { path } else { format!("{path}?{}", query(ask.query)) };
         let mut request = Request::builder().method(ask.method).uri(target);
         for (name, value) in signed {
@@ -310,10 +310,6 @@ fn said(answer: &Answer) -> Option<Said> {
         message: part("Message").unwrap_or_default(),
         region: answer.header("x-amz-bucket-region").map(str::to_string).or_else(|| part("Region")),
     })
-}
-
-fn now() -> Millis {
-    Millis(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64))
 }
 
 #[cfg(test)]

@@ -177,28 +177,32 @@ impl<const D: usize> Model<D> {
 
     /// The first save is of everything, whatever is asked for.
     pub fn save(&mut self, what: Saving, w: &mut Writer) {
-        let full = matches!(what, Saving::Everything | Saving::Start) || self.unsaved.is_none();
+        let first = self.unsaved.is_none();
+        let touched = self.unsaved.get_or_insert_with(Touched::new);
+        let full = first || matches!(what, Saving::Everything | Saving::Start);
+        let slots = match what {
+            Saving::Piece => touched.take(PIECE),
+            Saving::Changes if !first => touched.take(usize::MAX),
+            Saving::Changes | Saving::Everything => {
+                touched.take(usize::MAX);
+                used(&self.rows).collect()
+            }
+            Saving::Start => {
+                used(&self.rows).for_each(|slot| touched.mark(slot));
+                Vec::new()
+            }
+        };
         w.u8(u8::from(full));
         self.dense.iter().for_each(|row| write_row(row, w));
-        let most = if what == Saving::Piece { PIECE } else { usize::MAX };
-        let mut changed = self.unsaved.get_or_insert_with(Touched::new).take(most);
-        if what == Saving::Start {
-            let (rows, unsaved) = (&self.rows, &mut self.unsaved);
-            unsaved.iter_mut().for_each(|u| used(rows).for_each(|slot| u.mark(slot)));
-            changed.clear();
-        }
-        let full = full && what != Saving::Start;
-        let slots = if full { used(&self.rows).count() } else { changed.len() };
         // Many megabytes in a long crawl: room for all of them at once, instead of twice as much in the end.
-        w.0.reserve_exact(slots * (2 + size_of::<Row>()) + 16);
-        w.var(slots as u64);
+        w.0.reserve_exact(slots.len() * (2 + size_of::<Row>()) + 16);
+        w.var(slots.len() as u64);
         let mut last = 0;
-        let mut one = |slot: u32| {
+        for slot in slots {
             w.var(u64::from(slot - last));
             write_row(self.rows.get(slot as usize).unwrap_or(&EMPTY), w);
             last = slot;
-        };
-        if full { used(&self.rows).for_each(&mut one) } else { changed.into_iter().for_each(&mut one) }
+        }
     }
 
     /// Are there changes that were not saved?
