@@ -1,4 +1,4 @@
-//! Other people's programs read what we write: warcio the archives, pyarrow the Parquet files, Python's own modules the
+//! Other people's programs read what we write: warcio and pywb the archives, pyarrow the Parquet files, Python's own modules the
 //! CSV and the JSON lines. `./test` installs them; without them (`GLEANER_PY` not set) these tests say so and skip.
 
 mod common;
@@ -57,6 +57,47 @@ fn warcio_checks_the_archive_and_finds_every_page() {
     }
     let missing: Vec<String> = urls(true).difference(&found).cloned().collect();
     assert!(missing.is_empty(), "not in the archive: {missing:?}");
+}
+
+#[test]
+fn pywb_replays_every_page_byte_for_byte() {
+    let Some(python) = python("pywb on a crawl's archive") else { return };
+    let rows = export(&["--all"]);
+    let pages: BTreeSet<(String, String)> = rows
+        .ok()
+        .out
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap())
+        .map(|page| {
+            let text = |field: &str| page[field].as_str().unwrap().to_string();
+            (text("url"), text("digest"))
+        })
+        .collect();
+    let dir = folder();
+    let asked = common::file(
+        dir.path(),
+        "urls",
+        &pages.iter().map(|(url, _)| format!("{url}\n")).collect::<String>(),
+    );
+    let replay = finish(
+        Command::new(&python)
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/py/replay.py"))
+            .arg(dir.path())
+            .args(warcs(collection()))
+            .stdin(std::fs::File::open(asked).unwrap()),
+    );
+    let replayed: BTreeSet<(String, String)> = replay
+        .ok()
+        .out
+        .lines()
+        .map(|line| {
+            let fields: Vec<&str> = line.split('\t').collect();
+            assert_eq!(fields[1], "200", "{line}");
+            (fields[0].to_string(), fields[2].to_string())
+        })
+        .collect();
+    assert!(pages.len() > 100, "{} pages", pages.len());
+    assert_eq!(replayed, pages);
 }
 
 #[test]

@@ -1,0 +1,38 @@
+"""Replays an archive with pywb, the way a web archive's readers would.
+
+    python replay.py FOLDER FILE... < URLS
+
+Makes a pywb collection in FOLDER out of the WARC files, asks it for every URL (one per line) as it was captured, and
+prints `URL<TAB>status<TAB>SHA-1 of the body` for each.
+"""
+
+import contextlib
+import hashlib
+import os
+import sys
+
+from pywb.apps.frontendapp import FrontEndApp
+from pywb.manager.manager import main as manager
+from werkzeug.test import Client
+
+
+def main(folder, files):
+    urls = sys.stdin.read().split()
+    files = [os.path.abspath(f) for f in files]
+    os.chdir(folder)
+    # pywb talks on standard output, which is ours.
+    with contextlib.redirect_stdout(sys.stderr):
+        manager(["init", "crawl"])
+        manager(["add", "crawl", *files])
+        client = Client(FrontEndApp(config_file=None))
+        rows = []
+        for url in urls:
+            # Who takes every encoding gets the bytes that came over the wire, which the digests are of.
+            answer = client.get(f"/crawl/id_/{url}", headers={"Accept-Encoding": "gzip, br, zstd, deflate"})
+            rows.append((url, answer.status_code, hashlib.sha1(answer.data).hexdigest()))
+    for row in rows:
+        print(*row, sep="\t")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
