@@ -6,8 +6,9 @@
 //! cargo bench -p eval --bench backtest -- --sim 1000000                  # a generated web of so many pages, too
 //! cargo bench -p eval --bench backtest -- --webs DIR --topics DIR --strategy genre
 //! ```
-//! One thread each. Rates are pages per second of CPU time (user + system of the process), so that a busy machine does not
-//! decide them; wall time is shown beside them.
+//! Rates are pages per second of CPU time (user + system of the process) on one thread, so that a busy machine does not
+//! decide them; wall time is shown beside them. The first backtest is also run as users run it, on all cores, and there
+//! wall time is compared: what a user waits for against what bare extraction on one core would take.
 
 use eval::Tally;
 use eval::cache::{CachedWeb, Settings};
@@ -38,9 +39,9 @@ fn main() {
     let strategy = value("--strategy").unwrap_or_else(|| "genre".into());
     println!("backtest: strategy {strategy}, one thread; pages per second of CPU time (of wall time)\n");
     println!(
-        "| web | pages | bare extraction | first backtest | of bare | later, whole | later, the run alone | peak MB |"
+        "| web | pages | bare extraction | first backtest | of bare | first, all cores | of bare (wall) | later, whole | later, the run alone | peak MB |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (web, topic, label, seeds) in RUNS {
         if let Err(problem) = recorded(&webs.join(web), &topics, topic, label, seeds, &strategy) {
             println!("| {web} | not measured: {problem} |");
@@ -68,7 +69,7 @@ fn recorded(
     let labels = Labels::open(&path.join("labels.tsv"), web.as_ref())?;
     let seeds = Seeds::open(&format!("{}#{set}", path.join("seeds.tsv").display()))?.inside(web.as_ref())?;
     let config = crawl::Config::read(&topics.join(format!("{topic}.toml")), toml::Table::new())?.config;
-    let settings = Settings { folder: Some(temp.path().to_path_buf()), ..Settings::default() };
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
 
     // Some hundred pages at a time, so that reading files is not in it and the clock's ticks do not matter.
     let (mut bare, mut pages) = (Cost::default(), 0);
@@ -83,7 +84,8 @@ fn recorded(
             }
         });
     }
-    let backtest = |cost: &mut Cost| -> Result<(usize, f64), Problem> {
+    let backtest = |cost: &mut Cost, cache: &str, threads: NonZeroUsize| -> Result<(usize, f64), Problem> {
+        let settings = Settings { folder: Some(temp.path().join(cache)), ..Settings::default() };
         let mut ran = (0, 0.0);
         let mut failed = None;
         cost.add(|| {
@@ -91,9 +93,10 @@ fn recorded(
                 let mut notes = Tally::default();
                 let cached = CachedWeb::open(open()?.web, options.clone(), &settings, &mut notes);
                 if cached.cached() < cached.pages() {
-                    cached.build(NonZeroUsize::MIN, |_, _| {});
+                    cached.build(threads, |_, _| {});
                 }
                 let plan = plan(&cached, topic, &config, strategy, Some(&labels), label, &seeds.urls);
+                let plan = Plan { threads, ..plan };
                 let outcome = plan.run(&|_, _, _| {})?;
                 let timing = &outcome.runs[0].timing;
                 Ok((timing.pages, timing.seconds))
@@ -105,11 +108,13 @@ fn recorded(
         });
         failed.map_or(Ok(ran), Err)
     };
-    let (mut first, mut later) = (Cost::default(), Cost::default());
-    backtest(&mut first)?;
-    let (run_pages, _) = backtest(&mut later)?;
+    let (mut first, mut wide, mut later) = (Cost::default(), Cost::default(), Cost::default());
+    backtest(&mut first, "one", NonZeroUsize::MIN)?;
+    backtest(&mut wide, "all", cores)?;
+    let (run_pages, _) = backtest(&mut later, "one", NonZeroUsize::MIN)?;
     // The run alone, on a web that is open already: what each further strategy of a tournament costs.
     let mut notes = Tally::default();
+    let settings = Settings { folder: Some(temp.path().join("one")), ..Settings::default() };
     let cached = CachedWeb::open(open()?.web, options.clone(), &settings, &mut notes);
     let one = plan(&cached, topic, &config, strategy, Some(&labels), label, &seeds.urls);
     let (mut with_graph, mut twice) = (Cost::default(), Cost::default());
@@ -120,10 +125,12 @@ fn recorded(
         Cost { cpu: (twice.cpu - with_graph.cpu).max(1e-9), wall: (twice.wall - with_graph.wall).max(1e-9) };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     println!(
-        "| {name} | {pages} | {} | {} | {:.2} | {} | {} | {:.0} |",
+        "| {name} | {pages} | {} | {} | {:.2} | {} | {:.2} | {} | {} | {:.0} |",
         bare.rate(pages),
         first.rate(pages),
         bare.cpu / first.cpu,
+        wide.rate(pages),
+        bare.wall / wide.wall,
         later.rate(run_pages),
         alone.rate(run_pages),
         memory("VmHWM:")

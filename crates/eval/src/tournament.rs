@@ -18,7 +18,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use store::Ledger;
 use types::{Canon, Priority, Problem, Source, Url, UrlId};
@@ -97,16 +97,18 @@ pub struct Outcome {
 /// Told when a run ends: how many are done, of how many, and which.
 pub type Tell<'a> = &'a (dyn Fn(usize, usize, &Run) + Sync);
 
-/// The whole web as far as any seed reaches, and what the labels say of it.
+/// What measuring needs: the whole web as far as any seed reaches, what the labels say of it, and what each draw can reach.
+/// Crawling needs none of it, so it is made beside the first runs.
 struct Field {
     graph: Graph,
     /// By node. Seeds count neither way.
     classes: Vec<Class>,
+    /// By draw.
+    known: Vec<Known>,
 }
 
 /// The part of it that some seeds reach, and the best order there.
 struct Known {
-    seeds: Vec<Url>,
     reach: Reach,
     oracle: Option<Vec<u32>>,
 }
@@ -188,19 +190,24 @@ impl Plan<'_> {
     }
 
     fn execute(&self, jobs: &[Job], tell: Tell) -> Result<Outcome, Problem> {
-        let graph = Graph::build(&self.seeds, |url| self.ask(url), self.threads, self.max_pages);
-        let field = self.field(graph);
-        let known: Vec<Known> = self.rngs.iter().map(|rng| self.know(&field, *rng)).collect();
+        let draws: Vec<Vec<Url>> = self.rngs.iter().map(|rng| self.drawn(*rng)).collect();
+        let made: OnceLock<Field> = OnceLock::new();
+        // Whoever comes first makes it, the others wait for it.
+        let field = || made.get_or_init(|| self.field(&draws));
         let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
         let results: Mutex<Vec<(usize, Result<Run, Problem>)>> = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            for _ in 0..self.threads.get().min(jobs.len()) {
-                scope.spawn(|| {
+            for thread in 0..self.threads.get().min(jobs.len() + 1) {
+                let (next, done, results, field, draws) = (&next, &done, &results, &field, &draws);
+                scope.spawn(move || {
+                    if thread == 0 {
+                        field();
+                    }
                     loop {
                         let i = next.fetch_add(1, Ordering::Relaxed);
                         let Some(job) = jobs.get(i) else { break };
-                        let result = self.one(&field, &known[job.rng], job);
+                        let result = self.one(&draws[job.rng], job, field);
                         let n = done.fetch_add(1, Ordering::Relaxed) + 1;
                         if let Ok(run) = &result {
                             tell(n, jobs.len(), run);
@@ -216,7 +223,8 @@ impl Plan<'_> {
         let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
         results.sort_by_key(|(i, _)| *i);
         let runs = results.into_iter().map(|(_, r)| r).collect::<Result<Vec<_>, _>>()?;
-        let oracle_curve = match known.first().and_then(|k| k.oracle.as_ref().map(|o| (k, o))) {
+        let field = field();
+        let oracle_curve = match field.known.first().and_then(|k| k.oracle.as_ref().map(|o| (k, o))) {
             Some((k, order)) => {
                 let hits: Vec<bool> = order.iter().map(|&n| field.is_relevant(n)).collect();
                 metrics::recall_curve(&hits, k.reach.relevant_reachable(|n| field.is_relevant(n)))
@@ -250,7 +258,14 @@ impl Plan<'_> {
         crate::graph::Answer::of(&fetched, page.as_ref())
     }
 
-    fn field(&self, graph: Graph) -> Field {
+    fn drawn(&self, rng: Option<u64>) -> Vec<Url> {
+        rng.map_or_else(|| self.seeds.clone(), |rng| Seeds::draw(&self.seeds, rng))
+    }
+
+    fn field(&self, draws: &[Vec<Url>]) -> Field {
+        // The first run has a thread of its own already.
+        let threads = NonZeroUsize::new(self.threads.get() - 1).unwrap_or(NonZeroUsize::MIN);
+        let graph = Graph::build(&self.seeds, |url| self.ask(url), threads, self.max_pages);
         let class = |node: u32| match (self.labels, Canon::exact().parse(graph.url(node))) {
             (Some(labels), Ok(url)) => self.label_rules.class(labels.of(&url)),
             _ => Class::Neutral,
@@ -260,21 +275,19 @@ impl Plan<'_> {
         for node in self.seeds.iter().filter_map(|u| graph.node(u)) {
             classes[node as usize] = Class::Neutral;
         }
-        Field { graph, classes }
+        let mut field = Field { graph, classes, known: Vec::new() };
+        field.known = draws.iter().map(|seeds| self.know(&field, seeds)).collect();
+        field
     }
 
-    fn know(&self, field: &Field, rng: Option<u64>) -> Known {
-        let seeds = match rng {
-            Some(rng) => Seeds::draw(&self.seeds, rng),
-            None => self.seeds.clone(),
-        };
-        let reach = field.graph.reach(&seeds);
+    fn know(&self, field: &Field, seeds: &[Url]) -> Known {
+        let reach = field.graph.reach(seeds);
         let oracle =
             self.labels.is_some().then(|| oracle(&field.graph, &reach, |n| field.is_relevant(n)).order);
-        Known { seeds, reach, oracle }
+        Known { reach, oracle }
     }
 
-    fn one(&self, field: &Field, known: &Known, job: &Job) -> Result<Run, Problem> {
+    fn one<'a>(&self, seeds: &[Url], job: &Job, field: impl Fn() -> &'a Field) -> Result<Run, Problem> {
         let (name, strategy, rng) = (&job.topic, &job.strategy, self.rngs[job.rng]);
         let started = Instant::now();
         let clock = Arc::new(Clock::default());
@@ -283,8 +296,7 @@ impl Plan<'_> {
             dir.join(file.replace("order-", "ledger-").replace(".tsv", ""))
         });
         let disk = folder.as_ref().map(|f| Scratch::new(f)).transpose()?;
-        let (mut crawl, analyst) =
-            self.crawl(&job.config, &known.seeds, rng, clock.clone(), folder.as_deref())?;
+        let (mut crawl, analyst) = self.crawl(&job.config, seeds, rng, clock.clone(), folder.as_deref())?;
         let pages: Arc<Mutex<Vec<(UrlId, String, f64, u64)>>> = Arc::default();
         let seen = pages.clone();
         crawl.on_event(move |event| {
@@ -294,8 +306,11 @@ impl Plan<'_> {
                 pages.push((*id, url.clone(), *score, at.0));
             }
         });
-        crawl.seed(&known.seeds, types::Millis(0))?;
+        crawl.seed(seeds, types::Millis(0))?;
         replay::run(&mut crawl, self.web, &analyst)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let field = field();
+        let known = &field.known[job.rng];
         let verdicts: HashMap<UrlId, bool> = crawl.verdicts().collect();
         let fetched = std::mem::take(&mut *pages.lock().unwrap_or_else(|e| e.into_inner()));
         let mut steps = Vec::with_capacity(fetched.len());
@@ -335,7 +350,6 @@ impl Plan<'_> {
             .oracle
             .as_ref()
             .and_then(|order| truth.auc_in_budget(order.iter().map(|&n| field.is_relevant(n))));
-        let seconds = started.elapsed().as_secs_f64();
         let (found, again) = (Clock::read(&clock.found), Clock::read(&clock.again));
         let number = rng.unwrap_or(0);
         let virtual_ms = times.last().copied().unwrap_or(0);

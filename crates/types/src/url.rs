@@ -124,11 +124,11 @@ impl fmt::Debug for Url {
 ///
 /// The bytes are believed: use it only behind a checksum, never for what others wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trusted(pub Url);
+pub struct Trusted<U = Url>(pub U);
 
-impl Serialize for Trusted {
+impl<U: std::borrow::Borrow<Url>> Serialize for Trusted<U> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.0.serialize_internal(serializer)
+        self.0.borrow().0.serialize_internal(serializer)
     }
 }
 

@@ -8,9 +8,10 @@ use types::{
     Block, Heading, Leaf, Link, LinkKind, MetaRobots, Page, PageKind, Region, Rel, Span, Trusted, Url,
 };
 
-pub fn write(page: &Page) -> Vec<u8> {
-    let mut w =
-        Writer(Vec::with_capacity(page.text.len() + page.links.len() * 96 + page.leaves.len() * 2 + 256));
+/// Adds a page to what is written already.
+pub fn write(page: &Page, out: &mut Vec<u8>) {
+    out.reserve(page.text.len() + page.links.len() * 96 + page.leaves.len() * 2 + 256);
+    let mut w = Writer(out);
     w.url(page.url.as_ref());
     w.byte(kind_code(page.kind));
     for s in [&page.charset, &page.title, &page.description, &page.language, &page.text] {
@@ -48,7 +49,6 @@ pub fn write(page: &Page) -> Vec<u8> {
     );
     w.0.extend_from_slice(&page.simhash.to_le_bytes());
     w.byte(page.cut as u8);
-    w.0
 }
 
 pub fn read(bytes: &[u8]) -> Option<Page> {
@@ -144,9 +144,9 @@ fn link_of(code: u8) -> Option<LinkKind> {
     [Anchor, Area, Frame, Refresh, Canonical, Redirect, Sitemap, Feed, Seed].get(code as usize).copied()
 }
 
-struct Writer(Vec<u8>);
+struct Writer<'a>(&'a mut Vec<u8>);
 
-impl Writer {
+impl Writer<'_> {
     fn byte(&mut self, b: u8) {
         self.0.push(b);
     }
@@ -170,13 +170,12 @@ impl Writer {
     }
     fn url(&mut self, url: Option<&Url>) {
         let Some(url) = url else { return self.byte(0) };
+        let start = self.0.len();
+        self.byte(1);
         // Writing to memory does not fail; if it did, the link would be left out rather than the page lost.
-        match postcard::to_allocvec(&Trusted(url.clone())) {
-            Ok(bytes) => {
-                self.byte(1);
-                self.0.extend_from_slice(&bytes);
-            }
-            Err(_) => self.byte(0),
+        if postcard::serialize_with_flavor(&Trusted(url), &mut *self).is_err() {
+            self.0.truncate(start);
+            self.byte(0);
         }
     }
     fn link(&mut self, l: &Link) {
@@ -194,6 +193,23 @@ impl Writer {
         for n in [l.path, l.first_leaf, l.last_leaf] {
             self.number(n as u64);
         }
+    }
+}
+
+/// URLs are written in place, without a buffer of their own.
+impl postcard::ser_flavors::Flavor for &mut Writer<'_> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
     }
 }
 
@@ -301,17 +317,23 @@ mod tests {
         )
     }
 
+    fn written(page: &Page) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(page, &mut out);
+        out
+    }
+
     #[test]
     fn there_and_back() {
         let page = sample();
         assert!(page.links.len() >= 3 && page.headings.len() == 1 && page.leaves.len() > 3, "{page:#?}");
-        assert_eq!(read(&write(&page)).as_ref(), Some(&page));
-        assert_eq!(read(&write(&Page::default())), Some(Page::default()));
+        assert_eq!(read(&written(&page)).as_ref(), Some(&page));
+        assert_eq!(read(&written(&Page::default())), Some(Page::default()));
     }
 
     #[test]
     fn damaged_bytes_give_nothing() {
-        let bytes = write(&sample());
+        let bytes = written(&sample());
         for cut in 0..bytes.len() {
             assert_eq!(read(&bytes[..cut]), None, "{cut}");
         }

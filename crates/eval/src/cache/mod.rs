@@ -10,6 +10,7 @@ pub mod codec;
 use crate::Tally;
 use crate::graph::in_parallel;
 use crate::webs::{Identity, Recorded};
+use lz4_flex::block::{compress_into, get_maximum_output_size};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -114,7 +115,7 @@ impl CachedWeb {
                 if self.disk.as_ref().is_some_and(|d| d.has(print)) {
                     return 0;
                 }
-                self.extract(&url, print, false);
+                self.extract(&url, print);
                 1
             });
             fresh += new.iter().sum::<usize>();
@@ -124,7 +125,7 @@ impl CachedWeb {
         fresh
     }
 
-    fn extract(&self, url: &Url, print: Fingerprint, keep: bool) -> Fetched {
+    fn extract(&self, url: &Url, print: Fingerprint) -> Fetched {
         let mut fetched = self.inner.answer(url);
         if fetched.status != 200 {
             return fetched;
@@ -146,9 +147,7 @@ impl CachedWeb {
                 bytes: fetched.wire_bytes,
                 page: page.clone(),
             };
-            if keep {
-                self.memory.put(print, kept);
-            }
+            self.memory.put(print, kept);
             fetched.payload = Payload::Page(page);
         }
         fetched
@@ -165,7 +164,7 @@ impl Recorded for CachedWeb {
         });
         match hit {
             Some(kept) => kept.answer(url),
-            None => self.extract(url, print, true),
+            None => self.extract(url, print),
         }
     }
     fn resolve(&self, url: &Url) -> Option<Url> {
@@ -240,7 +239,7 @@ fn entry(fetched: &Fetched, page: &Page) -> Vec<u8> {
     out.push(fetched.header("content-type").is_some() as u8);
     out.push(kind.len() as u8);
     out.extend_from_slice(kind.as_bytes());
-    out.extend_from_slice(&codec::write(page));
+    codec::write(page, &mut out);
     out
 }
 
@@ -310,15 +309,17 @@ impl Disk {
         if raw.len() > LARGEST || self.has(print) {
             return;
         }
-        let packed = lz4_flex::block::compress(raw);
-        let mut record = Vec::with_capacity(HEAD + packed.len());
-        record.extend_from_slice(&MARK.to_le_bytes());
-        record.extend_from_slice(&(packed.len() as u32).to_le_bytes());
-        record.extend_from_slice(&(raw.len() as u32).to_le_bytes());
-        record.extend_from_slice(&print.0.to_le_bytes());
-        record.extend_from_slice(&print.1.to_le_bytes());
-        record.extend_from_slice(&xxh3_64(&packed).to_le_bytes());
-        record.extend_from_slice(&packed);
+        let mut record = vec![0; HEAD + get_maximum_output_size(raw.len())];
+        let (head, body) = record.split_at_mut(HEAD);
+        let Ok(packed) = compress_into(raw, body) else { return };
+        let checksum = xxh3_64(&body[..packed]);
+        head[..4].copy_from_slice(&MARK.to_le_bytes());
+        head[4..8].copy_from_slice(&(packed as u32).to_le_bytes());
+        head[8..12].copy_from_slice(&(raw.len() as u32).to_le_bytes());
+        head[12..20].copy_from_slice(&print.0.to_le_bytes());
+        head[20..28].copy_from_slice(&print.1.to_le_bytes());
+        head[28..].copy_from_slice(&checksum.to_le_bytes());
+        record.truncate(HEAD + packed);
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(offset) = *end else { return };
         if self.has(print) {
@@ -330,7 +331,7 @@ impl Disk {
             return;
         }
         *end = Some(offset + record.len() as u64);
-        let place = Place { offset, packed: packed.len() as u32, raw: raw.len() as u32 };
+        let place = Place { offset, packed: packed as u32, raw: raw.len() as u32 };
         self.index.write().unwrap_or_else(PoisonError::into_inner).insert(print, place);
     }
 }

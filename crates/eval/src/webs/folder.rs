@@ -19,6 +19,7 @@
 
 use super::{Identity, Recorded, bare, page, redirect};
 use crate::Tally;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use types::{Canon, FetchFuture, Fetched, Problem, Request, Url, Web};
@@ -37,6 +38,8 @@ pub struct FolderWeb {
     /// From prefix (without scheme) to absolute URL, longest first.
     prefixes: Vec<(String, String)>,
     clean_urls: bool,
+    /// Hosts with a page or a redirect. Most links of a recorded web lead to others, and there are many spellings to try.
+    hosts: HashSet<Box<str>>,
     identity: Identity,
     notes: Tally,
 }
@@ -83,6 +86,14 @@ impl FolderWeb {
         let clean_urls = root.join("clean_urls").exists();
         web.hash.update(&[clean_urls as u8]);
         web.sort();
+        let keys = web.entries.iter().map(|e| key_in(&web.arena, *e));
+        let keys = keys.chain(redirects.iter().chain(&prefixes).map(|(from, _)| from.as_str()));
+        let mut hosts = HashSet::new();
+        for host in keys.map(host_of) {
+            if !hosts.contains(host) {
+                hosts.insert(Box::from(host));
+            }
+        }
         let place = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
         Ok(FolderWeb {
             root: root.to_path_buf(),
@@ -93,6 +104,7 @@ impl FolderWeb {
             redirects,
             prefixes,
             clean_urls,
+            hosts,
             notes: web.notes,
         })
     }
@@ -102,7 +114,7 @@ impl FolderWeb {
     }
 
     fn key(&self, e: Entry) -> &str {
-        self.arena.get(e.start as usize..(e.start + e.key) as usize).unwrap_or("")
+        key_in(&self.arena, e)
     }
 
     fn file(&self, e: Entry) -> &str {
@@ -168,6 +180,9 @@ impl FolderWeb {
 impl Recorded for FolderWeb {
     fn answer(&self, url: &Url) -> Fetched {
         let key = url.without_scheme();
+        if !self.hosts.contains(host_of(key)) {
+            return bare(url, 404);
+        }
         if let Some(e) = self.resolve_key(key) {
             if self.key(e) != key || e.https != (url.scheme() == "https") {
                 return redirect(url, 301, &self.address(e));
@@ -224,6 +239,15 @@ impl Web for FolderWeb {
     fn fetch<'a>(&'a self, request: &'a Request) -> FetchFuture<'a> {
         Box::pin(async move { self.answer(&request.url) })
     }
+}
+
+fn key_in(arena: &str, e: Entry) -> &str {
+    arena.get(e.start as usize..(e.start + e.key) as usize).unwrap_or("")
+}
+
+/// The part of a key that names the server.
+fn host_of(key: &str) -> &str {
+    key.split(['/', '?']).next().unwrap_or(key)
 }
 
 /// Reads the lists; what it cannot use it counts.
