@@ -31,6 +31,11 @@ impl Paths {
         }
     }
 
+    /// Did a path already go through the open element at this depth?
+    pub fn through(&self, depth: usize) -> bool {
+        self.ends.len() > depth
+    }
+
     /// The number of the path made of these elements, outermost first.
     pub fn intern(&mut self, open: &[Frame<'_>]) -> u32 {
         for frame in open.iter().skip(self.ends.len()) {

@@ -289,6 +289,23 @@ impl<'s, 'o> Walk<'s, 'o> {
         }
     }
 
+    /// The body began without its tag, and here it comes: the attributes it lacks are added. `false` when that is too late,
+    /// because the paths of links have been through it.
+    pub fn body_again(&mut self, attrs: &mut Attrs<'s>) -> bool {
+        const BODY: usize = 1;
+        let late = self.paths.through(BODY);
+        let Some(body) = self.frames.get_mut(BODY).filter(|f| f.name.id == names::BODY) else { return false };
+        for (own, attr) in [(&mut body.id, Attr::Id), (&mut body.classes, Attr::Class)] {
+            if own.is_none() && attrs.has(attr) {
+                if late {
+                    return false;
+                }
+                *own = attrs.take(attr);
+            }
+        }
+        true
+    }
+
     /// The innermost element ends.
     #[inline]
     pub fn leave(&mut self) {

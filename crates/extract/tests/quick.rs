@@ -77,6 +77,9 @@ fn markup_that_needs_no_tree() {
         "<p>x</p></p></div></br>y",
         "<head><title>a</title></head>\n<link rel=next href=x><script>s</script><body>late",
         "<head></head><!-- c --><body bgcolor=white><p>x<body text=black><CITE>y</CITE>",
+        "<head>text<body id=i class='c d'><p><a href=x>y</a>",
+        "<head><link rel=next href=n>text<body class=c><a href=x>y</a><body class=d>z",
+        "<body id=i><a href=x>y</a><body id=j>z",
         "<x-one><x-two>own</x-one>names</x-two>",
     ] {
         read_quickly(html);
@@ -95,6 +98,8 @@ fn what_needs_a_tree_is_left_to_it() {
         "<p>a\0b",
         "<a href=x>1</a><base href=/late/><a href=y>2</a>",
         "<html lang=en><p><html lang=de>",
+        "<p>text<a href=x>y</a><body class=late>",
+        "<p>text<body role=navigation>",
         "<plaintext>x",
         "<svg><a href=x>y</a></svg>",
         "<head></head><!-- c --><link rel=next href=x><body>",
@@ -106,6 +111,7 @@ fn what_needs_a_tree_is_left_to_it() {
 }
 
 const TAGS: &[&str] = &[
+    "body id=i",
     "a",
     "a href=u",
     "a href='v#w'",

@@ -167,11 +167,19 @@ impl<'s> Builder<'s, '_> {
         }
     }
 
-    /// A second `<html>` or `<body>` only adds attributes to the first, and few of those mean anything.
+    /// A second `<html>` only adds attributes to the first, and few of those mean anything.
     pub(super) fn html_again(&mut self) -> Done {
         const ASKED: [Attr; 5] = [Attr::Lang, Attr::XmlLang, Attr::Role, Attr::Id, Attr::Class];
         if ASKED.iter().any(|a| self.attrs.has(*a)) {
-            return Err(Odd("attributes of a second html or body tag"));
+            return Err(Odd("attributes of a second html tag"));
+        }
+        Ok(())
+    }
+
+    /// So does a second `<body>`. Often it is the only one in the source: text in the head has begun the body before.
+    fn body_again(&mut self) -> Done {
+        if self.attrs.has(Attr::Role) || !self.walk.body_again(&mut self.attrs) {
+            return Err(Odd("attributes of a second body tag"));
         }
         Ok(())
     }
@@ -405,7 +413,8 @@ impl<'s> Builder<'s, '_> {
             BASE | BASEFONT | BGSOUND | LINK | META | NOFRAMES | SCRIPT | STYLE | TEMPLATE | TITLE => {
                 self.in_head(token)
             }
-            HTML | BODY => self.html_again(),
+            HTML => self.html_again(),
+            BODY => self.body_again(),
             FRAME | HEAD => Ok(()),
             FRAMESET => Err(Odd("a frameset")),
             PLAINTEXT => Err(Odd("plaintext")),

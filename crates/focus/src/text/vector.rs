@@ -10,18 +10,22 @@ use types::Problem;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts(Vec<(u64, u32)>);
 
+/// So many words are sorted as fast as they are counted.
+const FEW: usize = 64;
+
 impl Counts {
     /// Of some pieces of text together.
     pub fn of(pieces: &[&[Token]]) -> Counts {
-        let mut hashes: Vec<u64> = Vec::with_capacity(pieces.iter().map(|p| p.len()).sum());
-        for piece in pieces {
-            hashes.extend(piece.iter().filter(|t| !t.is_stop()).map(|t| t.hash));
+        let words = || pieces.iter().flat_map(|p| p.iter()).filter(|t| !t.is_stop()).map(|t| t.hash);
+        let total: usize = pieces.iter().map(|p| p.len()).sum();
+        if total <= FEW {
+            return Counts::from_pairs(words().map(|hash| (hash, 1)).collect());
         }
-        hashes.sort_unstable();
-        let mut out: Vec<(u64, u32)> = Vec::with_capacity(hashes.len().min(64).max(hashes.len() / 3));
-        for same in hashes.chunk_by(|a, b| a == b) {
-            out.extend(same.first().map(|h| (*h, same.len() as u32)));
-        }
+        // A page says most of its words several times: counted first, a third is left to sort.
+        let mut counts: HashMap<u64, u32, Plain> = HashMap::with_capacity_and_hasher(total / 2, Plain);
+        words().for_each(|hash| *counts.entry(hash).or_default() += 1);
+        let mut out: Vec<(u64, u32)> = counts.into_iter().collect();
+        out.sort_unstable();
         Counts(out)
     }
     /// From pairs of word and count, as saved; counts of one word add up.
