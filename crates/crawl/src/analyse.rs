@@ -3,7 +3,7 @@
 
 use extract::Options;
 use focus::judges::Judge;
-use focus::text::{Doc, TextOptions};
+use focus::text::{Doc, Parts, TextOptions};
 use std::sync::{Arc, RwLock};
 use types::{Assessment, Fetched, PageKind, Payload};
 
@@ -21,12 +21,15 @@ pub struct Analyst {
     pub extract: Arc<Options>,
     pub text: Arc<TextOptions>,
     pub judge: Arc<RwLock<Box<dyn Judge>>>,
+    /// What the strategy will ask of a page: made here, where there are threads for it.
+    pub parts: Parts,
 }
 
 impl Analyst {
     /// `None` when the answer is not a page (an error, a redirect, nothing we can read).
     pub fn analyse(&self, fetched: &Fetched) -> Option<Analysis> {
         let (doc, digest) = self.read(fetched)?;
+        doc.prepare(self.parts);
         // A poisoned lock means another thread panicked while judging; the judge itself is still sound to read.
         let judge = self.judge.read().unwrap_or_else(|e| e.into_inner());
         let assessment = judge.assess(&doc);

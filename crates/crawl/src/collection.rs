@@ -364,7 +364,8 @@ impl Made {
             })
         });
         let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(make_judge()?));
-        Ok(Made { analyst: Analyst { extract, text, judge }, strategy, make_judge })
+        let parts = strategy.reads().doc;
+        Ok(Made { analyst: Analyst { extract, text, judge, parts }, strategy, make_judge })
     }
 }
 

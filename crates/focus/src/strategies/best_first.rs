@@ -2,7 +2,7 @@
 //! (`best-first-page`, `best-first-anchor`) share with it.
 
 use super::query_vector::QueryVector;
-use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer};
 use crate::options;
 use serde::Deserialize;
@@ -82,7 +82,7 @@ const EVIDENCE: u8 = 1;
 
 impl Strategy for BestFirst {
     fn reads(&self) -> Reads {
-        Reads::NOTHING
+        Reads::NOTHING.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

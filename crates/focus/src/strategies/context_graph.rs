@@ -2,7 +2,8 @@
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
 use super::{
-    Lesson, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+    Lesson, Parts, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
+    Visit,
 };
 use crate::bytes::{Reader, Writer};
 use crate::learn::bayes::Bayes;
@@ -193,7 +194,7 @@ impl ContextGraph {
 
 impl Strategy for ContextGraph {
     fn reads(&self) -> Reads {
-        Reads::NOTHING
+        Reads::NOTHING.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

@@ -1,7 +1,7 @@
 //! Strategy `fish`: Fish-Search, a school that multiplies where there is food and dies where there is none.
 
 use super::query_vector::QueryVector;
-use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use serde::Deserialize;
@@ -102,7 +102,7 @@ impl Fish {
 
 impl Strategy for Fish {
     fn reads(&self) -> Reads {
-        Reads::NOTHING
+        Reads::NOTHING.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

@@ -1,7 +1,7 @@
 //! Strategy `genre-context`: the genre policies, with a first score from the text of the link itself.
 
 use super::genre::Genre;
-use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer};
 use crate::text::{Terms, Token};
 use crate::topic::Weights;
@@ -59,7 +59,7 @@ impl GenreContext {
 
 impl Strategy for GenreContext {
     fn reads(&self) -> Reads {
-        Reads::NOTHING
+        Reads::NOTHING.and(Parts::LINKS)
     }
 
     fn seed(&mut self, url: &Url) -> Scored {

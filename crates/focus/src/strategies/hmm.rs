@@ -3,7 +3,8 @@
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
 use super::{
-    Lesson, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+    Lesson, Parts, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
+    Visit,
 };
 use crate::bytes::{Reader, Writer};
 use crate::learn::hmm::Hmm;
@@ -296,7 +297,7 @@ fn ordered(one: f64, two: f64, epsilon: f64) -> f64 {
 
 impl Strategy for Chain {
     fn reads(&self) -> Reads {
-        Reads::SOURCES
+        Reads::SOURCES.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

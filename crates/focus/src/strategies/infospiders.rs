@@ -10,7 +10,7 @@
 //! * **Splitting**, the links of the page at hand are shared: each goes to the agent that values it more.
 
 use super::query_vector::QueryVector;
-use super::{Miss, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Miss, Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use crate::rng::Rng;
@@ -361,7 +361,7 @@ impl Carried {
 
 impl Strategy for InfoSpiders {
     fn reads(&self) -> Reads {
-        Reads::NOTHING
+        Reads::NOTHING.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

@@ -4,7 +4,7 @@
 #[path = "intelligent_share.rs"]
 mod share;
 
-use super::{Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Parts, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use crate::text::Token;
@@ -339,7 +339,7 @@ fn parents_of(sources: &[Source]) -> Vec<u32> {
 
 impl Strategy for Intelligent {
     fn reads(&self) -> Reads {
-        Reads::SOURCES
+        Reads::SOURCES.and(Parts::COUNTS_AND_LINKS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

@@ -30,6 +30,7 @@ mod synset;
 
 use crate::judges::Example;
 use crate::model::{Model, Role};
+pub use crate::text::Parts;
 use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use crate::wordnet::WordNet;
@@ -259,12 +260,18 @@ pub struct Reads {
     pub sources: bool,
     /// [`Visit::known`].
     pub known: bool,
+    /// Parts of [`Visit::doc`] that are better made by the thread pool. What is not named here is made when it is asked for.
+    pub doc: Parts,
 }
 
 impl Reads {
-    pub const ALL: Reads = Reads { sources: true, known: true };
-    pub const SOURCES: Reads = Reads { sources: true, known: false };
-    pub const NOTHING: Reads = Reads { sources: false, known: false };
+    pub const ALL: Reads = Reads { sources: true, known: true, doc: Parts::ALL };
+    pub const SOURCES: Reads = Reads { sources: true, known: false, doc: Parts::NONE };
+    pub const NOTHING: Reads = Reads { sources: false, known: false, doc: Parts::NONE };
+
+    pub const fn and(self, doc: Parts) -> Reads {
+        Reads { doc, ..self }
+    }
 }
 
 /// Orders the frontier. It is told of visits and answers with scores; it never sees the frontier or the store.

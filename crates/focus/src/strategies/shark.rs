@@ -1,7 +1,7 @@
 //! Strategy `shark`: Shark-Search, fuzzy relevance that is inherited and read from around the link.
 
 use super::query_vector::QueryVector;
-use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer};
 use crate::options;
 use serde::Deserialize;
@@ -92,7 +92,7 @@ impl Shark {
 
 impl Strategy for Shark {
     fn reads(&self) -> Reads {
-        Reads::NOTHING
+        Reads::NOTHING.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

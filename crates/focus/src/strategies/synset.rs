@@ -2,7 +2,7 @@
 
 use super::query_vector::QueryVector;
 use super::semantic;
-use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer};
 use crate::options::{NoOptions, parse};
 use crate::text::{Counts, SparseVec, TextOptions};
@@ -112,7 +112,7 @@ impl Synset {
 
 impl Strategy for Synset {
     fn reads(&self) -> Reads {
-        Reads::NOTHING
+        Reads::NOTHING.and(Parts::COUNTS)
     }
 
     fn learn(&mut self, visit: &Visit) -> Rescore {

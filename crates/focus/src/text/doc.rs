@@ -7,8 +7,8 @@ use types::{Link, Page, Span};
 
 /// A page and its tokens.
 ///
-/// The cheap parts are made at once; what only some strategies want (leaf of each token, words of labels and link
-/// URLs, word counts) on first use. [`Doc::prepare`] makes them all, for the thread pool to do before the serial step.
+/// The cheap parts are made at once; what only some strategies want ([`Parts`]) on first use, or by [`Doc::prepare`]: the
+/// thread pool does that before the serial step.
 pub struct Doc {
     pub page: Arc<Page>,
     options: TextOptions,
@@ -19,6 +19,25 @@ pub struct Doc {
     leaves: OnceLock<Vec<u32>>,
     links: OnceLock<LinkWords>,
     counts: OnceLock<Counts>,
+}
+
+/// What not everybody reads of a [`Doc`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// [`Doc::counts`].
+    pub counts: bool,
+    /// [`Doc::label`] and [`Doc::link_url`].
+    pub links: bool,
+    /// [`Doc::leaves`].
+    pub leaves: bool,
+}
+
+impl Parts {
+    pub const NONE: Parts = Parts { counts: false, links: false, leaves: false };
+    pub const COUNTS: Parts = Parts { counts: true, ..Parts::NONE };
+    pub const LINKS: Parts = Parts { links: true, ..Parts::NONE };
+    pub const COUNTS_AND_LINKS: Parts = Parts { counts: true, links: true, leaves: false };
+    pub const ALL: Parts = Parts { counts: true, links: true, leaves: true };
 }
 
 /// Words of every link's label and URL, one flat list each.
@@ -54,11 +73,17 @@ impl Doc {
         }
     }
 
-    /// Makes everything that is otherwise made on first use.
-    pub fn prepare(&self) {
-        self.leaves();
-        self.links();
-        self.counts();
+    /// Makes what is otherwise made on first use.
+    pub fn prepare(&self, parts: Parts) {
+        if parts.leaves {
+            self.leaves();
+        }
+        if parts.links {
+            self.links();
+        }
+        if parts.counts {
+            self.counts();
+        }
     }
 
     /// The language, when it is one we know.
@@ -235,7 +260,7 @@ mod tests {
     #[test]
     fn an_empty_page_is_a_page() {
         let doc = Doc::new(Arc::new(Page::default()), &TextOptions::default());
-        doc.prepare();
+        doc.prepare(Parts::ALL);
         assert!(doc.body().is_empty() && doc.counts().is_empty() && doc.leaves().is_empty());
         assert!(doc.within(Span::new(5, 2)).is_empty());
     }

@@ -7,7 +7,7 @@ mod url_words;
 pub mod vector;
 mod words;
 
-pub use doc::Doc;
+pub use doc::{Doc, Parts};
 pub use language::{Language, stopwords};
 pub use terms::{Found, Terms, TermsBuilder, sim};
 pub use url_words::url_tokens;

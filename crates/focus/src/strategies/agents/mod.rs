@@ -5,7 +5,7 @@ mod links;
 #[cfg(test)]
 mod tests;
 
-use super::{Miss, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Miss, Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::options;
 use crate::topic::presets;
@@ -181,7 +181,7 @@ impl Agents {
 
 impl Strategy for Agents {
     fn reads(&self) -> Reads {
-        Reads::SOURCES
+        Reads::SOURCES.and(Parts::COUNTS_AND_LINKS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

@@ -5,7 +5,8 @@ mod features;
 mod tests;
 
 use super::{
-    Lesson, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training, Visit,
+    Lesson, Parts, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
+    Visit,
 };
 use crate::bytes::{Reader, Writer, damaged};
 use crate::judges::{Example, ExampleKind};
@@ -272,7 +273,7 @@ fn step(relevance: f64) -> usize {
 
 impl Strategy for Apprentice {
     fn reads(&self) -> Reads {
-        Reads::SOURCES
+        Reads::SOURCES.and(Parts::ALL)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
