@@ -97,6 +97,8 @@ struct Lesson {
     xs: Vec<[f64; D]>,
     relevant: f64,
     weight: f64,
+    /// What the page was worth as a way to others, once its links are scored.
+    worth: Option<f64>,
 }
 
 impl Lesson {
@@ -317,7 +319,7 @@ impl Adaptive {
         let base = self.tally.base();
         let xs: Vec<[f64; D]> =
             if self.o.learn { sights.iter().map(|s| self.dense(&base, s, n)).collect() } else { Vec::new() };
-        let lesson = Lesson { own: own_groups(url), sights, xs, relevant, weight };
+        let lesson = Lesson { own: own_groups(url), sights, xs, relevant, weight, worth: None };
         self.teach(&lesson, [Some(relevant), Some(similar), None]);
         self.tally.add(&lesson.own, &lesson.groups(), weight as f32, relevant as f32, similar as f32);
         self.version = self.version.wrapping_add(1);
@@ -331,18 +333,19 @@ impl Adaptive {
         }
     }
 
-    /// The second half of a lesson: what the page was worth as a way to others.
-    fn led_to(&mut self, worth: f64) {
+    /// The second half of a lesson: what the page was worth as a way to others. If its links were never scored, what it is.
+    fn end_lesson(&mut self) {
         let Some(lesson) = self.lesson.take() else { return };
+        let worth = lesson.worth.unwrap_or(lesson.relevant);
         self.teach(&lesson, [None, None, Some(worth)]);
         let more = lesson.weight * (worth - lesson.relevant);
         self.tally.ahead(&lesson.own, &lesson.groups(), more as f32);
     }
 
-    /// The links of the last page were never scored: it is worth what it is.
-    fn led_nowhere(&mut self) {
-        if let Some(relevant) = self.lesson.as_ref().map(|l| l.relevant) {
-            self.led_to(relevant);
+    /// Ends a lesson whose links were scored. It is not done there: the links need not wait for it, only the next who asks.
+    fn catch_up(&mut self) {
+        if self.lesson.as_ref().is_some_and(|l| l.worth.is_some()) {
+            self.end_lesson();
         }
     }
 
@@ -383,7 +386,7 @@ impl Strategy for Adaptive {
         let taste = self.taste(visit);
         let verdict = f64::from(u8::from(taste.relevant));
         let relevant = verdict + self.o.soft * (libm::pow(taste.soft, self.o.power) - verdict);
-        self.led_nowhere();
+        self.end_lesson();
         let sights = sights(visit.sources);
         let was_dry = self.dry();
         self.drought = if taste.relevant { 0 } else { self.drought + 1 };
@@ -404,6 +407,7 @@ impl Strategy for Adaptive {
     }
 
     fn miss(&mut self, miss: &Miss) {
+        self.catch_up();
         if self.o.misses {
             self.found(miss.url, sights(miss.sources), 0.0, 0.0, 0.3);
         }
@@ -412,6 +416,7 @@ impl Strategy for Adaptive {
     /// What the user says of a page counts for several pages. That the judge moved its line is no news: half of what is
     /// learnt is the soft score, which stays.
     fn revised(&mut self, pages: &[Revised]) {
+        self.catch_up();
         for page in pages.iter().filter(|p| p.by_user) {
             let relevant = f64::from(u8::from(page.verdict.relevant));
             let lesson = self.found(page.url, sights(page.sources), relevant, relevant, LABEL);
@@ -420,11 +425,12 @@ impl Strategy for Adaptive {
     }
 
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
+        self.catch_up();
         let taste = match self.last {
             Some((id, taste)) if id == visit.id => taste,
             _ => self.taste(visit),
         };
-        let before = Sight::read(visit.evidence).map_or(0, |s| s.steps);
+        let before = Sight::steps(visit.evidence);
         let steps = if taste.relevant { 0 } else { before.saturating_add(1) };
         let mut memo = std::mem::take(&mut self.memo);
         let mut side = PageSide::new(&self.query, &self.o, &mut memo, visit, &taste, steps);
@@ -444,14 +450,14 @@ impl Strategy for Adaptive {
         }
         self.memo = memo;
         self.links += out.len() as u64;
-        if let Some(l) = &self.lesson {
-            let worth = Adaptive::worth(l.relevant, new_links);
-            self.led_to(worth);
+        if let Some(l) = &mut self.lesson {
+            l.worth = Some(Adaptive::worth(l.relevant, new_links));
         }
         out
     }
 
     fn rescore(&mut self, sources: &[Source]) -> Option<Priority> {
+        self.catch_up();
         self.combined(&sights(sources)).map(Priority::key_only)
     }
 
@@ -468,12 +474,12 @@ impl Strategy for Adaptive {
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
-        self.led_nowhere();
+        self.end_lesson();
         Some(self.write_state(if full { Saving::Everything } else { Saving::Changes }))
     }
 
     fn save_all(&mut self, put: &mut dyn FnMut(Vec<u8>) -> Result<(), Problem>) -> Result<(), Problem> {
-        self.led_nowhere();
+        self.end_lesson();
         put(self.write_state(Saving::Start))?;
         while self.model.is_unsaved() {
             put(self.write_state(Saving::Piece))?;
@@ -486,10 +492,12 @@ impl Strategy for Adaptive {
     }
 
     fn delta(&mut self) -> Option<Vec<u8>> {
+        self.catch_up();
         self.write_delta()
     }
 
     fn apply(&mut self, delta: &[u8]) -> Result<(), Problem> {
+        self.catch_up();
         self.read_delta(delta)
     }
 }

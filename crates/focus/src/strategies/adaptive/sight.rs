@@ -241,6 +241,14 @@ impl Sight {
         w.0
     }
 
+    /// `steps` alone; 0 of what is not evidence.
+    pub fn steps(bytes: &[u8]) -> u8 {
+        match bytes {
+            [VERSION, _, steps, ..] => *steps,
+            _ => 0,
+        }
+    }
+
     /// Reads evidence back; what is damaged or of another version is an error, and the link keeps its score.
     pub fn read(bytes: &[u8]) -> Result<Sight, Problem> {
         let mut r = Reader(bytes);
