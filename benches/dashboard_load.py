@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """What does watching cost a crawl? Crawls the demo web with `--serve`, alone and with 200 clients on the live stream and 50
-page queries per second, in turn, and compares the pages per second. With --views: how long does each view take?
+page queries per second, in turn, and compares the pages per second. (How long each view of a large collection takes: `cargo bench --bench views`.)
 
     cargo build --release && benches/dashboard_load.py target/release/gleaner [--pages 4000] [--rounds 3]
-    benches/dashboard_load.py target/release/gleaner --views DIR     # latencies of every view of a large collection
 
 The clients run on the same cores as the crawl, so the ratio is an upper bound of the cost."""
 
@@ -46,11 +45,11 @@ async def listen(port, name, seen):
     writer.close()
 
 
-def paths(name, ids=()):
+def paths(name):
     c = f"/api/v1/collections/{name}"
     views = ["", "/pages", "/pages?sort=best&relevant=true", "/pages?sort=unsure", "/pages?q=syllabus", "/frontier", "/hosts",
              "/hosts?sort=share", "/search?q=relational+model", "/search?q=syllabus&all=true", "/topic"]
-    return [c + v for v in views] + ["/search?q=sql&format=json"] + [f"{c}/pages/{i}" for i in ids]
+    return [c + v for v in views] + ["/search?q=sql&format=json"]
 
 
 async def load(args, done, took):
@@ -122,31 +121,6 @@ async def cost(args):
           f"p50 {times[len(times) // 2]:.1f} ms, p99 {times[int(len(times) * .99)]:.1f} ms")
 
 
-async def views(args):
-    server = subprocess.Popen([args.gleaner, "serve", args.views, "--listen", f"127.0.0.1:{args.port}", "--token", TOKEN,
-                               "--rate", "100000"], stdout=subprocess.PIPE, text=True)
-    try:
-        server.stdout.readline()
-        seconds, _, body = await ask(args.port, "/api/v1/collections")
-        c = max(json.loads(body)["collections"], key=lambda c: c["pages"])
-        print(f"{c['name']}: {c['pages']} pages, {c['pending']} pending; opened in {seconds:.1f} s")
-        _, _, body = await ask(args.port, f"/api/v1/collections/{c['name']}/pages?sort=best&limit=3")
-        everything = []
-        for path in paths(c["name"], [p["id"] for p in json.loads(body)["pages"]]):
-            times = []
-            for _ in range(10 * args.rounds):
-                seconds, status, _ = await ask(args.port, path)
-                assert status == b"200", (path, status)
-                times.append(1e3 * seconds)
-            everything += times
-            times.sort()
-            print(f"{times[len(times) // 2]:8.1f} ms median {times[-1]:8.1f} ms worst  {path}")
-        everything.sort()
-        print(f"all views: p50 {everything[len(everything) // 2]:.1f} ms, p99 {everything[int(len(everything) * .99)]:.1f} ms")
-    finally:
-        server.kill()
-
-
 p = argparse.ArgumentParser()
 p.add_argument("gleaner")
 p.add_argument("--pages", type=int, default=4000)
@@ -155,6 +129,5 @@ p.add_argument("--rounds", type=int, default=3)
 p.add_argument("--clients", type=int, default=200)
 p.add_argument("--queries", type=float, default=50)
 p.add_argument("--port", type=int, default=7790)
-p.add_argument("--views", metavar="DIR")
 options = p.parse_args()
-asyncio.run(views(options) if options.views else cost(options))
+asyncio.run(cost(options))
