@@ -5,7 +5,7 @@ use frontier::{Frontier, Info};
 use std::collections::HashMap;
 use std::path::Path;
 use store::index::Index;
-use store::{FileLog, Ledger, SharedReader, Store, WorkerInfo};
+use store::{CommandInfo, FileLog, Ledger, SharedReader, Store, WorkerInfo};
 use types::{Problem, Record, Source, UrlId, Verdict};
 
 /// See the module. Everything here goes by what [`Store::refresh`] last saw.
@@ -34,6 +34,16 @@ pub trait Kept: Store + Send + Sync {
 
     /// Of a shared crawl, the workers that are alive.
     fn workers(&self) -> Result<Vec<WorkerInfo>, Problem>;
+
+    /// Of a shared crawl, its name.
+    fn shared_name(&self) -> Option<&str> {
+        None
+    }
+
+    /// Of a shared crawl, what was asked of its workers of late, the newest first.
+    fn commands(&self, _most: usize) -> Result<Vec<CommandInfo>, Problem> {
+        Ok(Vec::new())
+    }
 
     /// The full-text index in `dir`. Of a shared crawl, whose workers each know a part only, it is made here: whatever
     /// is missing in it is added first.
@@ -181,6 +191,12 @@ impl Kept for SharedReader {
     }
     fn workers(&self) -> Result<Vec<WorkerInfo>, Problem> {
         SharedReader::workers(self)
+    }
+    fn shared_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+    fn commands(&self, most: usize) -> Result<Vec<CommandInfo>, Problem> {
+        SharedReader::commands(self, most)
     }
 
     fn index(&self, dir: &Path) -> Result<Index, Problem> {

@@ -5,7 +5,7 @@ use super::post::{self, Child};
 use super::scratch::Revised;
 use super::{Shared, id32, shard_of};
 use crate::ledger::apply::check_candidate;
-use crate::traits::{Stats, Store};
+use crate::traits::{Done, Stats, Store, Wanted};
 use frontier::{Applied, Frontier, Gate, HostInfo, Idle, Info, News, Next, Peek, Refusal, State};
 use std::collections::HashSet;
 use std::sync::PoisonError;
@@ -335,6 +335,34 @@ impl Frontier for Shared {
         }
     }
 
+    fn take_seed(
+        &mut self,
+        ticket: u64,
+        candidate: Option<Candidate>,
+        now: Millis,
+    ) -> Result<bool, Problem> {
+        let Some(at) = self.asked_seeds.iter().position(|(_, seq)| *seq as u64 == ticket) else {
+            return Ok(false);
+        };
+        let place = self.asked_seeds.swap_remove(at);
+        if self.lost || !self.owned.contains_key(&place.0) {
+            // Whoever has the shard takes it.
+            return Ok(false);
+        }
+        candidate.iter().try_for_each(check_candidate)?;
+        self.make_room(1)?;
+        self.out.consumed.push(place);
+        let Some(candidate) = candidate else { return Ok(false) };
+        let new = self.inner.seed(candidate, now)?;
+        self.number_new()?;
+        self.idle &= !new;
+        Ok(new)
+    }
+
+    fn set_budget(&mut self, budget: bool) {
+        self.options.budget = budget;
+    }
+
     fn holds(&self, id: UrlId) -> bool {
         !self.lost && self.slot(id).is_some_and(|s| self.inner.order().is_open(s))
     }
@@ -522,6 +550,19 @@ impl Store for Shared {
 
     fn refresh(&mut self) -> Result<bool, Problem> {
         Ok(false)
+    }
+
+    fn wanted(&mut self) -> Result<Option<Wanted>, Problem> {
+        self.read_wanted().map(Some)
+    }
+
+    fn obeyed(&mut self, n: u64, done: Option<Done>) {
+        self.note_obeyed(n, done);
+    }
+
+    fn recounted(&mut self, relevant: u64) {
+        self.relevant = relevant as i64;
+        self.out.news = true;
     }
 
     fn check(&self) -> Result<(), Problem> {
