@@ -128,7 +128,9 @@ pub fn run(mut args: Args) -> Result<ExitCode, Problem> {
     match (&args.shared.store, &args.dir) {
         (None, Some(dir)) => store_labels(&args, dir, &wanted),
         (Some(store), _) => give_labels(&args, store, &wanted),
-        (None, None) => Err(Problem::usage("which collection?").hint("name a folder, or a database with --store")),
+        (None, None) => {
+            Err(Problem::usage("which collection?").hint("name a folder, or a database with --store"))
+        }
     }
 }
 

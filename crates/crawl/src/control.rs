@@ -205,13 +205,21 @@ impl Adjustments {
     pub fn overruled(new: &Settings, loaded: &Loaded) -> Vec<&'static str> {
         let mut asked = Vec::new();
         if new.limits.is_some() {
-            asked.extend([("limits", "pages", "--pages"), ("limits", "relevant", "--relevant"), ("limits", "time", "--time")]);
+            asked.extend([
+                ("limits", "pages", "--pages"),
+                ("limits", "relevant", "--relevant"),
+                ("limits", "time", "--time"),
+            ]);
         }
         if let Some(pace) = &new.fetch {
             asked.extend(pace.concurrency.map(|_| ("fetch", "concurrency", "--concurrency")));
             asked.extend(pace.delay_ms.map(|_| ("fetch", "delay", "--delay")));
         }
-        asked.into_iter().filter(|(section, key, _)| loaded.is_flag(section, key)).map(|(.., flag)| flag).collect()
+        asked
+            .into_iter()
+            .filter(|(section, key, _)| loaded.is_flag(section, key))
+            .map(|(.., flag)| flag)
+            .collect()
     }
 
     /// Takes in new settings.
@@ -339,8 +347,8 @@ impl Adjustments {
     }
 }
 
-/// Above what strategies use: a boosted host's URLs go first.
-const BOOSTED: u8 = 240;
+/// A boosted host's URLs go first.
+const BOOSTED: u8 = Priority::BOOSTED;
 
 /// A priority that goes before all others, in the order they have among themselves.
 pub(crate) fn boosted(p: Priority) -> Priority {

@@ -9,11 +9,12 @@ use crate::control::{Adjustments, Command, Effect, HostRule, Workers};
 use crate::crawl::{Crawl, Ledger, Stop};
 use crate::labels::Labels;
 use crate::reader::Reader;
+use crate::state::page_line_verdict;
 use crate::steer::REJUDGING;
 use focus::judges::{self, JudgeSetup};
 use focus::strategies::{self, StrategySetup};
 use frontier::{News, Told};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 use store::{Done, Given, Helm, Reached, Wanted};
 use types::{Millis, Problem, Url, UrlId};
@@ -58,6 +59,9 @@ impl Crawl {
 
     /// Does what was asked of all workers, and says what came of it.
     pub(crate) fn heed(&mut self, news: &mut News, now: Millis) -> Result<(), Problem> {
+        if news.rejoined {
+            self.forget_void()?;
+        }
         if news.rejoined || news.missed {
             self.catch_up()?;
         }
@@ -88,6 +92,27 @@ impl Crawl {
         Ok(())
     }
 
+    /// Pages whose commit was refused were never fetched: whoever has their host by now fetches them.
+    fn forget_void(&mut self) -> Result<(), Problem> {
+        let lines = self.parts.ledger.state("pages")?;
+        let kept: HashSet<UrlId> = lines.iter().filter_map(|l| page_line_verdict(l)).map(|l| l.0).collect();
+        let stays: Vec<bool> = self.judged.iter().map(|j| kept.contains(&j.id)).collect();
+        if stays.iter().all(|s| *s) {
+            return Ok(());
+        }
+        if self.assessed.len() == stays.len() {
+            let mut of_assessed = stays.iter();
+            self.assessed.retain(|_| of_assessed.next() == Some(&true));
+        }
+        let mut of_judged = stays.iter();
+        self.judged.retain(|_| of_judged.next() == Some(&true));
+        if self.rejudging.is_some() {
+            // What was judged so far is counted by places in this list.
+            self.begin_rejudging()?;
+        }
+        self.recount()
+    }
+
     /// Makes up the difference to what the crawl wants: this worker was away, and what it did since its last commit is void.
     fn catch_up(&mut self) -> Result<(), Problem> {
         let Some(wanted) = self.parts.ledger.wanted()? else { return Ok(()) };
@@ -97,9 +122,15 @@ impl Crawl {
         }
         self.pause(new.paused);
         let old = self.adjustments.clone();
+        // Judging again may have begun, or ended, in what is void.
+        let again =
+            self.is_rejudging()? || new.differ_in_topic(&Adjustments::read(self.parts.ledger.as_ref())?);
         let mut done = None;
         match self.adopt(new.clone()) {
             Ok(_) => {
+                if again && self.rejudging.is_none() {
+                    self.begin_rejudging()?;
+                }
                 let hosts: BTreeSet<&String> = old.hosts.keys().chain(new.hosts.keys()).collect();
                 for host in hosts.into_iter().filter(|h| old.rule_of(h) != new.rule_of(h)) {
                     self.move_pending(host, new.rule_of(host))?;

@@ -168,7 +168,9 @@ mod tests {
         for (id, said) in [(1, Some(true)), (2, Some(false)), (1, Some(false)), (3, Some(true)), (3, None)] {
             labels.say(&mut ledger, UrlId(id), said).unwrap();
         }
-        labels.say_all(&mut ledger, &[(UrlId(4), Some(true)), (UrlId(5), Some(true)), (UrlId(4), None)]).unwrap();
+        labels
+            .say_all(&mut ledger, &[(UrlId(4), Some(true)), (UrlId(5), Some(true)), (UrlId(4), None)])
+            .unwrap();
         labels.say(&mut ledger, UrlId(5), None).unwrap();
         let expected = [(UrlId(1), false), (UrlId(2), false)];
         assert_eq!(labels.iter().collect::<Vec<_>>(), expected);

@@ -56,7 +56,7 @@ pub(crate) const REJUDGING: &str = "rejudging";
 
 impl Crawl {
     pub(crate) fn steered_by(mut self, steering: Steering) -> Result<Crawl, Problem> {
-        if self.parts.ledger.state(REJUDGING)?.pop().as_deref() == Some(&[1]) {
+        if self.is_rejudging()? {
             let judge = (steering.make_judge)()?;
             self.rejudging = Some(Rejudging { judge, done: Vec::new() });
         }
@@ -117,7 +117,7 @@ impl Crawl {
 
     /// A host's pending URLs get the place that its rule gives them.
     pub(crate) fn move_pending(&mut self, host: &str, rule: HostRule) -> Result<usize, Problem> {
-        let number = self.parts.ledger.hosts().position(|h| h.name == host).map(|n| n as u32);
+        let number = self.parts.ledger.find_host(host);
         let pending: Vec<UrlId> = match number {
             Some(n) => {
                 let ledger = &self.parts.ledger;
@@ -215,18 +215,30 @@ impl Crawl {
         }
         self.parts.strategy = made.strategy;
         self.save_strategy_now()?;
-        self.parts.ledger.put_state(REJUDGING, false, &[1])?;
-        let judge = (made.make_judge)()?;
         if let Some(steering) = &mut self.steering {
             steering.make_judge = made.make_judge;
         }
+        self.begin_rejudging()?;
         let pages = self.judged.len();
-        self.rejudging = Some(Rejudging { judge, done: Vec::with_capacity(pages) });
         Ok(Effect {
             text: format!("changed; {pages} pages are judged again by the new terms"),
             changed: pages,
             ..Effect::default()
         })
+    }
+
+    /// Are pages waiting to be judged again, by what is kept?
+    pub(crate) fn is_rejudging(&self) -> Result<bool, Problem> {
+        Ok(self.parts.ledger.state(REJUDGING)?.pop().as_deref() == Some(&[1]))
+    }
+
+    /// Every page is judged again, from the first one on.
+    pub(crate) fn begin_rejudging(&mut self) -> Result<(), Problem> {
+        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
+        let judge = (steering.make_judge)()?;
+        self.parts.ledger.put_state(REJUDGING, false, &[1])?;
+        self.rejudging = Some(Rejudging { judge, done: Vec::with_capacity(self.judged.len()) });
+        Ok(())
     }
 
     /// Goes on judging pages again, for a moment. `true` while there is more to do.
@@ -390,7 +402,7 @@ impl Crawl {
     }
 
     /// The totals and the judge's state after verdicts changed outside a turn.
-    fn recount(&mut self) -> Result<(), Problem> {
+    pub(crate) fn recount(&mut self) -> Result<(), Problem> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         let state = judge.save();

@@ -30,6 +30,8 @@ pub trait Store {
     /// Part of the next commit.
     fn put_state(&mut self, name: &str, change: bool, bytes: &[u8]) -> Result<(), Problem>;
     fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_>;
+    /// The number of a host, as [`Info::host`] has it.
+    fn find_host(&self, name: &str) -> Option<u32>;
     fn stats(&self) -> Stats;
     /// What was committed is on the disk when this returns.
     fn sync(&mut self) -> Result<(), Problem>;

@@ -25,8 +25,7 @@ pub trait Kept: Store + Send + Sync {
     /// Where every URL stands that waits to be fetched, in no particular order.
     fn waiting(&self) -> Box<dyn Iterator<Item = Result<Info, Problem>> + '_>;
 
-    /// The number of a host, as [`Info::host`] has it and [`Store::hosts`] counts them.
-    fn find_host(&self, name: &str) -> Option<u32>;
+    /// The name of a host, by the number that [`Info::host`] has and [`Store::hosts`] counts.
     fn host_name(&self, host: u32) -> Option<String>;
 
     /// Is anyone crawling into it? `dir` is its folder.
@@ -124,9 +123,6 @@ impl Kept for Ledger<FileLog> {
         Box::new(Frontier::pending(self).filter_map(|id| self.entry(id)).map(Ok))
     }
 
-    fn find_host(&self, name: &str) -> Option<u32> {
-        self.order().find_host(name)
-    }
     fn host_name(&self, host: u32) -> Option<String> {
         self.order().host_info(host).map(|h| h.name)
     }
@@ -179,9 +175,6 @@ impl Kept for SharedReader {
         Box::new(SharedReader::waiting(self))
     }
 
-    fn find_host(&self, name: &str) -> Option<u32> {
-        SharedReader::find_host(self, name)
-    }
     fn host_name(&self, host: u32) -> Option<String> {
         SharedReader::host_name(self, host)
     }

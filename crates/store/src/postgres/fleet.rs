@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use types::{Millis, Priority, Problem, Rescored, Url, UrlId};
 
 /// How often a worker looks up from its work.
-const TEND_EVERY: Duration = Duration::from_millis(300);
+pub(super) const TEND_EVERY: Duration = Duration::from_millis(300);
 /// Messages taken in at a time.
 const MAIL: i64 = 5_000;
 
@@ -90,7 +90,9 @@ impl Shared {
     ) -> Result<News, Problem> {
         self.clear_handles();
         let k = (2 * self.most_in_flight).min(512);
-        let top = self.inner.peek(now, None, k);
+        let mut top = self.inner.peek(now, None, k);
+        // What the user wants first of one host says nothing about the others' URLs, and one host is slow.
+        top.retain(|p| p.priority.lane != Priority::BOOSTED);
         // Nobody has to wait for a worker that does not have more than it can fetch soon.
         let water = (top.len() == k).then(|| top.last().map(|p| p.priority)).flatten();
         if water != self.watermark {

@@ -157,6 +157,8 @@ pub struct Shared {
     steered: u64,
     /// Messages with seeds that the loop was told of and has not answered.
     asked_seeds: Vec<(i16, i64)>,
+    /// The shards of this slot's pages of earlier runs were asked for.
+    own_pages_known: bool,
     /// Shards were taken since the loop was last told.
     took: bool,
 }

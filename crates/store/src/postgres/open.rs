@@ -224,7 +224,8 @@ impl Shared {
             lost: false,
             urgent: false,
             shipped_at: Instant::now(),
-            tended_at: Instant::now(),
+            // Before the first lease the loop must know what the others have done: of a limit they may have used up all.
+            tended_at: began.checked_sub(super::fleet::TEND_EVERY).unwrap_or(began),
             hosts_shipped: 0,
             state_n: HashMap::new(),
             next_state: HashMap::new(),
@@ -246,6 +247,7 @@ impl Shared {
             resumed: row.next_id > 0,
             steered: 0,
             asked_seeds: Vec::new(),
+            own_pages_known: false,
             took: false,
             options,
         };
@@ -434,6 +436,7 @@ impl Shared {
         self.loaded.clear();
         self.far_pages.clear();
         self.asked_seeds.clear();
+        self.own_pages_known = false;
         self.take_up_state(false)?;
         self.skip_old_deltas()?;
         self.look_around()?;

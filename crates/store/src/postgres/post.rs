@@ -22,7 +22,9 @@ pub(super) enum Message {
         cause: Option<UrlId>,
     },
     /// A URL the user named: what it is worth is its owner's to say.
-    Seed { url: Url },
+    Seed {
+        url: Url,
+    },
 }
 
 pub(super) fn seed(url: &Url) -> Vec<u8> {

@@ -269,20 +269,6 @@ impl SharedReader {
         Info { host: lock(&self.hosts).number(info.host), ..info }
     }
 
-    /// This reader's number of a host.
-    pub fn find_host(&self, name: &str) -> Option<u32> {
-        if let Some(number) = lock(&self.hosts).by_name.get(name) {
-            return Some(*number);
-        }
-        let shard = shard_of(name, self.crawl.key, self.crawl.shards);
-        let rows = self.db.ask(
-            "SELECT host FROM gleaner.host WHERE crawl = $1 AND shard = $2 AND name = $3",
-            &[&self.crawl.crawl, &shard, &name],
-        );
-        let host = id32(rows.ok()?.first()?.get(0));
-        Some(lock(&self.hosts).name(host, name))
-    }
-
     pub fn host_name(&self, number: u32) -> Option<String> {
         let known = |hosts: &Hosts| hosts.names.get(number as usize).filter(|n| !n.is_empty()).cloned();
         if let Some(name) = known(&lock(&self.hosts)) {
@@ -469,6 +455,20 @@ impl Store for SharedReader {
     /// In the order of this reader's numbers.
     fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_> {
         Box::new(self.read_hosts().unwrap_or_default().into_iter())
+    }
+
+    /// This reader's number of it.
+    fn find_host(&self, name: &str) -> Option<u32> {
+        if let Some(number) = lock(&self.hosts).by_name.get(name) {
+            return Some(*number);
+        }
+        let shard = shard_of(name, self.crawl.key, self.crawl.shards);
+        let rows = self.db.ask(
+            "SELECT host FROM gleaner.host WHERE crawl = $1 AND shard = $2 AND name = $3",
+            &[&self.crawl.crawl, &shard, &name],
+        );
+        let host = id32(rows.ok()?.first()?.get(0));
+        Some(lock(&self.hosts).name(host, name))
     }
 
     fn stats(&self) -> Stats {

@@ -112,9 +112,8 @@ impl Helm {
     ) -> Result<u64, Problem> {
         let crawl = self.crawl.crawl;
         // Never sent twice: a line that is cut ends the transaction.
-        let ask = |sql, params: &[&(dyn ToSql + Sync)]| {
-            self.db.query(sql, params).map_err(|e| self.refused(&e))
-        };
+        let ask =
+            |sql, params: &[&(dyn ToSql + Sync)]| self.db.query(sql, params).map_err(|e| self.refused(&e));
         let rows =
             ask("SELECT n, wanted::text FROM gleaner.steering WHERE crawl = $1 FOR UPDATE", &[&crawl])?;
         let Some((n, wanted)) = rows.first().map(|r| (r.get::<_, i64>(0) + 1, r.get::<_, String>(1))) else {
@@ -138,7 +137,8 @@ impl Helm {
         )?;
         if !given.labels.is_empty() {
             // Of one page the last word counts.
-            let last: std::collections::BTreeMap<UrlId, Option<bool>> = given.labels.iter().copied().collect();
+            let last: std::collections::BTreeMap<UrlId, Option<bool>> =
+                given.labels.iter().copied().collect();
             let gone: Vec<i64> = last.iter().filter(|l| l.1.is_none()).map(|l| id64(l.0.0)).collect();
             let (ids, said): (Vec<i64>, Vec<bool>) =
                 last.iter().filter_map(|(id, l)| Some((id64(id.0), (*l)?))).unzip();

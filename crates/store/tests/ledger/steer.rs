@@ -43,7 +43,9 @@ fn done(text: &str) -> Option<Done> {
 
 fn sql(dir: &Path, what: &str) -> String {
     let crawl = dir.file_name().unwrap().to_string_lossy();
-    server().unwrap().sql(&what.replace("CRAWL", &format!("(SELECT crawl FROM gleaner.crawl WHERE name = '{crawl}')")))
+    server()
+        .unwrap()
+        .sql(&what.replace("CRAWL", &format!("(SELECT crawl FROM gleaner.crawl WHERE name = '{crawl}')")))
 }
 
 #[test]
@@ -96,7 +98,10 @@ fn everyone_is_told_in_order_and_whoever_joins_needs_no_command() {
     assert_eq!(all, serde_json::json!({ "n1": 1, "n2": 2, "n3": 3 }));
     assert!(news(&mut c, |n| n.workers > 0).told.is_empty());
 
-    let reader = SharedReader::open(&server().unwrap().url(), Some(&dir.path().file_name().unwrap().to_string_lossy()));
+    let reader = SharedReader::open(
+        &server().unwrap().url(),
+        Some(&dir.path().file_name().unwrap().to_string_lossy()),
+    );
     let reader = reader.unwrap();
     let commands = reader.commands(2).unwrap();
     assert_eq!(commands.iter().map(|c| c.n).collect::<Vec<_>>(), [3, 2], "the newest first");
