@@ -128,7 +128,7 @@ impl Crawl {
         let mut done = None;
         match self.adopt(new.clone()) {
             Ok(_) => {
-                if again && self.rejudging.is_none() {
+                if again || self.rejudging.is_some() {
                     self.begin_rejudging()?;
                 }
                 let hosts: BTreeSet<&String> = old.hosts.keys().chain(new.hosts.keys()).collect();
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!((a.paused, a.stopped, a.rule_of("a.test")), (false, 3, HostRule::Block));
         let again = Adjustments::parse(serde_json::to_string(&a).unwrap().as_bytes());
         assert_eq!(again, a);
-        assert_eq!(serde_json::to_string(&Adjustments::default()).unwrap().contains("stopped"), false);
+        assert!(!serde_json::to_string(&Adjustments::default()).unwrap().contains("stopped"));
     }
 
     #[test]
