@@ -319,6 +319,15 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
     sent(&d, "PATCH", "/settings", json!({ "limits": {} }));
     let pair = [s.worker("w1"), s.worker("w4")];
     s.under_way(2, fetched + 20);
+    // How long people wait for all workers, while these are at work.
+    let mut waits: Vec<u128> = Vec::new();
+    for i in 0..20 {
+        let begun = Instant::now();
+        sent(&d, "PUT", &format!("/pages/{}/label", relevant[5]["id"]), json!({ "label": i % 2 == 0 }));
+        waits.push(begun.elapsed().as_millis());
+    }
+    waits.sort_unstable();
+    println!("a label, obeyed by two busy workers: median {} ms, longest {} ms", waits[10], waits[19]);
     let e = act(&d, "stop");
     assert!(e["text"].as_str().unwrap().starts_with("stopping"), "{e}");
     for w in pair {
