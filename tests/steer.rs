@@ -4,6 +4,7 @@ mod common;
 #[path = "support/postgres.rs"]
 mod postgres;
 
+use common::browser::Browser;
 use common::dashboard::Dashboard;
 use common::endurance::{self, now_ms, topic};
 use common::{DemoServer, Running, file, finish, folder, gleaner};
@@ -38,7 +39,7 @@ impl Scene<'_> {
         let text = topic().replace("threshold = 0.47", "threshold = \"auto\"");
         assert!(text.contains("\"auto\""));
         let topic = file(dir.path(), "topic.toml", &text);
-        let web = DemoServer::start(&dir.path().join("web.log"), Some(1500));
+        let web = DemoServer::start(&dir.path().join("web.log"), Some(4000));
         Scene { server, dir, topic, web }
     }
 
@@ -440,6 +441,35 @@ fn a_role_that_may_only_look_changes_nothing_and_one_that_may_steer_needs_no_mor
     let d = s.dashboard();
     all_of(&act(&d, "stop"), 1);
     stopped(worker);
+}
+
+#[test]
+fn in_the_browser_one_sees_what_was_asked_and_who_has_done_it() {
+    let Some(mut b) = Browser::start() else { return };
+    let Some(server) = Server::start(false) else { return };
+    let s = Scene::new(&server);
+    let workers = [s.worker("w1"), s.worker("w2")];
+    s.under_way(2, 40);
+    let d = s.dashboard();
+    b.open(&d.url);
+    b.wait("document.body.innerText.includes('demo')");
+    b.eval("location.hash = '#/c/demo/overview'");
+    b.wait("document.querySelector('#state')?.innerText === 'running'");
+    b.wait("document.querySelectorAll('#workers .num').length === 2");
+    b.click("#do-pause");
+    b.wait("document.querySelector('#state')?.innerText === 'paused'");
+    b.wait("document.querySelector('#asked').innerText.includes('pause') && document.querySelector('#asked .num').innerText === '2/2'");
+    let pictures = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dashboard");
+    std::fs::create_dir_all(&pictures).unwrap();
+    b.picture(&pictures.join("shared.png"));
+    b.click("#do-resume");
+    b.wait("document.querySelector('#state')?.innerText === 'running'");
+    b.click("#do-stop");
+    b.wait("document.querySelector('#state')?.innerText === 'stopped'");
+    b.wait("document.querySelector('#controls').innerText.includes('no worker is running')");
+    assert!(b.eval("document.querySelector('#do-start')").is_null(), "nothing is started from here");
+    workers.into_iter().for_each(stopped);
+    assert!(b.complaints.is_empty(), "{:?}", b.complaints);
 }
 
 /// The statements of the document that make roles for those who look and those who steer.
