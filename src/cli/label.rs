@@ -1,9 +1,12 @@
 //! `gleaner label DIR URL… --yes|--no`: what the user says of pages.
 
+use super::setup::{self, StoreArgs};
 use super::text::{count, shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
+use crawl::control::Command;
+use crawl::helm::{Address, Asked};
 use crawl::labels::{Labels, Quality, Share};
 use crawl::reader::Reader;
 use eval::labels::{Class, Rules};
@@ -11,8 +14,14 @@ use focus::rng::Rng;
 use frontier::Frontier;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use store::Store;
 use types::{Problem, UrlId};
+
+/// How long the workers of a shared crawl are waited for.
+const WORKERS: Duration = Duration::from_secs(10);
+/// Labels in one command to them.
+const AT_ONCE: usize = 10_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,18 +30,22 @@ Examples:
   gleaner label db --from labels.tsv          lines of url<TAB>label, as in url<TAB>yes
   gleaner label db                            list the labels and how the judge does on them
   gleaner label db --sample 20                pages to look at next, drawn at random from the relevant ones
+  gleaner label --store postgres://… https://www.example.edu/db101/ --yes    a crawl that workers share, while it runs
 
 A label counts at once: the page is (or is no longer) one of the collection's relevant pages, whatever the judge says.
-`gleaner rejudge db` also lets the judge learn from labels. The estimate of precision is honest when the labelled
+`gleaner rejudge db` also lets the judge learn from labels; of a shared crawl the workers do so by themselves. The estimate of precision is honest when the labelled
 pages were drawn at random (--sample), not picked.";
 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Collection folder
-    dir: PathBuf,
+    /// Collection folder (with --store: a page of the crawl)
+    #[arg(required_unless_present = "store")]
+    dir: Option<PathBuf>,
     /// Pages of the collection
     urls: Vec<String>,
+    #[command(flatten)]
+    shared: StoreArgs,
     /// These pages are relevant
     #[arg(long, conflicts_with_all = ["no", "clear"])]
     yes: bool,
@@ -65,7 +78,34 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Problem> {
+impl Args {
+    fn open(&self) -> Result<Reader, Problem> {
+        match (&self.shared.store, &self.dir) {
+            (None, Some(dir)) => Reader::open(dir),
+            _ => setup::read_from(None, &self.shared),
+        }
+    }
+
+    /// As the command line names it.
+    fn collection(&self) -> String {
+        match (&self.shared.store, &self.dir) {
+            (None, Some(dir)) => dir.display().to_string(),
+            _ => "--store …".into(),
+        }
+    }
+}
+
+pub fn run(mut args: Args) -> Result<ExitCode, Problem> {
+    if args.shared.store.is_some()
+        && let Some(first) = args.dir.take()
+    {
+        // No folder: what stands in its place is a page.
+        args.urls.insert(0, first.to_string_lossy().into_owned());
+        if args.from.is_some() || args.sample.is_some() {
+            return Err(Problem::usage(format!("what is `{}`?", first.display()))
+                .hint("with --store no folder is named"));
+        }
+    }
     if let Some(n) = args.sample {
         return sample(&args, n);
     }
@@ -85,7 +125,13 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             args.urls.iter().map(|u| (u.clone(), label)).collect()
         }
     };
-    store_labels(&args, &wanted)
+    match (&args.shared.store, &args.dir) {
+        (None, Some(dir)) => store_labels(&args, dir, &wanted),
+        (Some(store), _) => give_labels(&args, store, &wanted),
+        (None, None) => {
+            Err(Problem::usage("which collection?").hint("name a folder, or a database with --store"))
+        }
+    }
 }
 
 /// `url<TAB>labels` lines; `#` comments.
@@ -116,11 +162,34 @@ fn read(path: &Path, rules: &Rules) -> Result<Vec<(String, Option<bool>)>, Probl
     Ok(out)
 }
 
-fn store_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCode, Problem> {
+/// To the workers of a shared crawl, running or not.
+fn give_labels(args: &Args, store: &str, wanted: &[(String, Option<bool>)]) -> Result<ExitCode, Problem> {
+    let reader = args.open()?;
+    let canon = Collection::canon(reader.config());
+    let (mut said, mut same, mut strange) = (Vec::new(), 0, Vec::new());
+    for (text, label) in wanted {
+        match find(reader.ledger(), &canon, text) {
+            Ok(id) if reader.labels().get(id) == *label => same += 1,
+            Ok(id) => said.push((id, *label)),
+            Err(why) => strange.push(format!("{text}: {why}")),
+        }
+    }
+    let who = setup::who("gleaner label");
+    let name = reader.shared_name().unwrap_or_default().to_string();
+    let to = Address { store, crawl: &name, who: &who, patience: WORKERS };
+    for some in said.chunks(AT_ONCE) {
+        let effect = Asked::new(&reader, Command::Labels(some.to_vec()))?.give(&to)?;
+        eprintln!("{}", effect.text);
+    }
+    drop(reader);
+    told(args, said.len(), same, &strange)
+}
+
+fn store_labels(args: &Args, dir: &Path, wanted: &[(String, Option<bool>)]) -> Result<ExitCode, Problem> {
     // The settings tell how URLs are made canonical and which limits hold for the ledger.
-    let config = Reader::open(&args.dir)?.config().clone();
+    let config = Reader::open(dir)?.config().clone();
     let options = store::Options::new(Collection::limits(&config));
-    let mut ledger = store::Ledger::open(&args.dir, options, types::Millis::now())?;
+    let mut ledger = store::Ledger::open(dir, options, types::Millis::now())?;
     let canon = Collection::canon(&config);
     let mut labels = Labels::read(&ledger)?;
     let (mut changed, mut same, mut strange) = (0, 0, Vec::new());
@@ -137,6 +206,15 @@ fn store_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCo
     ledger.commit()?;
     ledger.close()?;
     drop(ledger);
+    let done = told(args, changed, same, &strange)?;
+    if changed > 0 {
+        eprintln!("`gleaner rejudge {}` lets the judge learn from them", dir.display());
+    }
+    Ok(done)
+}
+
+/// What came of it, and how the judge does now.
+fn told(args: &Args, changed: usize, same: usize, strange: &[String]) -> Result<ExitCode, Problem> {
     for s in strange.iter().take(10) {
         eprintln!("{} {}", style("not labelled:").yellow().for_stderr(), strip_controls(s));
     }
@@ -145,11 +223,8 @@ fn store_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCo
     }
     let what = if args.clear { "labels taken back" } else { "pages labelled" };
     eprintln!("{changed} {what}{}", if same > 0 { format!(", {same} as before") } else { String::new() });
-    if let Some(q) = Reader::open(&args.dir)?.quality()? {
+    if let Some(q) = args.open()?.quality()? {
         eprintln!("{}", describe(&q));
-    }
-    if changed > 0 {
-        eprintln!("`gleaner rejudge {}` lets the judge learn from them", args.dir.display());
     }
     // A file made for a whole web names pages that were never fetched: that is no failure.
     let failed = !strange.is_empty() && (args.from.is_none() || changed + same == 0);
@@ -167,7 +242,7 @@ fn find(store: &dyn Store, canon: &types::Canon, text: &str) -> Result<UrlId, St
 }
 
 fn list(args: &Args) -> Result<ExitCode, Problem> {
-    let reader = Reader::open(&args.dir)?;
+    let reader = args.open()?;
     for (id, label) in reader.labels().iter() {
         // The judge's own word, not the label that overrules it.
         let Some(record) = reader.ledger().record(id)? else { continue };
@@ -193,14 +268,14 @@ fn list(args: &Args) -> Result<ExitCode, Problem> {
         Some(q) => eprintln!("{}", describe(&q)),
         None => eprintln!(
             "no labels yet; `gleaner label {} --sample 20` shows pages to begin with",
-            args.dir.display()
+            args.collection()
         ),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn sample(args: &Args, n: usize) -> Result<ExitCode, Problem> {
-    let reader = Reader::open(&args.dir)?;
+    let reader = args.open()?;
     let mut pages: Vec<(String, String, f64)> = Vec::new();
     for record in reader.records(args.all) {
         let record = record?;

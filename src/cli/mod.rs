@@ -52,7 +52,7 @@ mod threshold;
 mod train;
 
 pub use report::write_crawl_report;
-pub use setup::slug;
+pub use setup::{slug, who};
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;

@@ -68,6 +68,18 @@ pub struct StoreArgs {
     pub crawl: Option<String>,
 }
 
+/// Who gives a command, for those who look later: by what, and from where.
+pub fn who(by: &str) -> String {
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
+    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+    match (user.trim(), host.trim()) {
+        ("", "") => by.to_string(),
+        (user, "") => format!("{by} of {user}"),
+        ("", host) => format!("{by} on {host}"),
+        (user, host) => format!("{by} of {user} on {host}"),
+    }
+}
+
 /// Opens the collection in a folder, or the one that `--store` names.
 pub fn read_from(dir: Option<&Path>, shared: &StoreArgs) -> Result<Reader, Problem> {
     match (&shared.store, dir) {

@@ -69,7 +69,12 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     );
     println!(
         "  state      {}",
-        if s.running { "a crawl is running" } else { "not running; `gleaner crawl` goes on with it" }
+        match (s.running, reader.adjustments().paused) {
+            (true, false) => "a crawl is running",
+            (true, true) => "paused",
+            (false, false) => "not running; `gleaner crawl` goes on with it",
+            (false, true) => "not running, and paused: workers that join wait until it is resumed",
+        }
     );
     for w in &s.workers {
         println!("  worker     {}: {} of 256 shards, {} pages", w.name, w.shards, count(w.pages));

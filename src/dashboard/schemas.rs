@@ -61,6 +61,8 @@ pub fn all() -> Value {
             json!({ "type": "string", "enum": ["starting", "running", "paused", "stopping", "stopped"] }),
         ),
         ("controlled", flag()),
+        ("shared", flag()),
+        ("paused", flag()),
         ("problem", maybe(text())),
         ("pages", count()),
         ("relevant", count()),
@@ -94,6 +96,32 @@ pub fn all() -> Value {
         ("disk", object(&[("ledger", count()), ("archive", count()), ("index", count())])),
         ("strategy", text()),
         ("judge", text()),
+        (
+            "workers",
+            list(object(&[
+                ("name", text()),
+                ("shards", count()),
+                ("pages", count()),
+                ("relevant", count()),
+                ("in_flight", count()),
+                ("idle", flag()),
+                ("applied", count()),
+            ])),
+        ),
+        (
+            "commands",
+            list(object(&[
+                ("n", count()),
+                ("kind", text()),
+                ("what", text()),
+                ("who", text()),
+                ("given", count()),
+                ("applied", count()),
+                ("of", count()),
+                ("changed", count()),
+                ("failure", maybe(text())),
+            ])),
+        ),
         ("damage", maybe(text())),
     ]);
     let terms = || object(&[("own", list(text())), ("all", list(text())), ("presets", list(text()))]);
@@ -201,7 +229,11 @@ pub fn all() -> Value {
         "TopicChecked": object(&[
             ("ok", flag()), ("problem", maybe(problem())), ("meaning", maybe(reference("Meaning"))),
         ]),
-        "Effect": object(&[("text", text()), ("changed", count()), ("relevant", maybe(flag()))]),
+        "Effect": object(&[
+            ("text", text()), ("changed", count()), ("relevant", maybe(flag())),
+            // Of a shared crawl: how many of its workers have done it by now.
+            ("workers?", object(&[("applied", count()), ("of", count())])),
+        ]),
         "Action": object(&[("action", json!({ "type": "string", "enum": ["start", "pause", "resume", "stop"] }))]),
         "Label": object(&[("label", maybe(flag()))]),
         "Rule": object(&[("rule", rule())]),

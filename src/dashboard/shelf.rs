@@ -85,7 +85,7 @@ impl Shelf {
         Shelf { root, shared: None, jobs: Arc::default(), open: Mutex::default() }
     }
 
-    /// The crawls in a database. Nothing is started or changed from here.
+    /// The crawls in a database. Their workers run elsewhere; what is asked of them is written there.
     pub fn shared(shared: SharedShelf) -> Shelf {
         Shelf { shared: Some(shared.clone()), ..Shelf::new(shared.cache) }
     }
@@ -213,12 +213,8 @@ impl Volume {
         self.changed.store(true, Ordering::SeqCst);
     }
 
-    /// Does any process have it open for writing?
+    /// Does any process have its folder open for writing?
     pub fn is_locked(&self) -> bool {
-        if self.shared.is_some() {
-            let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
-            return view.as_ref().is_some_and(|v| v.reader.is_running());
-        }
         store::ledger::is_locked(&self.dir)
     }
 

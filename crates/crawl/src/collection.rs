@@ -57,7 +57,7 @@ impl SharedStore {
         let options = store::SharedOptions {
             topic: loaded.text.clone(),
             lease: self.lease,
-            budget: config.limits.pages.is_some() || config.limits.relevant.is_some(),
+            budget: Collection::has_budget(config),
             ..store::SharedOptions::new(
                 &self.url,
                 &self.crawl,
@@ -162,6 +162,11 @@ impl Collection {
         }
     }
 
+    /// Does the crawl end after so many pages?
+    pub(crate) fn has_budget(config: &Config) -> bool {
+        config.limits.pages.is_some() || config.limits.relevant.is_some()
+    }
+
     pub fn rules(config: &Config, rng: u64) -> Rules {
         let (l, f) = (&config.limits, &config.fetch);
         Rules {
@@ -250,10 +255,15 @@ impl Collection {
         };
         write_topic(dir, &loaded.text)?;
         // What was changed while an earlier run was under way goes on.
-        let adjustments = Adjustments::read(ledger.as_ref())?;
+        let wanted = ledger.wanted()?;
+        let adjustments = match &wanted {
+            Some(wanted) => crate::helm::bring_up(ledger.as_mut(), wanted)?,
+            None => Adjustments::read(ledger.as_ref())?,
+        };
         let adjusted = adjustments.over(loaded)?;
         let config = &adjusted;
         ledger.set_limits(Self::limits(config));
+        ledger.set_budget(Self::has_budget(config));
         if adjustments.change_the_topic() {
             made = Made::new(&adjustments.topic(config)?, &canon, &live_answer(&web), seeds.len(), rng)?;
         }
@@ -292,7 +302,10 @@ impl Collection {
             rng,
             answer: Box::new(move |url| live_answer(&answering)(url)),
         };
-        let crawl = Crawl::new(parts)?.steered_by(steering)?;
+        let mut crawl = Crawl::new(parts)?.steered_by(steering)?;
+        if let Some(wanted) = wanted {
+            crawl.join_in(wanted)?;
+        }
         Ok(Open { crawl, web, analyst: made.analyst, resumed })
     }
 }

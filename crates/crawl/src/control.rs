@@ -1,6 +1,6 @@
 //! Steering a crawl while it runs. A [`Command`] is a plain value; the loop takes them between turns, in the order they came,
 //! and answers with an [`Effect`]. What a command changes for good is kept in the ledger ([`Adjustments`]), so that a crawl
-//! that is taken up again keeps it.
+//! that is taken up again keeps it. How they come to the workers of a shared crawl: [`crate::helm`].
 //!
 //! The order of who is right: the command line, then what was changed while running, then the topic file.
 
@@ -15,7 +15,8 @@ use store::Store;
 use types::{Priority, Problem, Url, UrlId};
 
 /// What can be asked of a running crawl.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "payload", rename_all = "kebab-case")]
 pub enum Command {
     /// Finish what is in flight, save, and return.
     Stop,
@@ -30,11 +31,8 @@ pub enum Command {
         host: String,
         rule: HostRule,
     },
-    /// What the user says of a page; `None` takes it back.
-    Label {
-        id: UrlId,
-        label: Option<bool>,
-    },
+    /// What the user says of pages; `None` takes it back.
+    Labels(Vec<(UrlId, Option<bool>)>),
 }
 
 /// A command, and where the answer goes if anyone waits for it.
@@ -58,6 +56,15 @@ pub struct Effect {
     pub changed: usize,
     /// The page's verdict now, after a label.
     pub relevant: Option<bool>,
+    /// Of a shared crawl: how many of its workers have done it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Workers>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Workers {
+    pub applied: usize,
+    pub of: usize,
 }
 
 impl Effect {
@@ -129,6 +136,16 @@ pub enum TermSet {
 pub struct Adjustments {
     pub settings: Settings,
     pub hosts: BTreeMap<String, HostRule>,
+    /// Of a shared crawl: whoever joins waits until it goes on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
+    /// Of a shared crawl: the number of the command that last stopped it. Whoever joined before that ends.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stopped: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Name of the state in the ledger.
@@ -140,8 +157,12 @@ const LONGEST_TERM: usize = 200;
 
 impl Adjustments {
     pub fn read(store: &(impl Store + ?Sized)) -> Result<Adjustments, Problem> {
-        let bytes = store.state(STATE)?.pop();
-        Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default())
+        Ok(store.state(STATE)?.pop().map_or_else(Adjustments::default, |bytes| Adjustments::parse(&bytes)))
+    }
+
+    /// What cannot be read changes nothing.
+    pub fn parse(json: &[u8]) -> Adjustments {
+        serde_json::from_slice(json).unwrap_or_default()
     }
 
     /// Part of the store's next commit.
@@ -155,6 +176,50 @@ impl Adjustments {
     pub fn change_the_topic(&self) -> bool {
         let s = &self.settings;
         !s.add_terms.is_empty() || !s.mute_terms.is_empty() || s.strategy.is_some()
+    }
+
+    /// Do these judge pages, or order links, in another way than those?
+    pub fn differ_in_topic(&self, other: &Adjustments) -> bool {
+        let of = |a: &Adjustments| {
+            let s = &a.settings;
+            (s.add_terms.clone(), s.mute_terms.clone(), s.strategy.clone())
+        };
+        of(self) != of(other)
+    }
+
+    /// What this and command number `n` add up to. Labels and seeds are kept elsewhere.
+    pub fn take_in(&mut self, n: u64, command: &Command) -> Result<(), Problem> {
+        match command {
+            Command::Pause => self.paused = true,
+            Command::Resume => self.paused = false,
+            // Whoever starts it again wants it to go on.
+            Command::Stop => (self.stopped, self.paused) = (n, false),
+            Command::Settings(new) => self.add(new)?,
+            Command::Host { host, rule } => self.rule(&host.to_lowercase(), *rule)?,
+            Command::Seeds(_) | Command::Labels(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Settings that `new` changes in vain, because the command line says otherwise.
+    pub fn overruled(new: &Settings, loaded: &Loaded) -> Vec<&'static str> {
+        let mut asked = Vec::new();
+        if new.limits.is_some() {
+            asked.extend([
+                ("limits", "pages", "--pages"),
+                ("limits", "relevant", "--relevant"),
+                ("limits", "time", "--time"),
+            ]);
+        }
+        if let Some(pace) = &new.fetch {
+            asked.extend(pace.concurrency.map(|_| ("fetch", "concurrency", "--concurrency")));
+            asked.extend(pace.delay_ms.map(|_| ("fetch", "delay", "--delay")));
+        }
+        asked
+            .into_iter()
+            .filter(|(section, key, _)| loaded.is_flag(section, key))
+            .map(|(.., flag)| flag)
+            .collect()
     }
 
     /// Takes in new settings.
@@ -282,8 +347,8 @@ impl Adjustments {
     }
 }
 
-/// Above what strategies use: a boosted host's URLs go first.
-const BOOSTED: u8 = 240;
+/// A boosted host's URLs go first.
+const BOOSTED: u8 = Priority::BOOSTED;
 
 /// A priority that goes before all others, in the order they have among themselves.
 pub(crate) fn boosted(p: Priority) -> Priority {

@@ -194,6 +194,10 @@ pub struct Crawl {
     pub(crate) rejudging: Option<Rejudging>,
     /// Leases whose pages may have been measured by a judge that is gone.
     pub(crate) measured_before: HashSet<u64>,
+    /// Of a shared crawl: pages that others fetched and the user labelled. The judge learns from those too.
+    pub(crate) lessons: BTreeMap<UrlId, (Assessment, bool)>,
+    /// Of a shared crawl: everything that was asked up to this number was done.
+    pub(crate) steered: u64,
 }
 
 /// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its own.
@@ -272,6 +276,8 @@ impl Crawl {
             steering: None,
             rejudging: None,
             measured_before: HashSet::new(),
+            lessons: BTreeMap::new(),
+            steered: 0,
         };
         crawl.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
         crawl.restore()?;
@@ -298,20 +304,7 @@ impl Crawl {
                 // Known from an earlier run: a strategy must not hear of it twice.
                 continue;
             }
-            let scored = self.parts.strategy.seed(url);
-            let candidate = Candidate {
-                url: url.clone(),
-                parent: None,
-                kind: LinkKind::Seed,
-                depth: 0,
-                site_depth: 0,
-                hops: 0,
-                priority: scored.priority,
-                evidence: scored.evidence,
-                model: self.parts.strategy.model(),
-                ttl: None,
-                anchor: "".into(),
-            };
+            let candidate = self.as_seed(url);
             if self.parts.ledger.seed(candidate, now)? {
                 new += 1;
             }
@@ -320,6 +313,24 @@ impl Crawl {
         self.save_run()?;
         self.parts.ledger.commit()?;
         Ok(new)
+    }
+
+    /// A URL the user named, as the strategy sees it.
+    pub(crate) fn as_seed(&mut self, url: &Url) -> Candidate {
+        let scored = self.parts.strategy.seed(url);
+        Candidate {
+            url: url.clone(),
+            parent: None,
+            kind: LinkKind::Seed,
+            depth: 0,
+            site_depth: 0,
+            hops: 0,
+            priority: self.with_rule_of(url, scored.priority),
+            evidence: scored.evidence,
+            model: self.parts.strategy.model(),
+            ttl: None,
+            anchor: "".into(),
+        }
     }
 
     fn save_run(&mut self) -> Result<(), Problem> {
@@ -509,6 +520,8 @@ impl Crawl {
                 self.parts.ledger.publish(delta);
             }
         }
+        self.take_seeds(std::mem::take(&mut news.seeds), now)?;
+        self.heed(&mut news, now)?;
         self.others = news;
         Ok(())
     }

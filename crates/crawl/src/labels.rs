@@ -17,12 +17,13 @@ impl Labels {
         let mut labels = BTreeMap::new();
         for line in store.state(STATE)? {
             // Each change is an id and what was said of it.
-            let Some((id, [said])) = line.split_first_chunk::<4>() else { continue };
-            let id = UrlId(u32::from_le_bytes(*id));
-            match said {
-                0 | 1 => labels.insert(id, *said == 1),
-                _ => labels.remove(&id),
-            };
+            for &[a, b, c, d, said] in line.as_chunks::<5>().0 {
+                let id = UrlId(u32::from_le_bytes([a, b, c, d]));
+                match said {
+                    0 | 1 => labels.insert(id, said == 1),
+                    _ => labels.remove(&id),
+                };
+            }
         }
         Ok(Labels(labels))
     }
@@ -34,13 +35,27 @@ impl Labels {
         id: UrlId,
         label: Option<bool>,
     ) -> Result<(), Problem> {
-        let mut line = id.0.to_le_bytes().to_vec();
-        line.push(label.map_or(2, u8::from));
+        self.say_all(store, &[(id, label)])
+    }
+
+    /// As `say`, of many pages at once.
+    pub fn say_all(
+        &mut self,
+        store: &mut (impl Store + ?Sized),
+        said: &[(UrlId, Option<bool>)],
+    ) -> Result<(), Problem> {
+        let mut line = Vec::with_capacity(5 * said.len());
+        for (id, label) in said {
+            line.extend(id.0.to_le_bytes());
+            line.push(label.map_or(2, u8::from));
+        }
         store.put_state(STATE, true, &line)?;
-        match label {
-            Some(l) => self.0.insert(id, l),
-            None => self.0.remove(&id),
-        };
+        for (id, label) in said {
+            match label {
+                Some(l) => self.0.insert(*id, *l),
+                None => self.0.remove(id),
+            };
+        }
         Ok(())
     }
 
@@ -153,6 +168,10 @@ mod tests {
         for (id, said) in [(1, Some(true)), (2, Some(false)), (1, Some(false)), (3, Some(true)), (3, None)] {
             labels.say(&mut ledger, UrlId(id), said).unwrap();
         }
+        labels
+            .say_all(&mut ledger, &[(UrlId(4), Some(true)), (UrlId(5), Some(true)), (UrlId(4), None)])
+            .unwrap();
+        labels.say(&mut ledger, UrlId(5), None).unwrap();
         let expected = [(UrlId(1), false), (UrlId(2), false)];
         assert_eq!(labels.iter().collect::<Vec<_>>(), expected);
         assert_eq!(Labels::read(&ledger).unwrap(), labels);

@@ -19,6 +19,7 @@ pub mod control;
 mod crawl;
 mod duplicates;
 pub mod events;
+pub mod helm;
 pub mod labels;
 mod links;
 pub mod live;

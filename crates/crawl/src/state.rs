@@ -137,6 +137,8 @@ impl Crawl {
         for (id, label) in Labels::read(ledger.as_ref())?.iter() {
             if let Some(&i) = at.get(&id) {
                 self.judged[i].label = Some(label);
+            } else if let Some(record) = ledger.record(id)? {
+                self.lessons.insert(id, (record.assessment, label));
             }
         }
         if !self.by_score() {
@@ -163,6 +165,12 @@ impl Crawl {
                     Some(whole) => judge.observe(whole, j.label),
                     None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
                 };
+            }
+        }
+        if judge_state.is_none() {
+            // Else they are in what was saved: with every label the judge is saved too.
+            for (assessment, label) in self.lessons.values() {
+                judge.observe(assessment, Some(*label));
             }
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;

@@ -4,8 +4,8 @@
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, MakeJudge};
 use crate::config::Loaded;
-use crate::control::{Command, Effect, HostRule, Settings, boosted};
-use crate::crawl::{Crawl, Stop};
+use crate::control::{Adjustments, Command, Effect, HostRule, Settings, boosted};
+use crate::crawl::{Crawl, Judged, Stop};
 use crate::events::Event;
 use crate::labels::Labels;
 use crate::state::page_line;
@@ -13,6 +13,7 @@ use crate::stored;
 use crate::visit::final_verdict;
 use focus::judges::Judge;
 use focus::strategies::Rescore;
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use store::archive::Stacks;
@@ -51,11 +52,11 @@ struct New {
 const SLICE: Duration = Duration::from_millis(40);
 
 /// State in the ledger: 1 while pages wait to be judged again, so that a crawl that was stopped meanwhile goes on with it.
-const STATE: &str = "rejudging";
+pub(crate) const REJUDGING: &str = "rejudging";
 
 impl Crawl {
     pub(crate) fn steered_by(mut self, steering: Steering) -> Result<Crawl, Problem> {
-        if self.parts.ledger.state(STATE)?.pop().as_deref() == Some(&[1]) {
+        if self.is_rejudging()? {
             let judge = (steering.make_judge)()?;
             self.rejudging = Some(Rejudging { judge, done: Vec::new() });
         }
@@ -81,7 +82,7 @@ impl Crawl {
             Command::Seeds(urls) => self.more_seeds(&urls, now)?,
             Command::Settings(settings) => self.change(&settings)?,
             Command::Host { host, rule } => self.rule(&host, rule)?,
-            Command::Label { id, label } => self.label(id, label)?,
+            Command::Labels(said) => self.label(&said)?,
         };
         self.commit()?;
         Ok(effect)
@@ -95,7 +96,7 @@ impl Crawl {
             (n, all) if n == all => format!("{n} seeds added"),
             (n, all) => format!("{n} of {all} seeds added; the others are known or out of scope"),
         };
-        Ok(Effect { text, changed, relevant: None })
+        Ok(Effect { text, changed, ..Effect::default() })
     }
 
     fn rule(&mut self, host: &str, rule: HostRule) -> Result<Effect, Problem> {
@@ -104,7 +105,19 @@ impl Crawl {
         adjustments.rule(&host, rule)?;
         adjustments.write(self.parts.ledger.as_mut())?;
         self.adjustments = adjustments;
-        let number = self.parts.ledger.hosts().position(|h| h.name == host).map(|n| n as u32);
+        let n = self.move_pending(&host, rule)?;
+        let text = match rule {
+            // Each is given up when its turn comes; no request is made for it.
+            HostRule::Block => format!("{host} is blocked; {n} pending URLs of it are given up"),
+            HostRule::Boost => format!("{host} goes first: {n} pending URLs moved up"),
+            HostRule::None => format!("{host} is as any other again"),
+        };
+        Ok(Effect { text, changed: n, ..Effect::default() })
+    }
+
+    /// A host's pending URLs get the place that its rule gives them.
+    pub(crate) fn move_pending(&mut self, host: &str, rule: HostRule) -> Result<usize, Problem> {
+        let number = self.parts.ledger.find_host(host);
         let pending: Vec<UrlId> = match number {
             Some(n) => {
                 let ledger = &self.parts.ledger;
@@ -119,14 +132,16 @@ impl Crawl {
             }
             self.parts.ledger.rescore(&moved)?;
         }
-        let n = pending.len();
-        let text = match rule {
-            // Each is given up when its turn comes; no request is made for it.
-            HostRule::Block => format!("{host} is blocked; {n} pending URLs of it are given up"),
-            HostRule::Boost => format!("{host} goes first: {n} pending URLs moved up"),
-            HostRule::None => format!("{host} is as any other again"),
-        };
-        Ok(Effect { text, changed: n, relevant: None })
+        Ok(pending.len())
+    }
+
+    /// Hosts came over from another worker, who may not have heard what the user wants of them.
+    pub(crate) fn move_boosted(&mut self) -> Result<(), Problem> {
+        let boosted = self.adjustments.hosts.iter().filter(|(_, rule)| **rule == HostRule::Boost);
+        for host in boosted.map(|(host, _)| host.clone()).collect::<Vec<_>>() {
+            self.move_pending(&host, HostRule::Boost)?;
+        }
+        Ok(())
     }
 
     /// A pending URL's priority under the present model and rules.
@@ -160,12 +175,24 @@ impl Crawl {
     }
 
     fn change(&mut self, new: &Settings) -> Result<Effect, Problem> {
-        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
         let mut adjustments = self.adjustments.clone();
         adjustments.add(new)?;
+        let mut effect = self.adopt(adjustments)?;
+        let overruled = match &self.steering {
+            Some(steering) => Adjustments::overruled(new, &steering.loaded),
+            None => Vec::new(),
+        };
+        if !overruled.is_empty() {
+            effect.text += &format!("; the command line ({}) stands", overruled.join(", "));
+        }
+        Ok(effect)
+    }
+
+    /// Goes on by other settings. Of hosts' rules only what is new is obeyed; see `move_pending`.
+    pub(crate) fn adopt(&mut self, adjustments: Adjustments) -> Result<Effect, Problem> {
+        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
         let config = adjustments.over(&steering.loaded)?;
-        let topic_changes = !new.add_terms.is_empty() || !new.mute_terms.is_empty() || new.strategy.is_some();
-        let made = match topic_changes {
+        let made = match adjustments.differ_in_topic(&self.adjustments) {
             true => {
                 let topic = adjustments.topic(&config)?;
                 let canon = Collection::canon(&config);
@@ -178,6 +205,7 @@ impl Crawl {
         self.adjustments = adjustments;
         self.parts.rules = rules;
         self.parts.ledger.set_limits(Collection::limits(&config));
+        self.parts.ledger.set_budget(Collection::has_budget(&config));
         let Some(mut made) = made else { return Ok(Effect::says("changed")) };
         // What was learnt goes over, when the new one can read it.
         if let Some(bytes) = self.parts.strategy.save(true)
@@ -187,18 +215,30 @@ impl Crawl {
         }
         self.parts.strategy = made.strategy;
         self.save_strategy_now()?;
-        self.parts.ledger.put_state(STATE, false, &[1])?;
-        let judge = (made.make_judge)()?;
         if let Some(steering) = &mut self.steering {
             steering.make_judge = made.make_judge;
         }
+        self.begin_rejudging()?;
         let pages = self.judged.len();
-        self.rejudging = Some(Rejudging { judge, done: Vec::with_capacity(pages) });
         Ok(Effect {
             text: format!("changed; {pages} pages are judged again by the new terms"),
             changed: pages,
-            relevant: None,
+            ..Effect::default()
         })
+    }
+
+    /// Are pages waiting to be judged again, by what is kept?
+    pub(crate) fn is_rejudging(&self) -> Result<bool, Problem> {
+        Ok(self.parts.ledger.state(REJUDGING)?.pop().as_deref() == Some(&[1]))
+    }
+
+    /// Every page is judged again, from the first one on.
+    pub(crate) fn begin_rejudging(&mut self) -> Result<(), Problem> {
+        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
+        let judge = (steering.make_judge)()?;
+        self.parts.ledger.put_state(REJUDGING, false, &[1])?;
+        self.rejudging = Some(Rejudging { judge, done: Vec::with_capacity(self.judged.len()) });
+        Ok(())
     }
 
     /// Goes on judging pages again, for a moment. `true` while there is more to do.
@@ -236,6 +276,7 @@ impl Crawl {
         for (j, new) in self.judged.iter().zip(&r.done) {
             r.judge.observe(&new.assessment, j.label);
         }
+        self.read_lessons_again(r.judge.as_mut())?;
         let (mut changed, mut told) = (0, Vec::new());
         let mut items = Vec::with_capacity(r.done.len());
         let mut lines = Vec::with_capacity(r.done.len());
@@ -256,7 +297,7 @@ impl Crawl {
         for line in &lines {
             self.parts.ledger.put_state("pages", true, line)?;
         }
-        self.parts.ledger.put_state(STATE, false, &[0])?;
+        self.parts.ledger.put_state(REJUDGING, false, &[0])?;
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = r.judge;
         self.assessed = match self.by_score() {
             true => Vec::new(),
@@ -272,21 +313,64 @@ impl Crawl {
         Ok(())
     }
 
-    fn label(&mut self, id: UrlId, label: Option<bool>) -> Result<Effect, Problem> {
+    /// Labelled pages of other workers, measured by another judge.
+    fn read_lessons_again(&mut self, judge: &mut dyn Judge) -> Result<(), Problem> {
+        let Some(steering) = &self.steering else { return Ok(()) };
+        for (id, (assessment, label)) in &mut self.lessons {
+            if let Some(record) = self.parts.ledger.record(*id)? {
+                let answer = stored::answer(&steering.archive, self.parts.ledger.as_ref(), &record)?;
+                let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
+                *assessment = doc.map_or(record.assessment, |doc| judge.assess(&doc));
+            }
+            judge.observe(assessment, Some(*label));
+        }
+        Ok(())
+    }
+
+    /// What the user says of pages. Those of other workers teach the judge as well as one's own.
+    pub(crate) fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
         let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
-        let at = self.judged.iter().position(|j| j.id == id).ok_or_else(|| {
-            Problem::nothing(format!("URL number {} is not a page of this collection", id.0))
-        })?;
+        let said: BTreeMap<UrlId, Option<bool>> = said.iter().copied().collect();
+        let mut at = BTreeMap::new();
+        for (i, j) in self.judged.iter().enumerate().filter(|(_, j)| said.contains_key(&j.id)) {
+            at.insert(j.id, i);
+        }
+        let mut lessons = BTreeMap::new();
+        for (id, label) in said.iter().filter(|(id, _)| !at.contains_key(id)) {
+            if let Some(record) = self.parts.ledger.record(*id)? {
+                lessons.insert(*id, label.map(|l| (record.assessment, l)));
+            }
+        }
+        let known: Vec<(UrlId, Option<bool>)> = (said.iter())
+            .filter(|(id, _)| at.contains_key(id) || lessons.contains_key(id))
+            .map(|(id, label)| (*id, *label))
+            .collect();
+        let Some((first, label)) = known.first().copied() else {
+            let ids: Vec<String> = said.keys().take(5).map(|id| id.0.to_string()).collect();
+            let what = format!("URL number {} is not a page of this collection", ids.join(", "));
+            return Err(Problem::nothing(what));
+        };
         // From the beginning: a judge cannot forget a label that was taken back.
         let mut judge = (steering.make_judge)()?;
         let mut labels = Labels::read(self.parts.ledger.as_ref())?;
-        labels.say(self.parts.ledger.as_mut(), id, label)?;
-        self.judged[at].label = label;
+        labels.say_all(self.parts.ledger.as_mut(), &known)?;
+        for (id, i) in &at {
+            self.judged[*i].label = said.get(id).copied().flatten();
+        }
+        for (id, lesson) in lessons {
+            match lesson {
+                Some(lesson) => self.lessons.insert(id, lesson),
+                None => self.lessons.remove(&id),
+            };
+        }
         for (i, j) in self.judged.iter().enumerate() {
             match self.assessed.get(i) {
                 Some(whole) => judge.observe(whole, j.label),
                 None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
             };
+        }
+        for (assessment, label) in self.lessons.values() {
+            judge.observe(assessment, Some(*label));
         }
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;
         let revised = self.revise();
@@ -294,17 +378,18 @@ impl Crawl {
         self.recount()?;
         self.tell_revised(&revised, false)?;
         self.tell_labels()?;
-        let moved = self.rescores(Rescore::Everything, id)?;
+        let moved = self.rescores(Rescore::Everything, first)?;
         self.parts.ledger.rescore(&moved)?;
         self.save_strategy_now()?;
-        let others = revised.iter().filter(|(r, _)| *r != id).count();
+        let others = revised.iter().filter(|(r, _)| !said.contains_key(r)).count();
         if !revised.is_empty() {
             self.announce_revised(revised.len());
         }
-        let what = match label {
-            Some(true) => "labelled relevant",
-            Some(false) => "labelled not relevant",
-            None => "label taken back",
+        let what = match (known.len(), label) {
+            (1, Some(true)) => "labelled relevant".to_string(),
+            (1, Some(false)) => "labelled not relevant".into(),
+            (1, None) => "label taken back".into(),
+            (n, _) => format!("{n} pages labelled"),
         };
         let threshold = self.counts.threshold;
         let text = match others {
@@ -312,11 +397,12 @@ impl Crawl {
             1 => format!("{what}; 1 page changed verdict (threshold now {threshold:.2})"),
             n => format!("{what}; {n} pages changed verdict (threshold now {threshold:.2})"),
         };
-        Ok(Effect { text, changed: others, relevant: Some(self.judged[at].wanted()) })
+        let relevant = at.get(&first).and_then(|i| self.judged.get(*i)).map(Judged::wanted).or(label);
+        Ok(Effect { text, changed: others, relevant, ..Effect::default() })
     }
 
     /// The totals and the judge's state after verdicts changed outside a turn.
-    fn recount(&mut self) -> Result<(), Problem> {
+    pub(crate) fn recount(&mut self) -> Result<(), Problem> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         let state = judge.save();
@@ -328,6 +414,7 @@ impl Crawl {
             self.counts.relevant += u64::from(j.wanted());
             self.counts.curve.push(self.counts.pages, self.counts.relevant);
         }
+        self.parts.ledger.recounted(self.counts.relevant);
         if let Some(bytes) = state {
             let mut whole = self.counts.pages.to_le_bytes().to_vec();
             whole.extend(bytes);

@@ -37,4 +37,4 @@ pub use idle::{Idle, Next};
 pub use limits::{Limits, Patience, Refusal};
 pub use order::{Counts, Fresh, Order, SOURCES_KEPT};
 pub use schedule::Choice;
-pub use traits::{Applied, Frontier, Gate, News, Peek};
+pub use traits::{Applied, Frontier, Gate, News, Peek, Told};

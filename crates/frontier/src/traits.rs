@@ -3,7 +3,7 @@
 use crate::{Limits, Next, Refusal};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use types::{Candidate, Millis, Priority, Problem, Rescored, RobotsAnswer, Source, Turn, UrlId};
+use types::{Candidate, Millis, Priority, Problem, Rescored, RobotsAnswer, Source, Turn, Url, UrlId};
 
 /// What to fetch next, and when. Everything applied changes the order at once and becomes durable with `commit`.
 pub trait Frontier {
@@ -62,6 +62,20 @@ pub trait Frontier {
     /// Hands what a model learnt to the other workers, with the next commit.
     fn publish(&mut self, _delta: Vec<u8>) {}
 
+    /// Admits a URL of [`News::seeds`], or not: then it is known, or out of scope. `true` when it was new. Its message is
+    /// gone with the commit that admits it.
+    fn take_seed(
+        &mut self,
+        _ticket: u64,
+        _candidate: Option<Candidate>,
+        _now: Millis,
+    ) -> Result<bool, Problem> {
+        Ok(false)
+    }
+
+    /// Does the crawl end after so many pages? Then a worker with only poor URLs leaves them to the others.
+    fn set_budget(&mut self, _budget: bool) {}
+
     /// Does a lease still count? `false`: another worker has its host by now, and whatever was fetched is theirs to fetch.
     fn holds(&self, _id: UrlId) -> bool {
         true
@@ -87,6 +101,24 @@ pub struct News {
     /// This worker had lost its claim (it was cut off or stopped for too long) and has joined anew: what was not
     /// committed is gone.
     pub rejoined: bool,
+    /// Hosts came over from others.
+    pub taken: bool,
+    /// What was asked of all workers since the last call, in order.
+    pub told: Vec<Told>,
+    /// Some of it is gone by now: what it adds up to has to be read.
+    pub missed: bool,
+    /// URLs that the user named and whose hosts are this worker's; each is to be answered with `take_seed`.
+    pub seeds: Vec<(u64, Url)>,
+}
+
+/// One thing that was asked of all workers. What it means is not the frontier's to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Its number: each is one more than the one before.
+    pub n: u64,
+    pub kind: String,
+    /// JSON.
+    pub payload: String,
 }
 
 /// Until when requests may be sent. Shared with whoever sends them.

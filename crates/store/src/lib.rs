@@ -10,5 +10,7 @@ mod traits;
 mod trust;
 
 pub use ledger::{Durability, FileLog, Ledger, MemLog, Options};
-pub use postgres::{Judged, Shared, SharedOptions, SharedReader, WorkerInfo};
-pub use traits::{Stats, Store};
+pub use postgres::{
+    CommandInfo, Given, Helm, Judged, Reached, Shared, SharedOptions, SharedReader, WorkerInfo,
+};
+pub use traits::{Done, Stats, Store, Wanted};

@@ -30,6 +30,8 @@ pub trait Store {
     /// Part of the next commit.
     fn put_state(&mut self, name: &str, change: bool, bytes: &[u8]) -> Result<(), Problem>;
     fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_>;
+    /// The number of a host, as [`Info::host`] has it.
+    fn find_host(&self, name: &str) -> Option<u32>;
     fn stats(&self) -> Stats;
     /// What was committed is on the disk when this returns.
     fn sync(&mut self) -> Result<(), Problem>;
@@ -39,8 +41,34 @@ pub trait Store {
     fn close(&mut self) -> Result<(), Problem>;
     /// Reads on in a collection another process writes. `true` when there was something new.
     fn refresh(&mut self) -> Result<bool, Problem>;
+    /// Of a crawl that several workers share: what was asked of all of them so far. `None`: it is not shared.
+    fn wanted(&mut self) -> Result<Option<Wanted>, Problem> {
+        Ok(None)
+    }
+    /// Everything that was asked up to number `n` was done (or, having failed, will not be); part of the next commit.
+    fn obeyed(&mut self, _n: u64, _done: Option<Done>) {}
+    /// How many pages are relevant now, after verdicts changed outside a turn.
+    fn recounted(&mut self, _relevant: u64) {}
     /// Verifies every invariant of the frontier (slow).
     fn check(&self) -> Result<(), Problem>;
+}
+
+/// What commands to a shared crawl add up to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// The newest command.
+    pub n: u64,
+    /// JSON; whoever gives commands knows what it means.
+    pub json: String,
+    pub labels: Vec<(UrlId, bool)>,
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Done {
+    pub changed: u64,
+    pub failed: bool,
+    pub text: String,
 }
 
 /// How much of what there is.

@@ -19,6 +19,8 @@ pub struct Priority {
 
 impl Priority {
     pub const LOWEST: Priority = Priority { lane: 0, key: f64::NEG_INFINITY };
+    /// A lane above what strategies use: what the user wants first.
+    pub const BOOSTED: u8 = 240;
 
     /// NaN, which no strategy should produce, is the lowest key rather than a poisoned order.
     pub fn new(lane: u8, key: f64) -> Priority {

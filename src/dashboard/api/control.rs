@@ -9,6 +9,7 @@ use super::topic;
 use crawl::collection::Collection;
 use crawl::config::Config;
 use crawl::control::{Command, Effect, HostRule, Settings};
+use crawl::helm::{Address, Asked};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -17,24 +18,15 @@ use types::{Problem, Url};
 
 /// Seeds in one request.
 const MOST_SEEDS: usize = 10_000;
+/// How long the workers of a shared crawl are waited for before the answer is "asked".
+const WORKERS: Duration = Duration::from_secs(3);
 /// How long a crawl may take to open its collection before the answer is "starting".
 const OPENING: Duration = Duration::from_secs(20);
-
-/// What came of it; whoever looks next sees it.
-fn effect(volume: &Volume, e: &Effect) -> Reply {
-    volume.look_again();
-    Reply::json(e)
-}
 
 /// The crawl of this collection in this process, or why there is none.
 fn running(volume: &Volume) -> Result<Arc<Job>, Refusal> {
     match volume.job().filter(|j| !j.is_over() && !j.is_editing()) {
         Some(job) => Ok(job),
-        None if volume.shared.is_some() => {
-            Err(Refusal::conflict(Problem::new("the workers of this crawl run elsewhere").hint(
-                "start and stop them where they are; `gleaner crawl --store … --serve` steers its own worker",
-            )))
-        }
         None if volume.is_locked() => Err(Refusal::conflict(
             Problem::new("another process runs this crawl")
                 .hint("steer it there: `gleaner crawl --serve` gives it a dashboard of its own"),
@@ -45,13 +37,6 @@ fn running(volume: &Volume) -> Result<Arc<Job>, Refusal> {
 
 /// The running crawl, or the collection opened for corrections.
 fn editable(app: &App, volume: &Volume) -> Result<Arc<Job>, Refusal> {
-    if volume.shared.is_some() {
-        return Err(Refusal::conflict(
-            Problem::new("a crawl that several workers share is not changed from here").hint(
-                "change the topic file and start the workers again with it; they go on where they stopped",
-            ),
-        ));
-    }
     if let Some(job) = volume.job().filter(|j| !j.is_over() && j.now().phase != Phase::Stopping) {
         return Ok(job);
     }
@@ -70,6 +55,28 @@ fn editable(app: &App, volume: &Volume) -> Result<Arc<Job>, Refusal> {
     let job = job.map_err(Refusal::conflict)?;
     opened(&job)?;
     Ok(job)
+}
+
+/// Gives a command to whoever runs the crawl: this process, or the workers of a shared one, wherever they are. `edits`: it
+/// can be done to a crawl that is not running.
+fn command(app: &App, volume: &Volume, command: Command, edits: bool) -> Result<Reply, Refusal> {
+    let done = match &volume.shared {
+        Some(shared) => {
+            // The view is not held while the workers are waited for.
+            let asked = Asked::new(&volume.view()?.reader, command).map_err(refused)?;
+            let who = crate::cli::who("dashboard");
+            let (store, crawl) = (shared.store.as_str(), volume.name.as_str());
+            asked.give(&Address { store, crawl, who: &who, patience: WORKERS })
+        }
+        None if edits => editable(app, volume)?.ask(command),
+        None => running(volume)?.ask(command),
+    };
+    let done = match edits {
+        true => done.map_err(refused)?,
+        false => done.map_err(Refusal::conflict)?,
+    };
+    volume.look_again();
+    Ok(Reply::json(&done))
 }
 
 /// A crawl that is just closing lets go of the ledger soon.
@@ -111,15 +118,15 @@ enum Do {
 pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let Action { action } = call.body()?;
-    let done = match action {
-        Do::Pause => running(&volume)?.ask(Command::Pause),
-        Do::Resume => running(&volume)?.ask(Command::Resume),
-        Do::Stop => running(&volume)?.ask(Command::Stop),
-        Do::Start if volume.shared.is_some() => {
-            return Err(running(&volume)
-                .err()
-                .unwrap_or_else(|| Refusal::conflict(Problem::new("this crawl is running already"))));
-        }
+    match action {
+        Do::Pause => command(app, &volume, Command::Pause, false),
+        Do::Resume => command(app, &volume, Command::Resume, false),
+        Do::Stop => command(app, &volume, Command::Stop, false),
+        Do::Start if volume.shared.is_some() => Err(Refusal::conflict(
+            Problem::new("the workers of a shared crawl are not started from here").hint(
+                "`gleaner crawl topic.toml --store …` on each machine that shall work; a paused crawl is resumed",
+            ),
+        )),
         Do::Start => {
             if let Some(job) = volume.job().filter(|j| !j.is_over() && j.is_editing()) {
                 let _ = job.ask(Command::Stop);
@@ -134,10 +141,10 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
             let seeds = loaded.config.seeds.urls.iter().filter_map(|u| canon.parse_typed(u).ok()).collect();
             let job = app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, seeds, false);
             opened(&*job.map_err(Refusal::conflict)?)?;
-            Ok(Effect::says("going on"))
+            volume.look_again();
+            Ok(Reply::json(&Effect::says("going on")))
         }
-    };
-    Ok(effect(&volume, &done.map_err(Refusal::conflict)?))
+    }
 }
 
 pub fn settings(app: &App, call: &Call) -> Result<Reply, Refusal> {
@@ -148,8 +155,7 @@ pub fn settings(app: &App, call: &Call) -> Result<Reply, Refusal> {
             Refusal::new(400, Problem::usage("the strategy's options are not TOML").because(e.message()))
         })?;
     }
-    let done = editable(app, &volume)?.ask(Command::Settings(Box::new(settings)));
-    Ok(effect(&volume, &done.map_err(refused)?))
+    command(app, &volume, Command::Settings(Box::new(settings)), true)
 }
 
 /// What the user asked for makes no sense: 400; it cannot be done now: 409.
@@ -185,8 +191,7 @@ pub fn seeds(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let Seeds { urls } = call.body()?;
     let urls = seed_urls(&urls, volume.view()?.reader.config())?;
-    let done = editable(app, &volume)?.ask(Command::Seeds(urls));
-    Ok(effect(&volume, &done.map_err(refused)?))
+    command(app, &volume, Command::Seeds(urls), true)
 }
 
 #[derive(Deserialize)]
@@ -202,8 +207,7 @@ pub fn host(app: &App, call: &Call) -> Result<Reply, Refusal> {
     if volume.view()?.reader.ledger().find_host(&host).is_none() {
         return Err(Refusal::not_found("this crawl knows no such host"));
     }
-    let done = editable(app, &volume)?.ask(Command::Host { host, rule });
-    Ok(effect(&volume, &done.map_err(refused)?))
+    command(app, &volume, Command::Host { host, rule }, true)
 }
 
 #[derive(Deserialize)]
@@ -221,8 +225,7 @@ pub fn label(app: &App, call: &Call) -> Result<Reply, Refusal> {
     if volume.view()?.reader.ledger().record(id)?.is_none() {
         return Err(Refusal::not_found(format!("there is no page with number {}", id.0)));
     }
-    let done = editable(app, &volume)?.ask(Command::Label { id, label });
-    Ok(effect(&volume, &done.map_err(refused)?))
+    command(app, &volume, Command::Labels(vec![(id, label)]), true)
 }
 
 #[derive(Deserialize)]

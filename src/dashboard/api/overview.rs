@@ -14,6 +14,8 @@ use std::time::Duration;
 const PACE: Duration = Duration::from_secs(30);
 /// Newest pages told with the progress.
 const NEWEST: usize = 8;
+/// Commands shown.
+const COMMANDS: usize = 12;
 
 pub fn list(app: &App, _: &Call) -> Result<Reply, Refusal> {
     let mut out = Vec::new();
@@ -26,7 +28,7 @@ pub fn list(app: &App, _: &Call) -> Result<Reply, Refusal> {
                 "pages": view.rows.len(),
                 "relevant": view.rows.relevant,
                 "pending": view.queue.pending,
-                "running": !matches!(state(&volume).0, "stopped" | "paused"),
+                "running": !matches!(state(&volume, &view).0, "stopped" | "paused"),
                 "problem": null,
             }),
             Err(refusal) => json!({
@@ -60,12 +62,26 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
         "disk": { "ledger": s.ledger_bytes, "archive": s.archive_bytes, "index": s.index_bytes },
         "strategy": config.strategy.kind.as_deref().unwrap_or(focus::strategies::DEFAULT),
         "judge": config.judge.kind.as_deref().unwrap_or(focus::judges::DEFAULT),
+        "workers": s.workers,
+        "commands": commands(&view)?,
         "damage": view.reader.damage().map(|p| p.what().to_string()),
     });
     if let (Some(out), Value::Object(extra)) = (out.as_object_mut(), extra) {
         out.extend(extra);
     }
     Ok(Reply::json(&out))
+}
+
+/// What was asked of the workers of a shared crawl of late, and how many have done it.
+fn commands(view: &View) -> Result<Vec<Value>, Refusal> {
+    let asked = view.reader.ledger().commands(COMMANDS)?;
+    let line = |c: store::CommandInfo| {
+        json!({
+            "n": c.n, "kind": c.kind, "what": crawl::helm::in_words(&c.kind, &c.payload), "who": c.who,
+            "given": c.given, "applied": c.applied, "of": c.of, "changed": c.changed, "failure": c.failure,
+        })
+    };
+    Ok(asked.into_iter().map(line).collect())
 }
 
 pub fn live(app: &App, call: &Call) -> Result<Reply, Refusal> {
@@ -91,7 +107,7 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
     let rows = view.rows.all();
     let (pages, relevant) = (rows.len() as u64, view.rows.relevant);
     let now = types::Millis::now();
-    let (state, controlled, told, problem) = state(volume);
+    let (state, controlled, told, problem) = state(volume, view);
     let running = !matches!(state, "stopped" | "paused");
     let since = now.0.saturating_sub(PACE.as_millis() as u64);
     let recent = rows.iter().rev().take_while(|r| r.fetched >= since).count();
@@ -127,6 +143,8 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
         "name": volume.name,
         "state": state,
         "controlled": controlled,
+        "shared": volume.shared.is_some(),
+        "paused": state == "paused" || view.reader.adjustments().paused,
         "problem": problem,
         "pages": pages,
         "relevant": relevant,
@@ -150,8 +168,14 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
     })
 }
 
-/// One word for how it stands, whether this process steers it, what it tells of itself, and why it failed.
-fn state(volume: &Volume) -> (&'static str, bool, Option<crawl::Progress>, Option<String>) {
+/// One word for how it stands, whether it can be steered from here, what it tells of itself, and why it failed.
+fn state(volume: &Volume, view: &View) -> (&'static str, bool, Option<crawl::Progress>, Option<String>) {
+    if volume.shared.is_some() {
+        return match (view.reader.is_running(), view.reader.adjustments().paused) {
+            (false, _) => ("stopped", false, None, None),
+            (true, paused) => (if paused { "paused" } else { "running" }, true, None, None),
+        };
+    }
     let locked = volume.is_locked();
     let Some(job) = volume.job() else {
         return (if locked { "running" } else { "stopped" }, false, None, None);

@@ -16,12 +16,13 @@ export function controls({ collection, get: now, refresh }) {
     } catch (e) { told(e); }
   };
   function update(d) {
-    const state = d.state + d.controlled;
+    const state = d.state + d.controlled + d.paused;
     if (state === shown) return;
     shown = state;
     const button = (text, action, cls) => h('button', { class: cls ?? '', id: 'do-' + action, on: { click: act(action) } }, text);
     const change = h('button', { id: 'change', on: { click: () => dialog(collection, now, refresh).catch(told) } }, 'Change…');
-    if (d.state === 'stopped') show(el, button('Go on', 'start', 'primary'));
+    if (d.shared && d.state === 'stopped') show(el, h('span', { class: 'soft small' }, 'no worker is running'), d.paused && button('Resume', 'resume', 'primary'), change);
+    else if (d.state === 'stopped') show(el, button('Go on', 'start', 'primary'));
     else if (!d.controlled) show(el, h('span', { class: 'soft small' }, 'run by another process: watching only'));
     else if (d.state === 'paused') show(el, button('Resume', 'resume', 'primary'), button('Stop', 'stop', 'danger'), change);
     else if (d.state === 'running') show(el, button('Pause', 'pause'), button('Stop', 'stop', 'danger'), change);

@@ -38,6 +38,8 @@ export default async function overview({ collection, link, onLeave }) {
   const errors = h('div', {});
   const refused = h('div', {});
   const disk = h('div', {});
+  const workers = h('div', { id: 'workers' });
+  const asked = h('ul', { class: 'feed', id: 'asked', 'aria-label': 'What was asked of the workers' });
   const panel = controls({ collection, get: () => data, refresh: () => reload() });
 
   function live(p) {
@@ -81,6 +83,8 @@ export default async function overview({ collection, link, onLeave }) {
     queue.update(d.frontier.filter((b) => b.from !== null).map((b) => ({ from: b.from, to: b.to, count: b.urls })));
     show(errors, d.errors.length ? bars(d.errors.slice(0, 8), 'rust') : h('p', { class: 'soft small' }, 'None so far.'));
     show(refused, d.refused.length ? bars(d.refused.slice(0, 8)) : h('p', { class: 'soft small' }, 'Every link was taken.'));
+    show(workers, d.workers.length ? bars(d.workers.map((w) => ({ name: w.name, count: w.pages }))) : h('p', { class: 'soft small' }, 'No worker is running.'));
+    show(asked, d.commands.length ? d.commands.map((c) => h('li', {}, h('span', { class: 'num' }, `${c.applied}/${c.of}`), h('div', { class: 'wrap' }, h('span', { class: 'title' }, c.what), h('span', { class: 'url' }, `${new Date(c.given).toLocaleString()} · ${c.who}`), c.failure && h('span', { class: 'url' }, `some could not: ${c.failure}`)))) : h('li', { class: 'soft' }, 'Nothing so far.'));
     const total = d.disk.ledger + d.disk.archive + d.disk.index;
     show(disk, bars([{ name: 'archive', count: d.disk.archive }, { name: 'ledger', count: d.disk.ledger }, { name: 'index', count: d.disk.index }]));
     for (const [i, n] of [d.disk.archive, d.disk.ledger, d.disk.index].entries()) disk.querySelectorAll('.num')[i].textContent = bytes(n);
@@ -117,5 +121,7 @@ export default async function overview({ collection, link, onLeave }) {
       card('s6', 'Hosts', hostBar, hostLegend, h('h2', { style: { margin: '1.2rem 0 .5rem' } }, 'Budget'), budget),
       card('s4', 'Errors', errors),
       card('s4', 'Links not taken', refused),
-      card('s4', 'On disk', disk)));
+      card('s4', 'On disk', disk),
+      first.shared && card('s4', 'Workers (pages)', workers),
+      first.shared && card('s8', 'Asked of the workers (how many have done it)', asked)));
 }

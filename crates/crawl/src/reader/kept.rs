@@ -5,7 +5,7 @@ use frontier::{Frontier, Info};
 use std::collections::HashMap;
 use std::path::Path;
 use store::index::Index;
-use store::{FileLog, Ledger, SharedReader, Store, WorkerInfo};
+use store::{CommandInfo, FileLog, Ledger, SharedReader, Store, WorkerInfo};
 use types::{Problem, Record, Source, UrlId, Verdict};
 
 /// See the module. Everything here goes by what [`Store::refresh`] last saw.
@@ -25,8 +25,7 @@ pub trait Kept: Store + Send + Sync {
     /// Where every URL stands that waits to be fetched, in no particular order.
     fn waiting(&self) -> Box<dyn Iterator<Item = Result<Info, Problem>> + '_>;
 
-    /// The number of a host, as [`Info::host`] has it and [`Store::hosts`] counts them.
-    fn find_host(&self, name: &str) -> Option<u32>;
+    /// The name of a host, by the number that [`Info::host`] has and [`Store::hosts`] counts.
     fn host_name(&self, host: u32) -> Option<String>;
 
     /// Is anyone crawling into it? `dir` is its folder.
@@ -34,6 +33,16 @@ pub trait Kept: Store + Send + Sync {
 
     /// Of a shared crawl, the workers that are alive.
     fn workers(&self) -> Result<Vec<WorkerInfo>, Problem>;
+
+    /// Of a shared crawl, its name.
+    fn shared_name(&self) -> Option<&str> {
+        None
+    }
+
+    /// Of a shared crawl, what was asked of its workers of late, the newest first.
+    fn commands(&self, _most: usize) -> Result<Vec<CommandInfo>, Problem> {
+        Ok(Vec::new())
+    }
 
     /// The full-text index in `dir`. Of a shared crawl, whose workers each know a part only, it is made here: whatever
     /// is missing in it is added first.
@@ -114,9 +123,6 @@ impl Kept for Ledger<FileLog> {
         Box::new(Frontier::pending(self).filter_map(|id| self.entry(id)).map(Ok))
     }
 
-    fn find_host(&self, name: &str) -> Option<u32> {
-        self.order().find_host(name)
-    }
     fn host_name(&self, host: u32) -> Option<String> {
         self.order().host_info(host).map(|h| h.name)
     }
@@ -169,9 +175,6 @@ impl Kept for SharedReader {
         Box::new(SharedReader::waiting(self))
     }
 
-    fn find_host(&self, name: &str) -> Option<u32> {
-        SharedReader::find_host(self, name)
-    }
     fn host_name(&self, host: u32) -> Option<String> {
         SharedReader::host_name(self, host)
     }
@@ -181,6 +184,12 @@ impl Kept for SharedReader {
     }
     fn workers(&self) -> Result<Vec<WorkerInfo>, Problem> {
         SharedReader::workers(self)
+    }
+    fn shared_name(&self) -> Option<&str> {
+        Some(self.name())
+    }
+    fn commands(&self, most: usize) -> Result<Vec<CommandInfo>, Problem> {
+        SharedReader::commands(self, most)
     }
 
     fn index(&self, dir: &Path) -> Result<Index, Problem> {

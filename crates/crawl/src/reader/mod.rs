@@ -239,12 +239,20 @@ impl Reader {
         )
     }
 
+    /// Of a shared crawl: its name in the database.
+    pub fn shared_name(&self) -> Option<&str> {
+        self.kept.shared_name()
+    }
     pub fn dir(&self) -> &Path {
         &self.dir
     }
     /// The settings, with what was changed while a crawl ran.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+    /// The settings with other changes laid over the topic file.
+    pub fn config_with(&self, adjustments: &Adjustments) -> Result<Config, Problem> {
+        adjustments.over(&self.loaded)
     }
     pub fn adjustments(&self) -> &Adjustments {
         &self.adjustments

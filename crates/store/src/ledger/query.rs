@@ -263,6 +263,10 @@ impl<L: Log> Store for Ledger<L> {
         Box::new((0..self.order.host_count() as u32).filter_map(|h| self.order.host_info(h)))
     }
 
+    fn find_host(&self, name: &str) -> Option<u32> {
+        self.order.find_host(name)
+    }
+
     fn stats(&self) -> Stats {
         let counts = self.order.counts();
         Stats {

@@ -7,19 +7,21 @@ use super::{Shared, id32};
 use frontier::{Applied, Frontier, News};
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
-use types::{Millis, Priority, Problem, Rescored, UrlId};
+use types::{Millis, Priority, Problem, Rescored, Url, UrlId};
 
 /// How often a worker looks up from its work.
-const TEND_EVERY: Duration = Duration::from_millis(300);
+pub(super) const TEND_EVERY: Duration = Duration::from_millis(300);
 /// Messages taken in at a time.
 const MAIL: i64 = 5_000;
 
 impl Shared {
     /// How the fleet stands: how many are alive, and how good their next URLs are.
-    pub(super) fn look_around(&mut self) -> Result<News, Problem> {
+    /// Also, beside them, the newest command to all workers.
+    pub(super) fn look_around(&mut self) -> Result<(News, u64), Problem> {
         let rows = self.db.ask(
             "SELECT slot, incarnation > 0 AND expires >= now(), pages, relevant, in_flight, lane, key,
-                    (SELECT count(*) FROM gleaner.shard WHERE crawl = $1 AND owner = $2), idle
+                    (SELECT count(*) FROM gleaner.shard WHERE crawl = $1 AND owner = $2), idle,
+                    (SELECT n FROM gleaner.steering WHERE crawl = $1)
              FROM gleaner.worker WHERE crawl = $1",
             &[&self.me.crawl, &self.me.incarnation],
         )?;
@@ -47,7 +49,8 @@ impl Shared {
         }
         self.workers = news.workers.max(1);
         self.others_watermark = best;
-        Ok(news)
+        let newest = rows.first().and_then(|r| r.get::<_, Option<i64>>(9)).unwrap_or(0);
+        Ok((news, newest.max(0) as u64))
     }
 
     /// How many shards are ours to have.
@@ -87,21 +90,25 @@ impl Shared {
     ) -> Result<News, Problem> {
         self.clear_handles();
         let k = (2 * self.most_in_flight).min(512);
-        let top = self.inner.peek(now, None, k);
+        let mut top = self.inner.peek(now, None, k);
+        // What the user wants first of one host says nothing about the others' URLs, and one host is slow.
+        top.retain(|p| p.priority.lane != Priority::BOOSTED);
         // Nobody has to wait for a worker that does not have more than it can fetch soon.
         let water = (top.len() == k).then(|| top.last().map(|p| p.priority)).flatten();
         if water != self.watermark {
             self.watermark = water;
             self.out.news = true;
         }
-        let mut news = self.look_around()?;
+        let (mut news, newest) = self.look_around()?;
         if self.lost {
             return Ok(news);
         }
+        (news.told, news.missed) = self.read_commands(newest)?;
         self.tell_budget()?;
         self.share_out(now)?;
-        self.take_in_mail(now, merge)?;
+        news.seeds = self.take_in_mail(now, merge)?;
         news.deltas = self.read_deltas()?;
+        news.taken = std::mem::take(&mut self.took);
         Ok(news)
     }
 
@@ -141,14 +148,16 @@ impl Shared {
         claim::give(&self.db, &self.me, shards)
     }
 
-    /// What others found of our shards.
+    /// What others found of our shards. Seeds are handed to the loop, which knows what they are worth.
     fn take_in_mail(
         &mut self,
         now: Millis,
         merge: &dyn Fn(Priority, Priority) -> Priority,
-    ) -> Result<(), Problem> {
+    ) -> Result<Vec<(u64, Url)>, Problem> {
+        self.asked_seeds.clear();
+        let mut seeds = Vec::new();
         if self.owned.is_empty() || self.lost {
-            return Ok(());
+            return Ok(seeds);
         }
         let shards: Vec<i16> = self.owned.keys().copied().collect();
         loop {
@@ -168,15 +177,22 @@ impl Shared {
                 )?
             };
             if rows.is_empty() {
-                return Ok(());
+                return Ok(seeds);
             }
             // Nothing from here on needs the database: all of it is taken in, or nothing.
             self.make_room(rows.len() as u32)?;
             let mut applied = Applied::default();
             let mut rescored = Vec::new();
             for row in &rows {
-                self.out.consumed.push((row.get(0), row.get(1)));
-                match post::read(row.get(2)) {
+                let place: (i16, i64) = (row.get(0), row.get(1));
+                let message = post::read(row.get(2));
+                if let Some(Message::Seed { url }) = message {
+                    self.asked_seeds.push(place);
+                    seeds.push((place.1 as u64, url));
+                    continue;
+                }
+                self.out.consumed.push(place);
+                match message {
                     Some(Message::Sighting { candidate, parent_shard }) => {
                         if let (Some(parent), Some(shard)) = (candidate.parent, parent_shard) {
                             self.ids.remember_far(parent.0, shard);
@@ -190,7 +206,7 @@ impl Shared {
                         }
                     }
                     // Of a newer version, perhaps; it cannot be understood later either.
-                    None => {}
+                    Some(Message::Seed { .. }) | None => {}
                 }
             }
             self.inner.rescore(&rescored)?;
@@ -201,8 +217,11 @@ impl Shared {
             if !self.is_holding() {
                 self.ship()?;
             }
-            if self.lost || rows.len() < MAIL as usize {
-                return Ok(());
+            if self.lost {
+                return Ok(Vec::new());
+            }
+            if rows.len() < MAIL as usize {
+                return Ok(seeds);
             }
         }
     }

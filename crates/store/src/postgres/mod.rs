@@ -6,7 +6,8 @@
 //! * Everything that happened since goes to the database as **one transaction per batch** (`ship`), which holds only if
 //!   the claim does. Sent twice, it counts once. With an archive in a bucket it waits for the bucket first (`seal`).
 //! * A URL of a shard that is not here goes to that shard's **outbox** (`post`); its owner takes it in.
-//! * Who reads (`reader`) needs no claim and sees whatever is committed.
+//! * Who reads (`reader`) needs no claim and sees whatever is committed. Who steers (`steer`) writes commands that every
+//!   worker follows.
 //!
 //! Why so, and not a queue in a table: `docs/adr/0011-postgres-ledger.md`. How to run it: `docs/scale.md`.
 
@@ -24,10 +25,12 @@ mod schema;
 mod scratch;
 mod seal;
 mod ship;
+mod steer;
 mod tls;
 mod worker;
 
 pub use reader::{Judged, SharedReader, WorkerInfo};
+pub use steer::{CommandInfo, Given, Helm, Reached};
 
 use crate::ledger::Ledger;
 use claim::{Heart, Member, Owned};
@@ -150,6 +153,14 @@ pub struct Shared {
     workers: u32,
     most_in_flight: usize,
     resumed: bool,
+    /// The last command that the loop was told of.
+    steered: u64,
+    /// Messages with seeds that the loop was told of and has not answered.
+    asked_seeds: Vec<(i16, i64)>,
+    /// The shards of this slot's pages of earlier runs were asked for.
+    own_pages_known: bool,
+    /// Shards were taken since the loop was last told.
+    took: bool,
 }
 
 /// The number of a URL as the tables have it.

@@ -47,6 +47,44 @@ pub(super) fn check_version(db: &Db) -> Result<(), Problem> {
     }
 }
 
+/// The crawl of this name; without one, the only crawl there is.
+pub(super) fn choose(db: &Db, name: Option<&str>) -> Result<(String, CrawlRow), Problem> {
+    let mut all = crawls(db)?;
+    let names: Vec<String> = all.iter().map(|c| c.0.clone()).collect();
+    let at = match name {
+        Some(name) => names.iter().position(|n| n == name).ok_or_else(|| match names.is_empty() {
+            true => no_crawl(),
+            false => Problem::usage(format!("there is no crawl `{name}` in this database"))
+                .hint(format!("there are: {}", names.join(", "))),
+        })?,
+        None if names.is_empty() => return Err(no_crawl()),
+        None if names.len() == 1 => 0,
+        None => {
+            return Err(Problem::usage("there are several crawls in this database")
+                .hint(format!("name one with --crawl: {}", names.join(", "))));
+        }
+    };
+    Ok(all.swap_remove(at))
+}
+
+fn no_crawl() -> Problem {
+    Problem::nothing("there is no crawl in this database")
+        .hint("`gleaner crawl topic.toml --store …` begins one")
+}
+
+pub(super) fn crawls(db: &Db) -> Result<Vec<(String, CrawlRow)>, Problem> {
+    let there = db.ask("SELECT to_regclass('gleaner.crawl') IS NOT NULL", &[])?;
+    if !there.first().is_some_and(|r| r.get::<_, bool>(0)) {
+        return Ok(Vec::new());
+    }
+    check_version(db)?;
+    let rows = db.ask(
+        "SELECT crawl, key0, key1, shards, topic, next_id, name FROM gleaner.crawl ORDER BY name",
+        &[],
+    )?;
+    Ok(rows.iter().map(|r| (r.get(6), crawl_of(r))).collect())
+}
+
 fn too_new(version: i32) -> Problem {
     let newest = MIGRATIONS.len();
     Problem::new(format!("the database has version {version} of the tables, this program knows {newest}"))
@@ -121,10 +159,11 @@ fn crawl_row(db: &Db, options: &SharedOptions) -> Result<CrawlRow, Problem> {
          ON CONFLICT DO NOTHING",
         &[&row.crawl, &i32::from(row.shards)],
     )?;
+    db.tell("INSERT INTO gleaner.steering (crawl) VALUES ($1) ON CONFLICT DO NOTHING", &[&row.crawl])?;
     Ok(row)
 }
 
-pub(super) fn crawl_of(row: &tokio_postgres::Row) -> CrawlRow {
+fn crawl_of(row: &tokio_postgres::Row) -> CrawlRow {
     CrawlRow {
         crawl: row.get(0),
         key: (row.get::<_, i64>(1) as u64, row.get::<_, i64>(2) as u64),
@@ -185,7 +224,8 @@ impl Shared {
             lost: false,
             urgent: false,
             shipped_at: Instant::now(),
-            tended_at: Instant::now(),
+            // Before the first lease the loop must know what the others have done: of a limit they may have used up all.
+            tended_at: began.checked_sub(super::fleet::TEND_EVERY).unwrap_or(began),
             hosts_shipped: 0,
             state_n: HashMap::new(),
             next_state: HashMap::new(),
@@ -205,6 +245,10 @@ impl Shared {
             workers: 1,
             most_in_flight: 8,
             resumed: row.next_id > 0,
+            steered: 0,
+            asked_seeds: Vec::new(),
+            own_pages_known: false,
+            took: false,
             options,
         };
         shared.inner.order_mut().at_step(kept.step);
@@ -309,6 +353,7 @@ impl Shared {
         let taken = claim::take(&self.db, &self.me, most)?;
         let clean: BTreeMap<i16, bool> = taken.iter().map(|t| (t.shard, t.clean)).collect();
         self.owned.extend(taken.iter().map(|t| (t.shard, t.epoch)));
+        self.took |= !taken.is_empty();
         // Hosts that have to rest rest from now on, not from when this began.
         let late = if self.options.database_time { began.elapsed() } else { Duration::ZERO };
         match self.load(&clean, now.plus(late)) {
@@ -390,6 +435,8 @@ impl Shared {
         self.next_state.clear();
         self.loaded.clear();
         self.far_pages.clear();
+        self.asked_seeds.clear();
+        self.own_pages_known = false;
         self.take_up_state(false)?;
         self.skip_old_deltas()?;
         self.look_around()?;

@@ -2,10 +2,11 @@
 //! are about until its owner takes them in, in the transaction that applies them: each exactly once.
 
 use crate::ledger::codec::{self, In, Out};
-use types::{Candidate, Canon, Fingerprint, Priority, UrlId};
+use types::{Candidate, Canon, Fingerprint, Priority, Url, UrlId};
 
 const SIGHTING: u8 = 1;
 const RESCORE: u8 = 2;
+const SEED: u8 = 3;
 
 #[derive(Debug)]
 pub(super) enum Message {
@@ -20,6 +21,18 @@ pub(super) enum Message {
         model: u32,
         cause: Option<UrlId>,
     },
+    /// A URL the user named: what it is worth is its owner's to say.
+    Seed {
+        url: Url,
+    },
+}
+
+pub(super) fn seed(url: &Url) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(1 + url.as_str().len());
+    let mut o = Out::new(&mut bytes);
+    o.u8(SEED);
+    o.rest(url.as_str().as_bytes());
+    bytes
 }
 
 pub(super) fn sighting(c: &Candidate, parent_shard: Option<i16>) -> Vec<u8> {
@@ -91,6 +104,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Message> {
             model: u32::try_from(r.var()?).ok()?,
             cause: r.id()?,
         }),
+        SEED => Some(Message::Seed { url: canon.parse(std::str::from_utf8(r.0).ok()?).ok()? }),
         _ => None,
     }
 }
@@ -171,6 +185,9 @@ mod tests {
             read(&bytes),
             Some(Message::Rescore { print: Fingerprint(1, 2), model: 4, cause: None, .. })
         ));
+        let url = Canon::exact().parse("http://a.example/x?y=1").unwrap();
+        assert!(matches!(read(&seed(&url)), Some(Message::Seed { url: read }) if read == url));
+        assert!(read(&[3]).is_none() && read(&[3, 0xff, b'x']).is_none());
         assert!(read(&[]).is_none() && read(&[9]).is_none());
         let children = [Child::Known(5), Child::Far { shard: 200, print: Fingerprint(3, 4) }];
         assert_eq!(read_children(&write_children(&children)).unwrap(), children);

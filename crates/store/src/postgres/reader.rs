@@ -7,7 +7,8 @@
 
 use super::db::Db;
 use super::look::{self, Look, info_from, record_from, verdict_of};
-use super::open::{CrawlRow, crawl_of};
+use super::open::{CrawlRow, choose, crawls};
+use super::steer::{self, CommandInfo};
 use super::{id32, id64, shard_of};
 use crate::ledger::codec;
 use crate::traits::{Stats, Store};
@@ -45,6 +46,8 @@ pub struct WorkerInfo {
     pub in_flight: u64,
     /// Nothing to fetch at the moment.
     pub idle: bool,
+    /// The newest command that it has done.
+    pub applied: u64,
 }
 
 /// Hosts by the number this reader gave them when it first met them.
@@ -95,6 +98,7 @@ struct Seen {
     batches: i64,
     incarnations: i64,
     revisions: i64,
+    commands: i64,
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -122,22 +126,7 @@ impl SharedReader {
 
     fn find_crawl(url: &str, name: Option<&str>) -> Result<SharedReader, Problem> {
         let db = Db::connect(url, Duration::from_secs(30), PATIENCE)?;
-        let mut all = crawls(&db)?;
-        let names: Vec<String> = all.iter().map(|c| c.0.clone()).collect();
-        let at = match name {
-            Some(name) => names.iter().position(|n| n == name).ok_or_else(|| match names.is_empty() {
-                true => no_crawl(),
-                false => Problem::usage(format!("there is no crawl `{name}` in this database"))
-                    .hint(format!("there are: {}", names.join(", "))),
-            })?,
-            None if names.is_empty() => return Err(no_crawl()),
-            None if names.len() == 1 => 0,
-            None => {
-                return Err(Problem::usage("there are several crawls in this database")
-                    .hint(format!("name one with --crawl: {}", names.join(", "))));
-            }
-        };
-        let (name, crawl) = all.swap_remove(at);
+        let (name, crawl) = choose(&db, name)?;
         Ok(SharedReader {
             db,
             crawl,
@@ -148,6 +137,11 @@ impl SharedReader {
             last: BTreeMap::new(),
             hosts: Mutex::default(),
         })
+    }
+
+    /// What was asked of the workers of late, the newest first.
+    pub fn commands(&self, most: usize) -> Result<Vec<CommandInfo>, Problem> {
+        steer::commands(&self.db, self.crawl.crawl, most as i64)
     }
 
     pub fn name(&self) -> &str {
@@ -170,7 +164,7 @@ impl SharedReader {
     pub fn workers(&self) -> Result<Vec<WorkerInfo>, Problem> {
         let rows = self.db.ask(
             "SELECT w.name, (SELECT count(*) FROM gleaner.shard s WHERE s.crawl = $1 AND s.owner = w.incarnation),
-                    w.pages, w.relevant, w.in_flight, w.idle
+                    w.pages, w.relevant, w.in_flight, w.idle, w.applied
              FROM gleaner.worker w WHERE w.crawl = $1 AND w.incarnation > 0 AND w.expires >= now() ORDER BY w.slot",
             &[&self.crawl.crawl],
         )?;
@@ -182,6 +176,7 @@ impl SharedReader {
             relevant: number(r, 3),
             in_flight: number(r, 4),
             idle: r.get(5),
+            applied: number(r, 6),
         };
         Ok(rows.iter().map(worker).collect())
     }
@@ -272,20 +267,6 @@ impl SharedReader {
     /// With this reader's number of the host.
     fn numbered(&self, info: Info) -> Info {
         Info { host: lock(&self.hosts).number(info.host), ..info }
-    }
-
-    /// This reader's number of a host.
-    pub fn find_host(&self, name: &str) -> Option<u32> {
-        if let Some(number) = lock(&self.hosts).by_name.get(name) {
-            return Some(*number);
-        }
-        let shard = shard_of(name, self.crawl.key, self.crawl.shards);
-        let rows = self.db.ask(
-            "SELECT host FROM gleaner.host WHERE crawl = $1 AND shard = $2 AND name = $3",
-            &[&self.crawl.crawl, &shard, &name],
-        );
-        let host = id32(rows.ok()?.first()?.get(0));
-        Some(lock(&self.hosts).name(host, name))
     }
 
     pub fn host_name(&self, number: u32) -> Option<String> {
@@ -391,24 +372,6 @@ impl SharedReader {
     }
 }
 
-fn no_crawl() -> Problem {
-    Problem::nothing("there is no crawl in this database")
-        .hint("`gleaner crawl topic.toml --store …` begins one")
-}
-
-fn crawls(db: &Db) -> Result<Vec<(String, CrawlRow)>, Problem> {
-    let there = db.ask("SELECT to_regclass('gleaner.crawl') IS NOT NULL", &[])?;
-    if !there.first().is_some_and(|r| r.get::<_, bool>(0)) {
-        return Ok(Vec::new());
-    }
-    super::open::check_version(db)?;
-    let rows = db.ask(
-        "SELECT crawl, key0, key1, shards, topic, next_id, name FROM gleaner.crawl ORDER BY name",
-        &[],
-    )?;
-    Ok(rows.iter().map(|r| (r.get(6), crawl_of(r))).collect())
-}
-
 impl Store for SharedReader {
     fn find(&self, url: &Url) -> Option<UrlId> {
         let c = &self.crawl;
@@ -457,8 +420,19 @@ impl Store for SharedReader {
         Err(self.read_only())
     }
 
-    /// Totals: one of each worker. Anything else: of the worker with the most pages.
+    /// Totals: one of each worker. What was changed, and labels: of the crawl. Anything else: of the worker with the most
+    /// pages.
     fn state(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem> {
+        if name == "control" {
+            return Ok(vec![steer::wanted_json(&self.db, self.crawl.crawl)?.1.into_bytes()]);
+        }
+        if name == "labels" {
+            let line = |(id, relevant): (UrlId, bool)| {
+                let [a, b, c, d] = id.0.to_le_bytes();
+                vec![a, b, c, d, u8::from(relevant)]
+            };
+            return Ok(steer::labels(&self.db, self.crawl.crawl)?.into_iter().map(line).collect());
+        }
         let rows = if name == "counts" {
             self.db.ask(
                 "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2 AND n = 0 ORDER BY slot",
@@ -481,6 +455,20 @@ impl Store for SharedReader {
     /// In the order of this reader's numbers.
     fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_> {
         Box::new(self.read_hosts().unwrap_or_default().into_iter())
+    }
+
+    /// This reader's number of it.
+    fn find_host(&self, name: &str) -> Option<u32> {
+        if let Some(number) = lock(&self.hosts).by_name.get(name) {
+            return Some(*number);
+        }
+        let shard = shard_of(name, self.crawl.key, self.crawl.shards);
+        let rows = self.db.ask(
+            "SELECT host FROM gleaner.host WHERE crawl = $1 AND shard = $2 AND name = $3",
+            &[&self.crawl.crawl, &shard, &name],
+        );
+        let host = id32(rows.ok()?.first()?.get(0));
+        Some(lock(&self.hosts).name(host, name))
     }
 
     fn stats(&self) -> Stats {
@@ -539,12 +527,17 @@ impl Store for SharedReader {
         }
         let rows = self.db.ask(
             "SELECT coalesce(sum(batch), 0)::int8, coalesce(sum(abs(incarnation)), 0)::int8,
-                    coalesce(sum(revisions), 0)::int8
+                    coalesce(sum(revisions), 0)::int8,
+                    coalesce((SELECT n FROM gleaner.steering WHERE crawl = $1), 0)
              FROM gleaner.worker WHERE crawl = $1",
             &[&self.crawl.crawl],
         )?;
-        let now =
-            rows.first().map(|r| Seen { batches: r.get(0), incarnations: r.get(1), revisions: r.get(2) });
+        let now = rows.first().map(|r| Seen {
+            batches: r.get(0),
+            incarnations: r.get(1),
+            revisions: r.get(2),
+            commands: r.get(3),
+        });
         if now == self.seen {
             return Ok(false);
         }

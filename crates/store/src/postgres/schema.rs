@@ -8,7 +8,7 @@
 //! * A number that is 32 bits without sign here is a `bigint` there.
 
 /// One step each; never changed once released. `{}` nothing: plain SQL, run as one.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3];
 
 /// Serialises workers that create or migrate the schema at the same time.
 pub(super) const MIGRATION_LOCK: i64 = 0x0067_6c65_616e_6572;
@@ -129,4 +129,33 @@ const V2: &str = "
 ALTER TABLE gleaner.page ADD COLUMN assessment bytea;
 CREATE INDEX page_slot ON gleaner.page (crawl, slot, seq);
 ALTER TABLE gleaner.worker ADD COLUMN revisions bigint NOT NULL DEFAULT 0;
+";
+
+/// Steering: what was asked of all workers, what it adds up to, and what each of them says came of it.
+const V3: &str = "
+CREATE TABLE gleaner.steering (
+  crawl int PRIMARY KEY,
+  -- the newest command; whoever gives one holds this row until it is committed, so numbers come in order
+  n bigint NOT NULL DEFAULT 0,
+  -- what all commands so far add up to: a worker that joins needs none of them
+  wanted jsonb NOT NULL DEFAULT '{}'
+);
+INSERT INTO gleaner.steering (crawl) SELECT crawl FROM gleaner.crawl;
+CREATE TABLE gleaner.command (
+  crawl int NOT NULL, n bigint NOT NULL,
+  kind text NOT NULL, payload jsonb NOT NULL,
+  who text NOT NULL, given timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (crawl, n)
+);
+CREATE TABLE gleaner.effect (
+  crawl int NOT NULL, n bigint NOT NULL, slot int NOT NULL,
+  changed bigint NOT NULL, failed bool NOT NULL, text text NOT NULL,
+  PRIMARY KEY (crawl, n, slot)
+);
+CREATE TABLE gleaner.label (
+  crawl int NOT NULL, id bigint NOT NULL, relevant bool NOT NULL,
+  PRIMARY KEY (crawl, id)
+);
+-- the newest command whose effect is committed with this slot's state
+ALTER TABLE gleaner.worker ADD COLUMN applied bigint NOT NULL DEFAULT 0;
 ";

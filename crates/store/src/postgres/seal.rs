@@ -297,9 +297,10 @@ impl Shared {
         held
     }
 
-    /// Messages that were taken in and are not yet deleted.
+    /// Messages that were taken in, or handed to the loop, and are not yet deleted.
     pub(super) fn mail_taken(&self) -> Vec<i64> {
-        self.uncommitted().flat_map(|(_, out)| out.consumed.iter().map(|c| c.1)).collect()
+        let taken = self.uncommitted().flat_map(|(_, out)| out.consumed.iter());
+        taken.chain(&self.asked_seeds).map(|c| c.1).collect()
     }
 
     /// What is told of the budget ahead of the pages that spent it.

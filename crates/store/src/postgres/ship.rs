@@ -7,6 +7,7 @@ use super::scratch::{Facts, Revised};
 use super::{Shared, id64};
 use crate::ledger::codec;
 use crate::ledger::page;
+use crate::traits::Done;
 use frontier::State;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use types::{Assessment, UrlId};
@@ -25,6 +26,9 @@ pub(super) struct Outgoing {
     pub children: BTreeMap<u32, Vec<Child>>,
     /// The worker's row says something else than what is true.
     pub news: bool,
+    /// The newest command that was done, and what came of each.
+    pub applied: Option<u64>,
+    pub effects: Vec<(u64, Done)>,
 }
 
 impl Outgoing {
@@ -35,6 +39,7 @@ impl Outgoing {
             && self.far_revised.is_empty()
             && self.children.is_empty()
             && !self.news
+            && self.applied.is_none()
     }
 }
 
@@ -50,6 +55,7 @@ impl Shared {
         self.page_rows(&mut steps, &mut touched);
         self.state_rows(&mut steps);
         self.mail_rows(&mut steps, &mut touched);
+        self.steering_rows(&mut steps);
         (steps, touched)
     }
 

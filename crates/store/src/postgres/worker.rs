@@ -5,7 +5,7 @@ use super::post::{self, Child};
 use super::scratch::Revised;
 use super::{Shared, id32, shard_of};
 use crate::ledger::apply::check_candidate;
-use crate::traits::{Stats, Store};
+use crate::traits::{Done, Stats, Store, Wanted};
 use frontier::{Applied, Frontier, Gate, HostInfo, Idle, Info, News, Next, Peek, Refusal, State};
 use std::collections::HashSet;
 use std::sync::PoisonError;
@@ -86,6 +86,42 @@ impl Shared {
     fn look(&self, id: UrlId) -> Look<'_> {
         let shard = self.ids.shard_of(id.0);
         Look { db: &self.db, crawl: self.me.crawl, id, shard, shards: self.shards }
+    }
+
+    /// Learns the shards of pages that are not here: fetched by an earlier run of this slot, or before their host was
+    /// handed over.
+    fn find_shards(&mut self, ids: impl Iterator<Item = UrlId>) -> Result<(), Problem> {
+        let strange = |shared: &Shared, id: &u32| shared.ids.shard_of(*id).is_none();
+        let mut unknown: Vec<u32> = ids.map(|id| id.0).filter(|id| strange(self, id)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        if !self.own_pages_known {
+            found = self.db.ask(
+                "SELECT id, shard FROM gleaner.page WHERE crawl = $1 AND slot = $2",
+                &[&self.me.crawl, &self.me.slot],
+            )?;
+            self.own_pages_known = true;
+        }
+        for row in &found {
+            self.ids.remember_far(id32(row.get(0)), row.get(1));
+        }
+        unknown.retain(|id| strange(self, id));
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        // Fetched again by another: through all shards.
+        let numbers: Vec<i64> = unknown.iter().map(|id| super::id64(*id)).collect();
+        let shards: Vec<i16> = (0..self.shards).collect();
+        let found = self.db.ask(
+            "SELECT id, shard FROM gleaner.page WHERE crawl = $1 AND shard = ANY($2) AND id = ANY($3)",
+            &[&self.me.crawl, &shards, &numbers],
+        )?;
+        for row in &found {
+            self.ids.remember_far(id32(row.get(0)), row.get(1));
+        }
+        Ok(())
     }
 
     /// The children of a page, as they were kept.
@@ -193,6 +229,7 @@ impl Frontier for Shared {
         turn.add.iter().try_for_each(check_candidate)?;
         self.make_room(turn.add.len() as u32 + 1)?;
         self.urgent |= turn.host.not_before.is_some();
+        self.find_shards(turn.revised.iter().map(|r| r.0))?;
 
         let most = self.options.limits.links_per_page.map_or(usize::MAX, |n| n as usize);
         let cut = turn.add.len().saturating_sub(most);
@@ -335,6 +372,29 @@ impl Frontier for Shared {
         }
     }
 
+    fn take_seed(&mut self, ticket: u64, candidate: Option<Candidate>, now: Millis) -> Result<bool, Problem> {
+        let Some(at) = self.asked_seeds.iter().position(|(_, seq)| *seq as u64 == ticket) else {
+            return Ok(false);
+        };
+        let place = self.asked_seeds.swap_remove(at);
+        if self.lost || !self.owned.contains_key(&place.0) {
+            // Whoever has the shard takes it.
+            return Ok(false);
+        }
+        candidate.iter().try_for_each(check_candidate)?;
+        self.make_room(1)?;
+        self.out.consumed.push(place);
+        let Some(candidate) = candidate else { return Ok(false) };
+        let new = self.inner.seed(candidate, now)?;
+        self.number_new()?;
+        self.idle &= !new;
+        Ok(new)
+    }
+
+    fn set_budget(&mut self, budget: bool) {
+        self.options.budget = budget;
+    }
+
     fn holds(&self, id: UrlId) -> bool {
         !self.lost && self.slot(id).is_some_and(|s| self.inner.order().is_open(s))
     }
@@ -447,6 +507,7 @@ impl Store for Shared {
     }
 
     fn revise(&mut self, verdicts: &[(UrlId, Verdict)]) -> Result<(), Problem> {
+        self.find_shards(verdicts.iter().map(|v| v.0))?;
         let mut here = Vec::new();
         for (id, verdict) in verdicts {
             match self.slot(*id) {
@@ -461,6 +522,7 @@ impl Store for Shared {
     }
 
     fn reassess(&mut self, pages: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem> {
+        self.find_shards(pages.iter().map(|p| p.0))?;
         let mut here = Vec::new();
         for (id, verdict, assessment) in pages {
             match self.slot(*id) {
@@ -487,6 +549,10 @@ impl Store for Shared {
 
     fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_> {
         self.inner.hosts()
+    }
+
+    fn find_host(&self, name: &str) -> Option<u32> {
+        self.inner.order().find_host(name)
     }
 
     fn stats(&self) -> Stats {
@@ -522,6 +588,19 @@ impl Store for Shared {
 
     fn refresh(&mut self) -> Result<bool, Problem> {
         Ok(false)
+    }
+
+    fn wanted(&mut self) -> Result<Option<Wanted>, Problem> {
+        self.read_wanted().map(Some)
+    }
+
+    fn obeyed(&mut self, n: u64, done: Option<Done>) {
+        self.note_obeyed(n, done);
+    }
+
+    fn recounted(&mut self, relevant: u64) {
+        self.relevant = relevant as i64;
+        self.out.news = true;
     }
 
     fn check(&self) -> Result<(), Problem> {

@@ -6,6 +6,7 @@ mod disk;
 mod harness;
 mod model;
 mod shared;
+mod steer;
 
 #[path = "../../../../tests/support/postgres.rs"]
 mod postgres;

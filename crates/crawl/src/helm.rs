@@ -1,0 +1,458 @@
+//! Steering a crawl that several workers share, from both ends.
+//!
+//! Whoever steers ([`Asked`]: the dashboard, `gleaner label`) writes a command into the shared store, where it is at once part
+//! of what the crawl wants. Each worker's loop is told of it by its ledger, obeys it as it would obey one of its own
+//! process ([`Crawl::obey`]), and says what came of it. A worker that joins, or was away for too long, makes up the
+//! difference between what its slot last knew and what the crawl wants.
+
+use crate::control::{Adjustments, Command, Effect, HostRule, Workers};
+use crate::crawl::{Crawl, Ledger, Stop};
+use crate::labels::Labels;
+use crate::reader::Reader;
+use crate::state::page_line_verdict;
+use crate::steer::REJUDGING;
+use focus::judges::{self, JudgeSetup};
+use focus::strategies::{self, StrategySetup};
+use frontier::{News, Told};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::{Duration, Instant};
+use store::{Done, Given, Helm, Reached, Wanted};
+use types::{Millis, Problem, Url, UrlId};
+
+// ---- a worker's end --------------------------------------------------------------------------------------------------
+
+/// Brings what the slot kept of commands up to what the crawl wants, before anything is made of it.
+pub(crate) fn bring_up(ledger: &mut dyn Ledger, wanted: &Wanted) -> Result<Adjustments, Problem> {
+    let (kept, new) = (Adjustments::read(ledger)?, Adjustments::parse(wanted.json.as_bytes()));
+    if new != kept {
+        if new.differ_in_topic(&kept) && !ledger.state("pages")?.is_empty() {
+            ledger.put_state(REJUDGING, false, &[1])?;
+        }
+        new.write(ledger)?;
+    }
+    Ok(new)
+}
+
+fn parse(told: &Told) -> Result<Command, Problem> {
+    let strange = |e| {
+        Problem::new(format!("this version does not know the command `{}`", told.kind))
+            .because(e)
+            .hint("update gleaner on this machine")
+    };
+    let payload: serde_json::Value = serde_json::from_str(&told.payload).map_err(strange)?;
+    let mut whole = serde_json::json!({ "kind": told.kind });
+    if !payload.is_null() {
+        whole["payload"] = payload;
+    }
+    serde_json::from_value(whole).map_err(strange)
+}
+
+impl Crawl {
+    /// Just joined: the settings are what the crawl wants; now the rest of it.
+    pub(crate) fn join_in(&mut self, wanted: Wanted) -> Result<(), Problem> {
+        self.pause(self.adjustments.paused);
+        self.learn_labels(&wanted.labels)?;
+        self.steered = wanted.n;
+        self.parts.ledger.obeyed(wanted.n, None);
+        Ok(())
+    }
+
+    /// Does what was asked of all workers, and says what came of it.
+    pub(crate) fn heed(&mut self, news: &mut News, now: Millis) -> Result<(), Problem> {
+        if news.rejoined {
+            self.forget_void()?;
+        }
+        if news.rejoined || news.missed {
+            self.catch_up()?;
+        }
+        for told in std::mem::take(&mut news.told) {
+            if told.n <= self.steered {
+                continue;
+            }
+            let done = match parse(&told) {
+                // They are in the mail of whoever has their hosts.
+                Ok(Command::Seeds(_)) => Ok(Effect::says("seeds are taken by whoever has their hosts")),
+                Ok(command) => self.obey(command, now),
+                Err(problem) => Err(problem),
+            };
+            let done = match done {
+                Ok(e) => Done { changed: e.changed as u64, failed: false, text: e.text },
+                Err(problem) => {
+                    // If it is the disk or the database, the loop will meet it soon enough itself.
+                    tracing::warn!(%problem, command = told.kind, "a command could not be obeyed");
+                    Done { changed: 0, failed: true, text: problem.to_string() }
+                }
+            };
+            self.steered = told.n;
+            self.parts.ledger.obeyed(told.n, Some(done));
+        }
+        if news.taken {
+            self.move_boosted()?;
+        }
+        Ok(())
+    }
+
+    /// Pages whose commit was refused were never fetched: whoever has their host by now fetches them.
+    fn forget_void(&mut self) -> Result<(), Problem> {
+        let lines = self.parts.ledger.state("pages")?;
+        let kept: HashSet<UrlId> = lines.iter().filter_map(|l| page_line_verdict(l)).map(|l| l.0).collect();
+        let stays: Vec<bool> = self.judged.iter().map(|j| kept.contains(&j.id)).collect();
+        if stays.iter().all(|s| *s) {
+            return Ok(());
+        }
+        if self.assessed.len() == stays.len() {
+            let mut of_assessed = stays.iter();
+            self.assessed.retain(|_| of_assessed.next() == Some(&true));
+        }
+        let mut of_judged = stays.iter();
+        self.judged.retain(|_| of_judged.next() == Some(&true));
+        if self.rejudging.is_some() {
+            // What was judged so far is counted by places in this list.
+            self.begin_rejudging()?;
+        }
+        self.recount()
+    }
+
+    /// Makes up the difference to what the crawl wants: this worker was away, and what it did since its last commit is void.
+    fn catch_up(&mut self) -> Result<(), Problem> {
+        let Some(wanted) = self.parts.ledger.wanted()? else { return Ok(()) };
+        let new = Adjustments::parse(wanted.json.as_bytes());
+        if new.stopped > self.steered {
+            self.stop(Stop::User);
+        }
+        self.pause(new.paused);
+        let old = self.adjustments.clone();
+        // Judging again may have begun, or ended, in what is void.
+        let again =
+            self.is_rejudging()? || new.differ_in_topic(&Adjustments::read(self.parts.ledger.as_ref())?);
+        let mut done = None;
+        match self.adopt(new.clone()) {
+            Ok(_) => {
+                if again || self.rejudging.is_some() {
+                    self.begin_rejudging()?;
+                }
+                let hosts: BTreeSet<&String> = old.hosts.keys().chain(new.hosts.keys()).collect();
+                for host in hosts.into_iter().filter(|h| old.rule_of(h) != new.rule_of(h)) {
+                    self.move_pending(host, new.rule_of(host))?;
+                }
+            }
+            Err(problem) => {
+                tracing::warn!(%problem, "what was changed could not be taken over");
+                done = Some(Done { changed: 0, failed: true, text: problem.to_string() });
+            }
+        }
+        self.learn_labels(&wanted.labels)?;
+        self.steered = wanted.n;
+        self.parts.ledger.obeyed(wanted.n, done);
+        Ok(())
+    }
+
+    fn learn_labels(&mut self, wanted: &[(UrlId, bool)]) -> Result<(), Problem> {
+        let kept = Labels::read(self.parts.ledger.as_ref())?;
+        let wanted: BTreeMap<UrlId, bool> = wanted.iter().copied().collect();
+        let gone = kept.iter().filter(|(id, _)| !wanted.contains_key(id)).map(|(id, _)| (id, None));
+        let new = wanted.iter().filter(|(id, l)| kept.get(**id) != Some(**l)).map(|(id, l)| (*id, Some(*l)));
+        let said: Vec<(UrlId, Option<bool>)> = gone.chain(new).collect();
+        if said.is_empty() {
+            return Ok(());
+        }
+        if let Err(problem) = self.label(&said) {
+            tracing::warn!(%problem, "labels could not be learnt");
+        }
+        Ok(())
+    }
+
+    /// Seeds that were named to all workers and whose hosts are this one's.
+    pub(crate) fn take_seeds(&mut self, seeds: Vec<(u64, Url)>, now: Millis) -> Result<(), Problem> {
+        if seeds.is_empty() {
+            return Ok(());
+        }
+        for (ticket, url) in seeds {
+            let candidate = match self.parts.scope.check(&url) {
+                Err(why) => {
+                    self.counts.refuse(&format!("scope: {}", why.kind()), 1);
+                    None
+                }
+                Ok(()) if self.parts.ledger.find(&url).is_some() => None,
+                Ok(()) => Some(self.as_seed(&url)),
+            };
+            self.parts.ledger.take_seed(ticket, candidate, now)?;
+        }
+        self.save_strategy_now()?;
+        self.parts.ledger.commit()
+    }
+}
+
+// ---- the end of whoever steers ---------------------------------------------------------------------------------------
+
+/// Whom a command is for, and who gives it.
+#[derive(Clone, Debug)]
+pub struct Address<'a> {
+    /// `postgres://…`
+    pub store: &'a str,
+    pub crawl: &'a str,
+    /// For people: who gave it, and from where.
+    pub who: &'a str,
+    /// How long the workers are waited for.
+    pub patience: Duration,
+}
+
+/// Between two looks at what the workers did.
+const LOOK_EVERY: Duration = Duration::from_millis(80);
+
+/// A command that makes sense for a shared crawl.
+pub struct Asked {
+    command: Command,
+    /// Seeds that are new, and how many are not.
+    seeds: Vec<Url>,
+    known: usize,
+    /// What the page will be, after a label.
+    relevant: Option<bool>,
+}
+
+impl Asked {
+    /// Looks whether it makes sense. `reader` is the crawl as it was a moment ago.
+    pub fn new(reader: &Reader, command: Command) -> Result<Asked, Problem> {
+        let alive = reader.ledger().workers()?.len();
+        let idle = |action: &str| {
+            Problem::new(format!("no worker of this crawl is running: there is nothing to {action}"))
+                .hint("`gleaner crawl … --store …` starts one, on any machine")
+        };
+        let mut asked = Asked { command, seeds: Vec::new(), known: 0, relevant: None };
+        match &asked.command {
+            Command::Stop if alive == 0 => return Err(idle("stop")),
+            Command::Pause if alive == 0 => return Err(idle("pause")),
+            Command::Resume if alive == 0 && !reader.adjustments().paused => return Err(idle("resume")),
+            Command::Stop | Command::Pause | Command::Resume | Command::Host { .. } => {}
+            Command::Settings(_) => check_settings(reader, &asked.command)?,
+            Command::Labels(said) => {
+                asked.relevant = match said.as_slice() {
+                    [(_, Some(label))] => Some(*label),
+                    // Taken back: the judge's own word counts again.
+                    [(id, None)] => reader.ledger().record(*id)?.map(|r| r.verdict.relevant),
+                    _ => None,
+                }
+            }
+            Command::Seeds(urls) => {
+                let mut met = BTreeSet::new();
+                for url in urls.iter().filter(|u| met.insert(u.as_str())) {
+                    match reader.ledger().find(url) {
+                        Some(_) => asked.known += 1,
+                        None => asked.seeds.push(url.clone()),
+                    }
+                }
+            }
+        }
+        if let Command::Seeds(urls) = &mut asked.command {
+            urls.clone_from(&asked.seeds);
+        }
+        Ok(asked)
+    }
+
+    /// Gives it to all workers, now and later, and waits a moment for what comes of it.
+    pub fn give(&self, to: &Address) -> Result<Effect, Problem> {
+        let mut labels: &[(UrlId, Option<bool>)] = &[];
+        match &self.command {
+            Command::Seeds(_) if self.seeds.is_empty() => {
+                return Ok(Effect::says("no new seed: all of them are known already"));
+            }
+            Command::Labels(said) => labels = said,
+            _ => {}
+        }
+        let wire = serde_json::to_value(&self.command)
+            .map_err(|e| Problem::new("a command cannot be sent").because(e))?;
+        let given = Given {
+            kind: wire["kind"].as_str().unwrap_or_default(),
+            payload: &wire["payload"].to_string(),
+            who: to.who,
+            labels,
+            seeds: &self.seeds,
+        };
+        let helm = Helm::open(to.store, Some(to.crawl))?;
+        let n = helm.give(&given, &|n, wanted| {
+            let mut all = Adjustments::parse(wanted.as_bytes());
+            all.take_in(n, &self.command)?;
+            serde_json::to_string(&all).map_err(|e| Problem::new("cannot keep what was changed").because(e))
+        })?;
+        let give_up = Instant::now() + to.patience;
+        let mut reached = helm.reached(n)?;
+        while reached.applied < reached.of && Instant::now() < give_up {
+            std::thread::sleep(LOOK_EVERY);
+            reached = helm.reached(n)?;
+        }
+        Ok(Effect {
+            text: describe(&self.command, &reached, self.seeds.len(), self.known),
+            changed: if self.seeds.is_empty() { reached.changed as usize } else { self.seeds.len() },
+            relevant: self.relevant,
+            workers: Some(Workers { applied: reached.applied, of: reached.of }),
+        })
+    }
+}
+
+/// What was asked, in a few words.
+pub fn in_words(kind: &str, payload: &str) -> String {
+    match parse(&Told { n: 0, kind: kind.into(), payload: payload.into() }) {
+        Ok(Command::Seeds(urls)) => match urls.as_slice() {
+            [one] => format!("add the seed {one}"),
+            all => format!("add {} seeds", all.len()),
+        },
+        Ok(Command::Host { host, rule: HostRule::Block }) => format!("block {host}"),
+        Ok(Command::Host { host, rule: HostRule::Boost }) => format!("{host} first"),
+        Ok(Command::Host { host, rule: HostRule::None }) => format!("{host} as any other"),
+        Ok(Command::Labels(said)) => match said.as_slice() {
+            [(id, Some(true))] => format!("page {} is relevant", id.0),
+            [(id, Some(false))] => format!("page {} is not relevant", id.0),
+            [(id, None)] => format!("page {}: label taken back", id.0),
+            all => format!("{} labels", all.len()),
+        },
+        Ok(Command::Settings(s)) => {
+            let terms = |n: usize, what: &str| (n > 0).then(|| format!("{n} terms {what}"));
+            let parts = [
+                s.limits.is_some().then(|| "limits".to_string()),
+                s.fetch.is_some().then(|| "pace".to_string()),
+                terms(s.add_terms.len(), "added"),
+                terms(s.mute_terms.len(), "muted"),
+                s.strategy.is_some().then(|| "options of the strategy".to_string()),
+            ];
+            format!("change: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+        }
+        _ => kind.to_string(),
+    }
+}
+
+/// What no worker could do is not asked of any: it would be kept for all that join later.
+fn check_settings(reader: &Reader, command: &Command) -> Result<(), Problem> {
+    let mut new = reader.adjustments().clone();
+    new.take_in(0, command)?;
+    if !new.differ_in_topic(reader.adjustments()) {
+        return Ok(());
+    }
+    let made = |a: &Adjustments| -> Result<(), Problem> {
+        let topic = a.topic(&reader.config_with(a)?)?;
+        strategies::build(&StrategySetup::new(&topic))?;
+        judges::build(&JudgeSetup::new(&topic))?;
+        Ok(())
+    };
+    match made(&new) {
+        // Some need example pages or files that only the workers have: those will say so themselves.
+        Err(problem) if made(reader.adjustments()).is_ok() => Err(problem),
+        _ => Ok(()),
+    }
+}
+
+/// "labelled relevant; 37 pages changed verdict; all 4 workers have done it"
+fn describe(command: &Command, reached: &Reached, seeds: usize, known: usize) -> String {
+    let n = reached.changed;
+    let so_far = if reached.applied < reached.of { " so far" } else { "" };
+    let mut text = match command {
+        Command::Stop => "stopping: each worker finishes what is under way".to_string(),
+        Command::Pause => "paused".into(),
+        Command::Resume => "going on".into(),
+        Command::Seeds(_) => {
+            let new = if seeds == 1 { "1 seed".to_string() } else { format!("{seeds} seeds") };
+            let old = if known > 0 { format!(" ({known} known already)") } else { String::new() };
+            format!("{new} handed to the workers that have the hosts{old}")
+        }
+        Command::Settings(_) if n > 0 => format!("changed; {n} pages are judged again by the new terms"),
+        Command::Settings(_) => "changed".into(),
+        Command::Host { host, rule } => match rule {
+            HostRule::Block => format!("{host} is blocked; {n} pending URLs of it are given up"),
+            HostRule::Boost => format!("{host} goes first: {n} pending URLs moved up"),
+            HostRule::None => format!("{host} is as any other again"),
+        },
+        Command::Labels(said) => {
+            let what = match said.as_slice() {
+                [(_, Some(true))] => "labelled relevant".to_string(),
+                [(_, Some(false))] => "labelled not relevant".into(),
+                [(_, None)] => "label taken back".into(),
+                all => format!("{} pages labelled", all.len()),
+            };
+            match n {
+                _ if reached.of == 0 => what,
+                0 => format!("{what}; no other verdict changed{so_far}"),
+                1 => format!("{what}; 1 page changed verdict{so_far}"),
+                n => format!("{what}; {n} pages changed verdict{so_far}"),
+            }
+        }
+    };
+    text += &match (reached.applied, reached.of) {
+        (_, 0) => "; no worker is running: those that join will follow it".to_string(),
+        (1, 1) => String::new(),
+        (all, of) if all == of => format!("; all {of} workers have done it"),
+        (some, of) => format!("; asked: {some} of {of} workers have done it so far"),
+    };
+    let flags: Vec<&str> = (reached.texts.iter()).filter_map(|t| Some(t.split_once("; the ")?.1)).collect();
+    if let Some(flag) = flags.first() {
+        text += &format!("; on {} of {} workers the {flag}", flags.len(), reached.of);
+    }
+    if let Some(failure) = reached.failures.first() {
+        text += &format!("; {} could not: {failure}", reached.failures.len());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Settings;
+    use types::Canon;
+
+    fn told(command: &Command) -> Told {
+        let wire = serde_json::to_value(command).unwrap();
+        Told { n: 1, kind: wire["kind"].as_str().unwrap().into(), payload: wire["payload"].to_string() }
+    }
+
+    #[test]
+    fn commands_are_read_as_they_were_written() {
+        let settings = Settings { mute_terms: vec!["a".into()], ..Settings::default() };
+        for command in [
+            Command::Stop,
+            Command::Pause,
+            Command::Resume,
+            Command::Seeds(vec![Canon::exact().parse("http://a.test/x").unwrap()]),
+            Command::Settings(Box::new(settings)),
+            Command::Host { host: "a.test".into(), rule: HostRule::Boost },
+            Command::Labels(vec![(UrlId(7), Some(true)), (UrlId(8), None)]),
+        ] {
+            assert_eq!(parse(&told(&command)).unwrap(), command);
+        }
+        let strange = Told { n: 1, kind: "dance".into(), payload: "{}".into() };
+        assert!(parse(&strange).unwrap_err().what().contains("dance"));
+        assert!(parse(&Told { n: 1, kind: "labels".into(), payload: "7".into() }).is_err());
+    }
+
+    #[test]
+    fn what_commands_add_up_to() {
+        let mut a = Adjustments::default();
+        a.take_in(1, &Command::Pause).unwrap();
+        assert!(a.paused);
+        a.take_in(2, &Command::Host { host: "A.test".into(), rule: HostRule::Block }).unwrap();
+        a.take_in(3, &Command::Stop).unwrap();
+        assert_eq!((a.paused, a.stopped, a.rule_of("a.test")), (false, 3, HostRule::Block));
+        let again = Adjustments::parse(serde_json::to_string(&a).unwrap().as_bytes());
+        assert_eq!(again, a);
+        assert!(!serde_json::to_string(&Adjustments::default()).unwrap().contains("stopped"));
+    }
+
+    #[test]
+    fn what_is_said_of_it() {
+        let label = Command::Labels(vec![(UrlId(7), Some(true))]);
+        let some = Reached { applied: 3, of: 4, changed: 37, ..Reached::default() };
+        assert_eq!(
+            describe(&label, &some, 0, 0),
+            "labelled relevant; 37 pages changed verdict so far; asked: 3 of 4 workers have done it so far"
+        );
+        let all = Reached { applied: 2, of: 2, changed: 1, ..Reached::default() };
+        assert_eq!(
+            describe(&label, &all, 0, 0),
+            "labelled relevant; 1 page changed verdict; all 2 workers have done it"
+        );
+        let nobody = describe(&label, &Reached::default(), 0, 0);
+        assert!(nobody.contains("no worker is running"), "{nobody}");
+        let change = Command::Settings(Box::default());
+        let texts = vec!["changed; the command line (--pages) stands".into(), "changed".into()];
+        let flags = Reached { applied: 2, of: 2, texts, ..Reached::default() };
+        let text = describe(&change, &flags, 0, 0);
+        assert!(text.ends_with("; on 1 of 2 workers the command line (--pages) stands"), "{text}");
+    }
+}
