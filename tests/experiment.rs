@@ -79,4 +79,16 @@ fn the_ablation_leaves_a_table_and_figures() {
         let svg = fs::read_to_string(out.join(figure)).unwrap();
         assert!(svg.starts_with("<svg xmlns=") && svg.contains("host bonus"), "{svg}");
     }
+    // What is done is not done again, unless something else is asked for.
+    let kept = out.join("ablation-here.json");
+    let mut numbers: serde_json::Value = serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap();
+    let all = numbers["numbers"].as_array_mut().unwrap();
+    all.iter_mut().for_each(|n| *n = serde_json::json!([0.12345, 0.5]));
+    fs::write(&kept, numbers.to_string()).unwrap();
+    run(args).ok().shows(&["0.123"]);
+    let other = run(args.iter().copied().chain(["--rng", "1"]));
+    assert!(!other.ok().out.contains("0.123"), "{}", other.out);
+    // A file that is damaged is as good as none.
+    fs::write(&kept, "{").unwrap();
+    run(args).ok().shows(&["without learning"]);
 }

@@ -6,7 +6,7 @@ use console::style;
 use crawl::config::Config;
 use eval::Tally;
 use eval::cache::{self, CachedWeb};
-use eval::experiments::{self, Experiment, Finding, Lab, Outcome, Site};
+use eval::experiments::{self, Experiment, Finding, Kept, Lab, Outcome, Site};
 use eval::labels::{Labels, Rules, Seeds};
 use eval::webs::{Opened, Recorded};
 use serde::Deserialize;
@@ -56,7 +56,8 @@ pub struct Args {
     /// Threads (default: all cores)
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Folder for the tables (experiments.md) and numbers (experiments.json)
+    /// Folder for the tables (experiments.md) and numbers (experiments.json). A long experiment keeps what it has there, and
+    /// goes on when it is run again
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -112,6 +113,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         rngs: parse_rngs(Some(&args.rng))?,
         threads,
         scratch: scratch.0.clone(),
+        kept: args.out.as_deref().map(Kept::in_folder),
         progress: &|text| line(text),
     };
     let mut text = String::from("# Findings of the sources, looked into\n\n");

@@ -2,7 +2,7 @@
 //! topics, because runs on one web are not independent of each other.
 
 use super::lab::{Lab, Variant, auc, over_draws, share_until};
-use super::{Experiment, Figure, Finding, Outcome, Table, compare, mean};
+use super::{Experiment, Figure, Finding, Outcome, Table, compare, kept, mean};
 use crate::plot::{Difference, DifferenceChart, standalone};
 use crate::stats;
 use types::Problem;
@@ -110,9 +110,14 @@ fn measure(lab: &Lab, variants: &[Variant]) -> Result<Measured, Problem> {
     let empty = || vec![Vec::with_capacity(lab.sites.len()); variants.len()];
     let mut out = Measured { auc: empty(), half: empty() };
     for site in &lab.sites {
-        for (i, runs) in lab.crawl_site(site, variants)?.iter().enumerate() {
-            out.auc[i].push(over_draws(runs, auc));
-            out.half[i].push(over_draws(runs, |r| share_until(r, 50)));
+        let numbers = kept::or_make(lab, "ablation", site, variants, || {
+            let runs = lab.crawl_site(site, variants)?;
+            let of = |runs: &Vec<_>| (over_draws(runs, auc), over_draws(runs, |r| share_until(r, 50)));
+            Ok(runs.iter().map(of).collect::<Vec<_>>())
+        })?;
+        for (i, (auc, half)) in numbers.into_iter().enumerate().take(variants.len()) {
+            out.auc[i].push(auc);
+            out.half[i].push(half);
         }
     }
     Ok(out)

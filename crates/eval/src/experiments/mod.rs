@@ -8,10 +8,12 @@ mod ablation;
 mod agents;
 mod apprentice;
 mod judging;
+mod kept;
 mod lab;
 mod ordering;
 mod untestable;
 
+pub use kept::Kept;
 pub use lab::{Lab, Site, Variant};
 
 use std::fmt::Write;
