@@ -438,6 +438,9 @@ fn a_role_that_may_only_look_changes_nothing_and_one_that_may_steer_needs_no_mor
     let before = s.pages();
     let worker = s.worker("w1");
     s.until("it goes on", || s.pages() > before + 10);
+    let d = s.dashboard_as("reader");
+    assert!(d.json(C)["pages"].as_u64() >= Some(before), "who could look can look at the new tables too");
+    drop(d);
     let d = s.dashboard();
     all_of(&act(&d, "stop"), 1);
     stopped(worker);
@@ -474,8 +477,10 @@ fn in_the_browser_one_sees_what_was_asked_and_who_has_done_it() {
 
 /// The statements of the document that make roles for those who look and those who steer.
 fn roles(document: &str) -> Vec<String> {
-    let lines =
-        document.lines().map(str::trim).filter(|l| l.starts_with("CREATE ROLE") || l.starts_with("GRANT"));
+    let lines = document
+        .lines()
+        .map(str::trim)
+        .filter(|l| ["CREATE ROLE", "GRANT", "ALTER DEFAULT"].iter().any(|s| l.starts_with(s)));
     let wanted = lines.filter(|l| l.contains("reader") || l.contains("helmsman"));
     let all: Vec<String> = wanted.map(|l| l.split(" -- ").next().unwrap_or(l).to_string()).collect();
     assert!(all.len() >= 3, "{all:?}");

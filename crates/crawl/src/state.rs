@@ -134,13 +134,20 @@ impl Crawl {
                 self.judged[i].relevant = verdict.relevant;
             }
         }
-        for (id, label) in Labels::read(ledger.as_ref())?.iter() {
+        let labels = Labels::read(ledger.as_ref())?;
+        for (id, label) in labels.iter() {
             if let Some(&i) = at.get(&id) {
                 self.judged[i].label = Some(label);
-            } else if let Some(record) = ledger.record(id)? {
-                self.lessons.insert(id, (record.assessment, label));
             }
         }
+        let others: Vec<UrlId> = labels.iter().map(|l| l.0).filter(|id| !at.contains_key(id)).collect();
+        let lessons = &mut self.lessons;
+        ledger.each_record(&others, &mut |record| {
+            if let Some(label) = labels.get(record.id) {
+                lessons.insert(record.id, (record.assessment, label));
+            }
+            Ok(())
+        })?;
         if !self.by_score() {
             for j in &self.judged {
                 let record = self.parts.ledger.record(j.id)?;
