@@ -14,7 +14,7 @@ use crate::steer::REJUDGING;
 use focus::judges::{self, JudgeSetup};
 use focus::strategies::{self, StrategySetup};
 use frontier::{News, Told};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use store::{Done, Given, Helm, Reached, Wanted};
 use types::{Millis, Problem, Url, UrlId};
@@ -92,22 +92,17 @@ impl Crawl {
         Ok(())
     }
 
-    /// Pages whose commit was refused were never fetched: whoever has their host by now fetches them.
+    /// Pages whose commit was refused were never fetched: whoever has their host by now fetches them. And should the slot
+    /// be another one, so are its pages.
     fn forget_void(&mut self) -> Result<(), Problem> {
         let lines = self.parts.ledger.state("pages")?;
-        let kept: HashSet<UrlId> = lines.iter().filter_map(|l| page_line_verdict(l)).map(|l| l.0).collect();
-        let stays: Vec<bool> = self.judged.iter().map(|j| kept.contains(&j.id)).collect();
-        if stays.iter().all(|s| *s) {
+        let kept = lines.iter().filter_map(|l| page_line_verdict(l)).map(|(id, ..)| id);
+        if kept.eq(self.judged.iter().map(|j| j.id)) {
             return Ok(());
         }
-        if self.assessed.len() == stays.len() {
-            let mut of_assessed = stays.iter();
-            self.assessed.retain(|_| of_assessed.next() == Some(&true));
-        }
-        let mut of_judged = stays.iter();
-        self.judged.retain(|_| of_judged.next() == Some(&true));
+        self.read_pages()?;
         if self.rejudging.is_some() {
-            // What was judged so far is counted by places in this list.
+            // What was judged so far is counted by places in the list of pages.
             self.begin_rejudging()?;
         }
         self.recount()

@@ -1,6 +1,7 @@
 //! What a crawl has learnt, kept in the ledger: saved with the pages that taught it, taken up again by the next run.
 
 use crate::crawl::{Counts, Crawl, Judged, Run};
+use crate::duplicates::Duplicates;
 use crate::labels::{CHOICES, Choice, Labels};
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
@@ -121,7 +122,43 @@ impl Crawl {
         // The totals are saved now and then; the pages themselves are exact.
         self.counts.pages = 0;
         self.counts.relevant = 0;
+        self.read_pages()?;
+        let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = 0;
+        if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
+            judge.load(bytes)?;
+            known = u64::from_le_bytes(*n);
+        }
+        for (i, j) in self.judged.iter().enumerate() {
+            self.counts.pages += 1;
+            self.counts.relevant += u64::from(j.wanted());
+            self.counts.curve.push(self.counts.pages, self.counts.relevant);
+            if self.counts.pages > known {
+                match self.assessed.get(i) {
+                    Some(whole) => judge.observe(whole, j.label),
+                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
+                };
+            }
+        }
+        if judge_state.is_none() {
+            // Else they are in what was saved: with every label the judge is saved too.
+            for (assessment, label) in self.lessons.values() {
+                judge.observe(assessment, Some(*label));
+            }
+        }
+        self.counts.threshold = judge.decide(&Assessment::default()).threshold;
+        drop(judge);
+        self.tell_labels()
+    }
+
+    /// The pages as the ledger has them, with what was last said of them; and what the user said of others'.
+    pub(crate) fn read_pages(&mut self) -> Result<(), Problem> {
         let mut at: HashMap<UrlId, usize> = HashMap::new();
+        self.duplicates = Duplicates::default();
+        self.judged.clear();
+        self.assessed.clear();
+        self.lessons.clear();
+        let ledger = &self.parts.ledger;
         for line in ledger.state("pages")? {
             let Some(page) = parse_page_line(&line) else { continue };
             let (judged, digest, simhash) = page;
@@ -157,32 +194,7 @@ impl Crawl {
                 ));
             }
         }
-        let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
-        let mut known = 0;
-        if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
-            judge.load(bytes)?;
-            known = u64::from_le_bytes(*n);
-        }
-        for (i, j) in self.judged.iter().enumerate() {
-            self.counts.pages += 1;
-            self.counts.relevant += u64::from(j.wanted());
-            self.counts.curve.push(self.counts.pages, self.counts.relevant);
-            if self.counts.pages > known {
-                match self.assessed.get(i) {
-                    Some(whole) => judge.observe(whole, j.label),
-                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
-                };
-            }
-        }
-        if judge_state.is_none() {
-            // Else they are in what was saved: with every label the judge is saved too.
-            for (assessment, label) in self.lessons.values() {
-                judge.observe(assessment, Some(*label));
-            }
-        }
-        self.counts.threshold = judge.decide(&Assessment::default()).threshold;
-        drop(judge);
-        self.tell_labels()
+        Ok(())
     }
 
     /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where

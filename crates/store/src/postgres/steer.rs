@@ -161,8 +161,8 @@ impl Helm {
             )?;
         }
         ask(
-            "DELETE FROM gleaner.command WHERE crawl = $1 AND (n <= $2 OR (n <= $3 AND n <= (SELECT min(applied)
-               FROM gleaner.worker WHERE crawl = $1 AND incarnation > 0 AND expires >= now())))",
+            "DELETE FROM gleaner.command WHERE crawl = $1 AND (n <= $2 OR (n <= $3 AND n <= coalesce((SELECT min(applied)
+               FROM gleaner.worker WHERE crawl = $1 AND incarnation > 0 AND expires >= now()), $3)))",
             &[&crawl, &(n - MOST_KEPT), &(n - KEPT)],
         )?;
         ask(
