@@ -12,6 +12,9 @@ mod postgres;
 use common::dashboard::Dashboard;
 use common::endurance::{self, now_ms, topic};
 use common::{DemoServer, Rng, Running, file, finish, folder, gleaner, long, run};
+use crawl::control::Command as Do;
+use crawl::helm::{Address, Asked};
+use crawl::reader::Reader;
 use gleaner::demo::{Entry, read_log};
 use line::Line;
 use postgres::Server;
@@ -232,7 +235,9 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
     let mut disturbances = 1;
     let nap = |rng: &mut Rng, ms: u64| std::thread::sleep(Duration::from_millis(ms + rng.below(ms / 2)));
     for _ in 0..rounds {
-        // A worker is killed, and started again in its folder.
+        // A worker is killed, and started again in its folder, while everyone is asked to pause. Who has heard of it by
+        // then, and who has not, must not matter.
+        ask(&server, &dir.path().join("cache"), Do::Pause);
         workers[0].signal("KILL");
         blows.push(Blow { agent: "w0".into(), at: now_ms() });
         let _ = workers[0].child.wait();
@@ -240,6 +245,8 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
         workers[0] = start(0);
         disturbances += 1;
         nap(&mut rng, 800);
+        ask(&server, &dir.path().join("cache"), Do::Resume);
+        nap(&mut rng, 300);
 
         // Another is stopped for longer than its lease, and wakes up as if nothing had happened.
         workers[1].signal("STOP");
@@ -257,12 +264,14 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
         disturbances += 1;
         nap(&mut rng, 500);
 
-        // The database itself.
+        // The database itself, right after it was told to pause.
+        ask(&server, &dir.path().join("cache"), Do::Pause);
         server.kill();
         nap(&mut rng, 500);
         server.restart();
         disturbances += 1;
         nap(&mut rng, 1_000);
+        ask(&server, &dir.path().join("cache"), Do::Resume);
     }
     let at_last = pages();
 
@@ -307,6 +316,15 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
     let twice = archived_twice(&reader, &folders);
     println!("{twice} pages archived more than once");
     assert!(twice <= (disturbances + 1) * 4 * CONCURRENCY, "{twice} pages are archived twice");
+}
+
+/// Asks something of all workers, and does not wait for any.
+fn ask(server: &Server, cache: &Path, what: Do) {
+    let reader = Reader::open_shared(&server.url(), Some("demo"), cache).unwrap_or_else(|p| panic!("{p}"));
+    // All may be done by now.
+    let Ok(asked) = Asked::new(&reader, what) else { return };
+    let to = Address { store: &server.url(), crawl: "demo", who: "a test", patience: Duration::ZERO };
+    asked.give(&to).unwrap_or_else(|p| panic!("{p}"));
 }
 
 /// Pages that are in the workers' archives more than once; every page of the ledger is where its record says.

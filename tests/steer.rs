@@ -39,7 +39,7 @@ impl Scene<'_> {
         let text = topic().replace("threshold = 0.47", "threshold = \"auto\"");
         assert!(text.contains("\"auto\""));
         let topic = file(dir.path(), "topic.toml", &text);
-        let web = DemoServer::start(&dir.path().join("web.log"), Some(4000));
+        let web = DemoServer::start(&dir.path().join("web.log"), Some(6000));
         Scene { server, dir, topic, web }
     }
 
@@ -126,10 +126,17 @@ fn refused(d: &Dashboard, method: &str, path: &str, body: Value, status: u16) ->
     answer.text()
 }
 
-/// All of so many workers have done it.
+/// All of so many workers have done it, or (the machine may be busy) will have soon. What it changed in all.
 #[track_caller]
-fn all_of(effect: &Value, workers: u64) {
-    assert_eq!(effect["workers"], json!({ "applied": workers, "of": workers }), "{effect}");
+fn all_of(s: &Scene, effect: &Value, workers: u64) -> u64 {
+    assert_eq!(effect["workers"]["of"], workers, "{effect}");
+    let of_newest = "FROM gleaner.effect WHERE n = (SELECT n FROM gleaner.steering)";
+    s.until("all have done it", || s.number(&format!("SELECT count(*) {of_newest}")) == workers);
+    let changed = s.number(&format!("SELECT coalesce(sum(changed), 0) {of_newest}"));
+    if effect["workers"]["applied"] == workers && !effect["text"].as_str().unwrap().contains("seed") {
+        assert_eq!(effect["changed"], changed, "{effect}");
+    }
+    changed
 }
 
 fn list(v: &Value) -> &[Value] {
@@ -158,8 +165,8 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
 
     // Pause: all of them, and whoever joins.
     let paused = act(&d, "pause");
-    all_of(&paused, 2);
-    assert!(paused["text"].as_str().unwrap().contains("all 2 workers"), "{paused}");
+    all_of(&s, &paused, 2);
+    assert!(paused["text"].as_str().unwrap().starts_with("paused"), "{paused}");
     let o = d.json(C);
     assert_eq!((o["state"].as_str(), o["controlled"].as_bool()), (Some("paused"), Some(true)), "{o}");
     let third = s.worker("w3");
@@ -184,11 +191,10 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
         ))
     };
     let e = sent(&d, "PUT", &format!("/hosts/{blocked}"), json!({ "rule": "block" }));
-    all_of(&e, 3);
-    assert_eq!(e["changed"].as_u64(), Some(pending(&blocked)), "{e}");
+    assert_eq!(all_of(&s, &e, 3), pending(&blocked), "{e}");
     let e = sent(&d, "PUT", &format!("/hosts/{boosted}"), json!({ "rule": "boost" }));
     assert!(pending(&boosted) > 3);
-    assert_eq!(e["changed"].as_u64(), Some(pending(&boosted)), "{e}");
+    assert_eq!(all_of(&s, &e, 3), pending(&boosted), "{e}");
     s.until("it goes first", || {
         // The order of the queue is looked at now and then.
         let best = d.json(&format!("{C}/frontier?limit=1"));
@@ -227,7 +233,7 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
     assert!(ran.err.contains(&format!("{n} pages labelled")), "{ran}");
     assert!(ran.err.contains("changed verdict; all 3 workers have done it"), "{ran}");
     let e = sent(&d, "PUT", &format!("/pages/{}/label", relevant[1]["id"]), json!({ "label": false }));
-    all_of(&e, 3);
+    all_of(&s, &e, 3);
     assert_eq!(e["relevant"], false);
     let after = d.json(&format!("{C}/pages?relevant=true&limit=200"));
     let after: BTreeSet<&str> = list(&after["pages"]).iter().map(|p| p["url"].as_str().unwrap()).collect();
@@ -247,9 +253,9 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
         "/settings",
         json!({ "limits": { "pages": limit }, "fetch": { "concurrency": 2 } }),
     );
-    all_of(&e, 3);
+    all_of(&s, &e, 3);
     let text = e["text"].as_str().unwrap();
-    assert!(text.contains("on 3 of 3 workers the command line (--concurrency) stands"), "{e}");
+    assert!(text.contains("of 3 workers the command line (--concurrency) stands"), "{e}");
     let before = s.number("SELECT n FROM gleaner.steering");
     refused(&d, "PATCH", "/settings", json!({ "strategy": "no toml" }), 400);
     refused(&d, "PATCH", "/settings", json!({ "strategy": "no_such_option = 1" }), 400);
@@ -257,15 +263,14 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
     refused(&d, "POST", "/control", json!({ "action": "start" }), 409);
     assert_eq!(s.number("SELECT n FROM gleaner.steering"), before, "nothing was given");
     let e = sent(&d, "PATCH", "/settings", json!({ "add_terms": [{ "set": "exclude", "term": "kernel" }] }));
-    all_of(&e, 3);
-    assert_eq!(e["changed"].as_u64(), Some(pages), "all pages are judged again: {e}");
+    assert_eq!(all_of(&s, &e, 3), pages, "all pages are judged again: {e}");
     let excluded = d.json(&format!("{C}/topic"))["meaning"]["exclude"].clone();
     assert!(list(&excluded).contains(&json!("kernel")), "{excluded}");
 
     // It goes on, with all of that.
     let of_blocked = s.asked(|e| e.host == blocked);
     let last = s.number("SELECT max(seq) FROM gleaner.page");
-    all_of(&act(&d, "resume"), 3);
+    all_of(&s, &act(&d, "resume"), 3);
     for w in workers.into_iter().chain([third]) {
         let ran = w.wait();
         assert!(ran.ok().out.contains("page limit reached"), "{ran}");
@@ -322,13 +327,13 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
     s.under_way(2, fetched + 20);
     // How long people wait for all workers, while these are at work.
     let mut waits: Vec<u128> = Vec::new();
-    for i in 0..20 {
+    for i in 0..9 {
         let begun = Instant::now();
         sent(&d, "PUT", &format!("/pages/{}/label", relevant[5]["id"]), json!({ "label": i % 2 == 0 }));
         waits.push(begun.elapsed().as_millis());
     }
     waits.sort_unstable();
-    println!("a label, obeyed by two busy workers: median {} ms, longest {} ms", waits[10], waits[19]);
+    println!("a label, obeyed by two busy workers: median {} ms, longest {} ms", waits[4], waits[8]);
     let e = act(&d, "stop");
     assert!(e["text"].as_str().unwrap().starts_with("stopping"), "{e}");
     for w in pair {
@@ -337,7 +342,7 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
     let fetched = s.pages();
     let again = s.worker("w1");
     s.until("it goes on", || s.pages() > fetched + 10);
-    all_of(&act(&d, "stop"), 1);
+    all_of(&s, &act(&d, "stop"), 1);
     stopped(again);
     let reader = store::SharedReader::open(&server.url(), Some("demo")).unwrap();
     store::Store::check(&reader).unwrap_or_else(|p| panic!("{p}"));
@@ -387,7 +392,7 @@ fn a_worker_that_is_killed_or_cut_off_before_it_obeys_does_so_when_it_is_back() 
     let before = s.pages();
     s.until("they go on", || s.pages() > before + 60);
     assert_eq!(s.asked(|e| e.host == blocked), at, "a blocked host is left alone");
-    all_of(&act(&d, "stop"), 2);
+    all_of(&s, &act(&d, "stop"), 2);
     workers.into_iter().for_each(stopped);
 }
 
@@ -411,20 +416,22 @@ fn a_role_that_may_only_look_changes_nothing_and_one_that_may_steer_needs_no_mor
     drop(d);
 
     let d = s.dashboard_as("helmsman");
-    all_of(&act(&d, "pause"), 1);
+    all_of(&s, &act(&d, "pause"), 1);
     let pages = d.json(&format!("{C}/pages?limit=1"));
     all_of(
+        &s,
         &sent(&d, "PUT", &format!("/pages/{}/label", pages["pages"][0]["id"]), json!({ "label": true })),
         1,
     );
     all_of(
+        &s,
         &sent(&d, "PUT", &format!("/pages/{}/label", pages["pages"][0]["id"]), json!({ "label": null })),
         1,
     );
-    all_of(&sent(&d, "POST", "/seeds", json!({ "urls": ["http://seed.steered.example/"] })), 1);
-    all_of(&sent(&d, "PATCH", "/settings", json!({ "limits": { "pages": 5000 } })), 1);
-    all_of(&act(&d, "resume"), 1);
-    all_of(&act(&d, "stop"), 1);
+    all_of(&s, &sent(&d, "POST", "/seeds", json!({ "urls": ["http://seed.steered.example/"] })), 1);
+    all_of(&s, &sent(&d, "PATCH", "/settings", json!({ "limits": { "pages": 5000 } })), 1);
+    all_of(&s, &act(&d, "resume"), 1);
+    all_of(&s, &act(&d, "stop"), 1);
     stopped(worker);
     let denied = server.sql("SELECT has_table_privilege('helmsman', 'gleaner.page', 'UPDATE')");
     assert_eq!(denied, "f");
@@ -438,8 +445,11 @@ fn a_role_that_may_only_look_changes_nothing_and_one_that_may_steer_needs_no_mor
     let before = s.pages();
     let worker = s.worker("w1");
     s.until("it goes on", || s.pages() > before + 10);
+    let d = s.dashboard_as("reader");
+    assert!(d.json(C)["pages"].as_u64() >= Some(before), "who could look can look at the new tables too");
+    drop(d);
     let d = s.dashboard();
-    all_of(&act(&d, "stop"), 1);
+    all_of(&s, &act(&d, "stop"), 1);
     stopped(worker);
 }
 
@@ -474,8 +484,10 @@ fn in_the_browser_one_sees_what_was_asked_and_who_has_done_it() {
 
 /// The statements of the document that make roles for those who look and those who steer.
 fn roles(document: &str) -> Vec<String> {
-    let lines =
-        document.lines().map(str::trim).filter(|l| l.starts_with("CREATE ROLE") || l.starts_with("GRANT"));
+    let lines = document
+        .lines()
+        .map(str::trim)
+        .filter(|l| ["CREATE ROLE", "GRANT", "ALTER DEFAULT"].iter().any(|s| l.starts_with(s)));
     let wanted = lines.filter(|l| l.contains("reader") || l.contains("helmsman"));
     let all: Vec<String> = wanted.map(|l| l.split(" -- ").next().unwrap_or(l).to_string()).collect();
     assert!(all.len() >= 3, "{all:?}");

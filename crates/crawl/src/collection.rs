@@ -265,7 +265,12 @@ impl Collection {
         ledger.set_limits(Self::limits(config));
         ledger.set_budget(Self::has_budget(config));
         if adjustments.change_the_topic() {
-            made = Made::new(&adjustments.topic(config)?, &canon, &live_answer(&web), seeds.len(), rng)?;
+            let adjusted = (adjustments.topic(config))
+                .and_then(|topic| Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng));
+            made = adjusted.map_err(|problem| match problem.next_step() {
+                Some(_) => problem,
+                None => problem.hint("terms or options were changed while the crawl ran: change them again in the dashboard (gleaner serve)"),
+            })?;
         }
         let archive: Option<Box<dyn Archiver>> = match (objects, config.archive.warc) {
             (Some(objects), _) => Some(Box::new(objects)),

@@ -157,12 +157,17 @@ const LONGEST_TERM: usize = 200;
 
 impl Adjustments {
     pub fn read(store: &(impl Store + ?Sized)) -> Result<Adjustments, Problem> {
-        Ok(store.state(STATE)?.pop().map_or_else(Adjustments::default, |bytes| Adjustments::parse(&bytes)))
+        let bytes = store.state(STATE)?.pop();
+        Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default())
     }
 
-    /// What cannot be read changes nothing.
-    pub fn parse(json: &[u8]) -> Adjustments {
-        serde_json::from_slice(json).unwrap_or_default()
+    /// Of a shared crawl: what others wrote, perhaps by another version.
+    pub fn parse(json: &str) -> Result<Adjustments, Problem> {
+        serde_json::from_str(json).map_err(|e| {
+            Problem::new("what was changed while the crawl ran is written by a newer version of the program")
+                .because(e)
+                .hint("update gleaner on this machine; all workers of a crawl should run the same version")
+        })
     }
 
     /// Part of the store's next commit.

@@ -14,7 +14,7 @@ use crate::steer::REJUDGING;
 use focus::judges::{self, JudgeSetup};
 use focus::strategies::{self, StrategySetup};
 use frontier::{News, Told};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use store::{Done, Given, Helm, Reached, Wanted};
 use types::{Millis, Problem, Url, UrlId};
@@ -23,7 +23,7 @@ use types::{Millis, Problem, Url, UrlId};
 
 /// Brings what the slot kept of commands up to what the crawl wants, before anything is made of it.
 pub(crate) fn bring_up(ledger: &mut dyn Ledger, wanted: &Wanted) -> Result<Adjustments, Problem> {
-    let (kept, new) = (Adjustments::read(ledger)?, Adjustments::parse(wanted.json.as_bytes()));
+    let (kept, new) = (Adjustments::read(ledger)?, Adjustments::parse(&wanted.json)?);
     if new != kept {
         if new.differ_in_topic(&kept) && !ledger.state("pages")?.is_empty() {
             ledger.put_state(REJUDGING, false, &[1])?;
@@ -92,22 +92,17 @@ impl Crawl {
         Ok(())
     }
 
-    /// Pages whose commit was refused were never fetched: whoever has their host by now fetches them.
+    /// Pages whose commit was refused were never fetched: whoever has their host by now fetches them. And should the slot
+    /// be another one, so are its pages.
     fn forget_void(&mut self) -> Result<(), Problem> {
         let lines = self.parts.ledger.state("pages")?;
-        let kept: HashSet<UrlId> = lines.iter().filter_map(|l| page_line_verdict(l)).map(|l| l.0).collect();
-        let stays: Vec<bool> = self.judged.iter().map(|j| kept.contains(&j.id)).collect();
-        if stays.iter().all(|s| *s) {
+        let kept = lines.iter().filter_map(|l| page_line_verdict(l)).map(|(id, ..)| id);
+        if kept.eq(self.judged.iter().map(|j| j.id)) {
             return Ok(());
         }
-        if self.assessed.len() == stays.len() {
-            let mut of_assessed = stays.iter();
-            self.assessed.retain(|_| of_assessed.next() == Some(&true));
-        }
-        let mut of_judged = stays.iter();
-        self.judged.retain(|_| of_judged.next() == Some(&true));
+        self.read_pages()?;
         if self.rejudging.is_some() {
-            // What was judged so far is counted by places in this list.
+            // What was judged so far is counted by places in the list of pages.
             self.begin_rejudging()?;
         }
         self.recount()
@@ -116,7 +111,7 @@ impl Crawl {
     /// Makes up the difference to what the crawl wants: this worker was away, and what it did since its last commit is void.
     fn catch_up(&mut self) -> Result<(), Problem> {
         let Some(wanted) = self.parts.ledger.wanted()? else { return Ok(()) };
-        let new = Adjustments::parse(wanted.json.as_bytes());
+        let new = Adjustments::parse(&wanted.json)?;
         if new.stopped > self.steered {
             self.stop(Stop::User);
         }
@@ -203,9 +198,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(80);
 /// A command that makes sense for a shared crawl.
 pub struct Asked {
     command: Command,
-    /// Seeds that are new, and how many are not.
-    seeds: Vec<Url>,
-    known: usize,
     /// What the page will be, after a label.
     relevant: Option<bool>,
 }
@@ -218,12 +210,13 @@ impl Asked {
             Problem::new(format!("no worker of this crawl is running: there is nothing to {action}"))
                 .hint("`gleaner crawl … --store …` starts one, on any machine")
         };
-        let mut asked = Asked { command, seeds: Vec::new(), known: 0, relevant: None };
+        let mut asked = Asked { command, relevant: None };
         match &asked.command {
             Command::Stop if alive == 0 => return Err(idle("stop")),
             Command::Pause if alive == 0 => return Err(idle("pause")),
             Command::Resume if alive == 0 && !reader.adjustments().paused => return Err(idle("resume")),
-            Command::Stop | Command::Pause | Command::Resume | Command::Host { .. } => {}
+            Command::Stop | Command::Pause | Command::Resume => {}
+            Command::Host { .. } | Command::Seeds(_) => {}
             Command::Settings(_) => check_settings(reader, &asked.command)?,
             Command::Labels(said) => {
                 asked.relevant = match said.as_slice() {
@@ -233,45 +226,38 @@ impl Asked {
                     _ => None,
                 }
             }
-            Command::Seeds(urls) => {
-                let mut met = BTreeSet::new();
-                for url in urls.iter().filter(|u| met.insert(u.as_str())) {
-                    match reader.ledger().find(url) {
-                        Some(_) => asked.known += 1,
-                        None => asked.seeds.push(url.clone()),
-                    }
-                }
-            }
-        }
-        if let Command::Seeds(urls) = &mut asked.command {
-            urls.clone_from(&asked.seeds);
         }
         Ok(asked)
     }
 
     /// Gives it to all workers, now and later, and waits a moment for what comes of it.
     pub fn give(&self, to: &Address) -> Result<Effect, Problem> {
-        let mut labels: &[(UrlId, Option<bool>)] = &[];
-        match &self.command {
-            Command::Seeds(_) if self.seeds.is_empty() => {
+        let helm = Helm::open(to.store, Some(to.crawl))?;
+        let mut command = self.command.clone();
+        let mut known = 0;
+        if let Command::Seeds(urls) = &mut command {
+            let all: BTreeSet<Url> = urls.drain(..).collect();
+            let all: Vec<Url> = all.into_iter().collect();
+            let old = helm.known(&all)?;
+            known = old.len();
+            urls.extend(all.into_iter().filter(|u| !old.contains(u)));
+            if urls.is_empty() {
                 return Ok(Effect::says("no new seed: all of them are known already"));
             }
+        }
+        let (mut seeds, mut labels): (&[Url], &[(UrlId, Option<bool>)]) = (&[], &[]);
+        match &command {
+            Command::Seeds(urls) => seeds = urls,
             Command::Labels(said) => labels = said,
             _ => {}
         }
-        let wire = serde_json::to_value(&self.command)
+        let wire = serde_json::to_value(&command)
             .map_err(|e| Problem::new("a command cannot be sent").because(e))?;
-        let given = Given {
-            kind: wire["kind"].as_str().unwrap_or_default(),
-            payload: &wire["payload"].to_string(),
-            who: to.who,
-            labels,
-            seeds: &self.seeds,
-        };
-        let helm = Helm::open(to.store, Some(to.crawl))?;
+        let kind = wire["kind"].as_str().unwrap_or_default();
+        let given = Given { kind, payload: &wire["payload"].to_string(), who: to.who, labels, seeds };
         let n = helm.give(&given, &|n, wanted| {
-            let mut all = Adjustments::parse(wanted.as_bytes());
-            all.take_in(n, &self.command)?;
+            let mut all = Adjustments::parse(wanted)?;
+            all.take_in(n, &command)?;
             serde_json::to_string(&all).map_err(|e| Problem::new("cannot keep what was changed").because(e))
         })?;
         let give_up = Instant::now() + to.patience;
@@ -281,8 +267,8 @@ impl Asked {
             reached = helm.reached(n)?;
         }
         Ok(Effect {
-            text: describe(&self.command, &reached, self.seeds.len(), self.known),
-            changed: if self.seeds.is_empty() { reached.changed as usize } else { self.seeds.len() },
+            text: describe(&command, &reached, known),
+            changed: if seeds.is_empty() { reached.changed as usize } else { seeds.len() },
             relevant: self.relevant,
             workers: Some(Workers { applied: reached.applied, of: reached.of }),
         })
@@ -341,15 +327,15 @@ fn check_settings(reader: &Reader, command: &Command) -> Result<(), Problem> {
 }
 
 /// "labelled relevant; 37 pages changed verdict; all 4 workers have done it"
-fn describe(command: &Command, reached: &Reached, seeds: usize, known: usize) -> String {
+fn describe(command: &Command, reached: &Reached, known: usize) -> String {
     let n = reached.changed;
     let so_far = if reached.applied < reached.of { " so far" } else { "" };
     let mut text = match command {
         Command::Stop => "stopping: each worker finishes what is under way".to_string(),
         Command::Pause => "paused".into(),
         Command::Resume => "going on".into(),
-        Command::Seeds(_) => {
-            let new = if seeds == 1 { "1 seed".to_string() } else { format!("{seeds} seeds") };
+        Command::Seeds(urls) => {
+            let new = if urls.len() == 1 { "1 seed".to_string() } else { format!("{} seeds", urls.len()) };
             let old = if known > 0 { format!(" ({known} known already)") } else { String::new() };
             format!("{new} handed to the workers that have the hosts{old}")
         }
@@ -429,7 +415,7 @@ mod tests {
         a.take_in(2, &Command::Host { host: "A.test".into(), rule: HostRule::Block }).unwrap();
         a.take_in(3, &Command::Stop).unwrap();
         assert_eq!((a.paused, a.stopped, a.rule_of("a.test")), (false, 3, HostRule::Block));
-        let again = Adjustments::parse(serde_json::to_string(&a).unwrap().as_bytes());
+        let again = Adjustments::parse(&serde_json::to_string(&a).unwrap()).unwrap();
         assert_eq!(again, a);
         assert!(!serde_json::to_string(&Adjustments::default()).unwrap().contains("stopped"));
     }
@@ -439,20 +425,20 @@ mod tests {
         let label = Command::Labels(vec![(UrlId(7), Some(true))]);
         let some = Reached { applied: 3, of: 4, changed: 37, ..Reached::default() };
         assert_eq!(
-            describe(&label, &some, 0, 0),
+            describe(&label, &some, 0),
             "labelled relevant; 37 pages changed verdict so far; asked: 3 of 4 workers have done it so far"
         );
         let all = Reached { applied: 2, of: 2, changed: 1, ..Reached::default() };
         assert_eq!(
-            describe(&label, &all, 0, 0),
+            describe(&label, &all, 0),
             "labelled relevant; 1 page changed verdict; all 2 workers have done it"
         );
-        let nobody = describe(&label, &Reached::default(), 0, 0);
+        let nobody = describe(&label, &Reached::default(), 0);
         assert!(nobody.contains("no worker is running"), "{nobody}");
         let change = Command::Settings(Box::default());
         let texts = vec!["changed; the command line (--pages) stands".into(), "changed".into()];
         let flags = Reached { applied: 2, of: 2, texts, ..Reached::default() };
-        let text = describe(&change, &flags, 0, 0);
+        let text = describe(&change, &flags, 0);
         assert!(text.ends_with("; on 1 of 2 workers the command line (--pages) stands"), "{text}");
     }
 }

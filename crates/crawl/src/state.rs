@@ -1,6 +1,7 @@
 //! What a crawl has learnt, kept in the ledger: saved with the pages that taught it, taken up again by the next run.
 
 use crate::crawl::{Counts, Crawl, Judged, Run};
+use crate::duplicates::Duplicates;
 use crate::labels::{CHOICES, Choice, Labels};
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
@@ -121,35 +122,7 @@ impl Crawl {
         // The totals are saved now and then; the pages themselves are exact.
         self.counts.pages = 0;
         self.counts.relevant = 0;
-        let mut at: HashMap<UrlId, usize> = HashMap::new();
-        for line in ledger.state("pages")? {
-            let Some(page) = parse_page_line(&line) else { continue };
-            let (judged, digest, simhash) = page;
-            self.duplicates.meet(judged.id, digest, simhash);
-            at.insert(judged.id, self.judged.len());
-            self.judged.push(judged);
-        }
-        for (id, verdict) in ledger.revised()? {
-            if let Some(&i) = at.get(&id) {
-                self.judged[i].relevant = verdict.relevant;
-            }
-        }
-        for (id, label) in Labels::read(ledger.as_ref())?.iter() {
-            if let Some(&i) = at.get(&id) {
-                self.judged[i].label = Some(label);
-            } else if let Some(record) = ledger.record(id)? {
-                self.lessons.insert(id, (record.assessment, label));
-            }
-        }
-        if !self.by_score() {
-            for j in &self.judged {
-                let record = self.parts.ledger.record(j.id)?;
-                self.assessed.push(record.map_or_else(
-                    || Assessment { score: j.score, ..Assessment::default() },
-                    |r| r.assessment,
-                ));
-            }
-        }
+        self.read_pages()?;
         let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
         let mut known = 0;
         if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
@@ -176,6 +149,52 @@ impl Crawl {
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         drop(judge);
         self.tell_labels()
+    }
+
+    /// The pages as the ledger has them, with what was last said of them; and what the user said of others'.
+    pub(crate) fn read_pages(&mut self) -> Result<(), Problem> {
+        let mut at: HashMap<UrlId, usize> = HashMap::new();
+        self.duplicates = Duplicates::default();
+        self.judged.clear();
+        self.assessed.clear();
+        self.lessons.clear();
+        let ledger = &self.parts.ledger;
+        for line in ledger.state("pages")? {
+            let Some(page) = parse_page_line(&line) else { continue };
+            let (judged, digest, simhash) = page;
+            self.duplicates.meet(judged.id, digest, simhash);
+            at.insert(judged.id, self.judged.len());
+            self.judged.push(judged);
+        }
+        for (id, verdict) in ledger.revised()? {
+            if let Some(&i) = at.get(&id) {
+                self.judged[i].relevant = verdict.relevant;
+            }
+        }
+        let labels = Labels::read(ledger.as_ref())?;
+        for (id, label) in labels.iter() {
+            if let Some(&i) = at.get(&id) {
+                self.judged[i].label = Some(label);
+            }
+        }
+        let others: Vec<UrlId> = labels.iter().map(|l| l.0).filter(|id| !at.contains_key(id)).collect();
+        let lessons = &mut self.lessons;
+        ledger.each_record(&others, &mut |record| {
+            if let Some(label) = labels.get(record.id) {
+                lessons.insert(record.id, (record.assessment, label));
+            }
+            Ok(())
+        })?;
+        if !self.by_score() {
+            for j in &self.judged {
+                let record = self.parts.ledger.record(j.id)?;
+                self.assessed.push(record.map_or_else(
+                    || Assessment { score: j.score, ..Assessment::default() },
+                    |r| r.assessment,
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where

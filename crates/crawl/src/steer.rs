@@ -316,12 +316,18 @@ impl Crawl {
     /// Labelled pages of other workers, measured by another judge.
     fn read_lessons_again(&mut self, judge: &mut dyn Judge) -> Result<(), Problem> {
         let Some(steering) = &self.steering else { return Ok(()) };
-        for (id, (assessment, label)) in &mut self.lessons {
-            if let Some(record) = self.parts.ledger.record(*id)? {
-                let answer = stored::answer(&steering.archive, self.parts.ledger.as_ref(), &record)?;
-                let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
+        let ledger = self.parts.ledger.as_ref();
+        let ids: Vec<UrlId> = self.lessons.keys().copied().collect();
+        let lessons = &mut self.lessons;
+        ledger.each_record(&ids, &mut |record| {
+            let answer = stored::answer(&steering.archive, ledger, &record)?;
+            let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
+            if let Some((assessment, _)) = lessons.get_mut(&record.id) {
                 *assessment = doc.map_or(record.assessment, |doc| judge.assess(&doc));
             }
+            Ok(())
+        })?;
+        for (assessment, label) in self.lessons.values() {
             judge.observe(assessment, Some(*label));
         }
         Ok(())
@@ -336,11 +342,12 @@ impl Crawl {
             at.insert(j.id, i);
         }
         let mut lessons = BTreeMap::new();
-        for (id, label) in said.iter().filter(|(id, _)| !at.contains_key(id)) {
-            if let Some(record) = self.parts.ledger.record(*id)? {
-                lessons.insert(*id, label.map(|l| (record.assessment, l)));
-            }
-        }
+        let others: Vec<UrlId> = said.keys().copied().filter(|id| !at.contains_key(id)).collect();
+        self.parts.ledger.each_record(&others, &mut |record| {
+            let label = said.get(&record.id).copied().flatten();
+            lessons.insert(record.id, label.map(|l| (record.assessment, l)));
+            Ok(())
+        })?;
         let known: Vec<(UrlId, Option<bool>)> = (said.iter())
             .filter(|(id, _)| at.contains_key(id) || lessons.contains_key(id))
             .map(|(id, label)| (*id, *label))

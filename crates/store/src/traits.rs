@@ -17,6 +17,17 @@ pub trait Store {
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem>;
     /// A fetched page, with its newest verdict.
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem>;
+    /// These pages, in no particular order; those that are not there are left out.
+    fn each_record(
+        &self,
+        ids: &[UrlId],
+        with: &mut dyn FnMut(Record) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        for id in ids {
+            self.record(*id)?.map_or(Ok(()), &mut *with)?;
+        }
+        Ok(())
+    }
     /// Fetched pages in the order they were fetched, with their newest verdicts, from the `from`th on.
     fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_>;
     /// Every verdict that was changed after the page was recorded.

@@ -16,6 +16,7 @@ use super::rows::param;
 use super::{Shared, id32, id64, post, shard_of};
 use crate::traits::{Done, Wanted};
 use frontier::Told;
+use std::collections::HashSet;
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use types::{Problem, Url, UrlId};
@@ -160,8 +161,8 @@ impl Helm {
             )?;
         }
         ask(
-            "DELETE FROM gleaner.command WHERE crawl = $1 AND (n <= $2 OR (n <= $3 AND n <= (SELECT min(applied)
-               FROM gleaner.worker WHERE crawl = $1 AND incarnation > 0 AND expires >= now())))",
+            "DELETE FROM gleaner.command WHERE crawl = $1 AND (n <= $2 OR (n <= $3 AND n <= coalesce((SELECT min(applied)
+               FROM gleaner.worker WHERE crawl = $1 AND incarnation > 0 AND expires >= now()), $3)))",
             &[&crawl, &(n - MOST_KEPT), &(n - KEPT)],
         )?;
         ask(
@@ -170,6 +171,21 @@ impl Helm {
             &[&crawl],
         )?;
         Ok(n as u64)
+    }
+
+    /// Which of these URLs the crawl knows already: one question for all of them.
+    pub fn known(&self, urls: &[Url]) -> Result<HashSet<Url>, Problem> {
+        let c = &self.crawl;
+        let shards: Vec<i16> = urls.iter().map(|u| shard_of(u.host_key(), c.key, c.shards)).collect();
+        let prints = urls.iter().map(|u| u.fingerprint(c.key));
+        let (first, second): (Vec<i64>, Vec<i64>) = prints.map(|p| (p.0 as i64, p.1 as i64)).unzip();
+        let rows = self.db.ask(
+            "SELECT t.i FROM unnest($2::int2[], $3::int8[], $4::int8[]) WITH ORDINALITY AS t(shard, a, b, i)
+             JOIN gleaner.url u ON u.crawl = $1 AND u.shard = t.shard AND u.print0 = t.a AND u.print1 = t.b",
+            &[&c.crawl, &shards, &first, &second],
+        )?;
+        let at = |i: i64| urls.get(usize::try_from(i).ok()?.checked_sub(1)?).cloned();
+        Ok(rows.iter().filter_map(|r| at(r.get(0))).collect())
     }
 
     /// How far a command has come by now.

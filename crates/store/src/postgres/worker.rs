@@ -478,6 +478,31 @@ impl Store for Shared {
         }))
     }
 
+    /// Those of others by the hundred, whatever their shards; what is here, and newer, as `record` has it.
+    fn each_record(
+        &self,
+        ids: &[UrlId],
+        with: &mut dyn FnMut(Record) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let (here, far): (Vec<UrlId>, Vec<UrlId>) = ids.iter().partition(|id| self.slot(**id).is_some());
+        for id in here {
+            self.record(id)?.map_or(Ok(()), |r| with(Record { id, ..r }))?;
+        }
+        let shards: Vec<i16> = (0..self.shards).collect();
+        for some in far.chunks(200) {
+            let numbers: Vec<i64> = some.iter().map(|id| super::id64(id.0)).collect();
+            let rows = self.db.ask(
+                "SELECT record, relevant, relevance, threshold, version, assessment, id FROM gleaner.page
+                 WHERE crawl = $1 AND shard = ANY($2) AND id = ANY($3)",
+                &[&self.me.crawl, &shards, &numbers],
+            )?;
+            for row in &rows {
+                with(Record { id: UrlId(id32(row.get(6))), ..look::record_from(row)? })?;
+            }
+        }
+        Ok(())
+    }
+
     fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_> {
         let rows =
             self.db.ask("SELECT id FROM gleaner.page WHERE crawl = $1 ORDER BY seq", &[&self.me.crawl]);
