@@ -193,7 +193,7 @@ impl Plan<'_> {
         let draws: Vec<Vec<Url>> = self.rngs.iter().map(|rng| self.drawn(*rng)).collect();
         let made: OnceLock<Field> = OnceLock::new();
         // Whoever comes first makes it, the others wait for it.
-        let field = || made.get_or_init(|| self.field(&draws));
+        let field = || made.get_or_init(|| self.field(&draws, jobs.len()));
         let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
         let results: Mutex<Vec<(usize, Result<Run, Problem>)>> = Mutex::new(Vec::new());
@@ -262,9 +262,10 @@ impl Plan<'_> {
         rng.map_or_else(|| self.seeds.clone(), |rng| Seeds::draw(&self.seeds, rng))
     }
 
-    fn field(&self, draws: &[Vec<Url>]) -> Field {
-        // The first run has a thread of its own already.
-        let threads = NonZeroUsize::new(self.threads.get() - 1).unwrap_or(NonZeroUsize::MIN);
+    fn field(&self, draws: &[Vec<Url>], jobs: usize) -> Field {
+        // Runs have a thread each already.
+        let spare = self.threads.get().saturating_sub(jobs);
+        let threads = NonZeroUsize::new(spare).unwrap_or(NonZeroUsize::MIN);
         let graph = Graph::build(&self.seeds, |url| self.ask(url), threads, self.max_pages);
         let class = |node: u32| match (self.labels, Canon::exact().parse(graph.url(node))) {
             (Some(labels), Ok(url)) => self.label_rules.class(labels.of(&url)),

@@ -1,12 +1,13 @@
 //! Numbers of sites that are done, beside the results: an experiment of hours goes on where it was stopped.
 //!
-//! One file per experiment and site. It says what the numbers are of (settings, draws, web, topic, labels, seeds, program);
-//! when any of that is another, they are made anew.
+//! One file per experiment and site. It says what the numbers are of (settings, draws, web, topic with the files it names,
+//! labels, seeds, program); when any of that is another, they are made anew.
 
 use super::lab::{Lab, Site, Variant};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use types::Problem;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -66,15 +67,30 @@ pub fn or_make<T: Serialize + for<'a> Deserialize<'a>>(
 /// Everything the numbers depend on, in one word.
 fn whose(lab: &Lab, kept: &Kept, site: &Site, variants: &[Variant]) -> Result<String, Problem> {
     let config =
-        toml::to_string(&site.config).map_err(|e| Problem::new("cannot write a topic").because(e))?;
+        toml::Value::try_from(&site.config).map_err(|e| Problem::new("cannot write a topic").because(e))?;
+    let mut files = Vec::new();
+    named_files(&config, &mut files);
     let identity = site.web.identity();
     let labels: Vec<(String, String)> = (0..site.web.pages())
         .filter_map(|n| site.web.page(n))
         .map(|u| (u.to_string(), site.labels.of(&u).to_string()))
         .collect();
     let all = format!(
-        "{} {} {:?} {} {config} {:?} {:?} {:?} {labels:?}",
+        "{} {} {:?} {} {config} {files:?} {:?} {:?} {:?} {labels:?}",
         kept.program, identity.state, lab.rngs, identity.place, variants, site.rules, site.seeds
     );
     Ok(format!("{:016x}", xxh3_64(all.as_bytes())))
+}
+
+/// Every file that is named somewhere in a topic (models, examples, word lists), as it is now.
+fn named_files(value: &toml::Value, out: &mut Vec<(u64, Option<SystemTime>)>) {
+    match value {
+        toml::Value::String(text) => {
+            let meta = fs::metadata(text).ok().filter(fs::Metadata::is_file);
+            out.extend(meta.map(|m| (m.len(), m.modified().ok())));
+        }
+        toml::Value::Array(list) => list.iter().for_each(|v| named_files(v, out)),
+        toml::Value::Table(table) => table.values().for_each(|v| named_files(v, out)),
+        _ => {}
+    }
 }
