@@ -196,6 +196,8 @@ pub struct Crawl {
     pub(crate) measured_before: HashSet<u64>,
     /// Of a shared crawl: pages that others fetched and the user labelled. The judge learns from those too.
     pub(crate) lessons: BTreeMap<UrlId, (Assessment, bool)>,
+    /// The labels that the strategy was told of.
+    pub(crate) labels_told: Vec<u8>,
     /// Of a shared crawl: everything that was asked up to this number was done.
     pub(crate) steered: u64,
 }
@@ -277,6 +279,7 @@ impl Crawl {
             rejudging: None,
             measured_before: HashSet::new(),
             lessons: BTreeMap::new(),
+            labels_told: Vec::new(),
             steered: 0,
         };
         crawl.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
@@ -510,8 +513,8 @@ impl Crawl {
             }
         }
         if news.rejoined {
-            // What was saved bit by bit since the last commit is lost: save it whole.
-            self.save_strategy_now()?;
+            // What was saved bit by bit since the last commit is lost.
+            self.save_learned_whole()?;
         }
         // Asked for even when alone, so that a worker that joins is told only what it cannot have read.
         if now.since(self.told_others) >= TELL_EVERY {

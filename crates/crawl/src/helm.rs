@@ -9,12 +9,11 @@ use crate::control::{Adjustments, Command, Effect, HostRule, Workers};
 use crate::crawl::{Crawl, Ledger, Stop};
 use crate::labels::Labels;
 use crate::reader::Reader;
-use crate::state::page_line_verdict;
 use crate::steer::REJUDGING;
 use focus::judges::{self, JudgeSetup};
 use focus::strategies::{self, StrategySetup};
 use frontier::{News, Told};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 use store::{Done, Given, Helm, Reached, Wanted};
 use types::{Millis, Problem, Url, UrlId};
@@ -60,9 +59,8 @@ impl Crawl {
     /// Does what was asked of all workers, and says what came of it.
     pub(crate) fn heed(&mut self, news: &mut News, now: Millis) -> Result<(), Problem> {
         if news.rejoined {
-            self.forget_void()?;
-        }
-        if news.rejoined || news.missed {
+            self.come_back()?;
+        } else if news.missed {
             self.catch_up()?;
         }
         for told in std::mem::take(&mut news.told) {
@@ -92,25 +90,58 @@ impl Crawl {
         Ok(())
     }
 
-    /// Pages whose commit was refused were never fetched: whoever has their host by now fetches them. And should the slot
-    /// be another one, so are its pages.
-    fn forget_void(&mut self) -> Result<(), Problem> {
-        let lines = self.parts.ledger.state("pages")?;
-        let kept = lines.iter().filter_map(|l| page_line_verdict(l)).map(|(id, ..)| id);
-        if kept.eq(self.judged.iter().map(|j| j.id)) {
-            return Ok(());
-        }
+    /// What was done since the last commit is void. Pages whose commit was refused were never fetched: whoever has their
+    /// host by now fetches them. Labels were not learnt, nor verdicts revised; and should the slot be another one, so are
+    /// its pages. All of it is read as the ledger has it, and judged again. Only the strategy remembers, and is told what
+    /// is different from what it knew.
+    fn come_back(&mut self) -> Result<(), Problem> {
+        let before: HashMap<UrlId, bool> = self.judged.iter().map(|j| (j.id, j.relevant)).collect();
         self.read_pages()?;
         if self.rejudging.is_some() {
             // What was judged so far is counted by places in the list of pages.
             self.begin_rejudging()?;
         }
-        self.recount()
+        let wanted = self.catch_up_settings()?;
+        let said = wanted.as_ref().map_or(Ok(Vec::new()), |(w, _)| self.unheard(&w.labels))?;
+        if !said.is_empty()
+            && let Err(problem) = self.note_labels(&said)
+        {
+            tracing::warn!(%problem, "labels could not be learnt");
+        }
+        self.recount()?;
+        // Else all verdicts are given again at its end, by another judge.
+        if self.rejudging.is_none() {
+            self.judge_anew()?;
+        }
+        let changed = self.changed_since(&before);
+        self.tell_revised(&changed, false)?;
+        self.tell_labels()?;
+        if !said.is_empty() || !changed.is_empty() {
+            self.score_again()?;
+        }
+        if let Some((wanted, done)) = wanted {
+            self.note_caught_up(wanted.n, done);
+        }
+        self.commit()
     }
 
-    /// Makes up the difference to what the crawl wants: this worker was away, and what it did since its last commit is void.
+    /// Makes up the difference to what the crawl wants: some commands are gone.
     fn catch_up(&mut self) -> Result<(), Problem> {
-        let Some(wanted) = self.parts.ledger.wanted()? else { return Ok(()) };
+        if let Some((wanted, done)) = self.catch_up_settings()? {
+            self.learn_labels(&wanted.labels)?;
+            self.note_caught_up(wanted.n, done);
+        }
+        Ok(())
+    }
+
+    fn note_caught_up(&mut self, n: u64, done: Option<Done>) {
+        self.steered = n;
+        self.parts.ledger.obeyed(n, done);
+    }
+
+    /// All but the labels; what could not be taken over, if anything.
+    fn catch_up_settings(&mut self) -> Result<Option<(Wanted, Option<Done>)>, Problem> {
+        let Some(wanted) = self.parts.ledger.wanted()? else { return Ok(None) };
         let new = Adjustments::parse(&wanted.json)?;
         if new.stopped > self.steered {
             self.stop(Stop::User);
@@ -136,18 +167,20 @@ impl Crawl {
                 done = Some(Done { changed: 0, failed: true, text: problem.to_string() });
             }
         }
-        self.learn_labels(&wanted.labels)?;
-        self.steered = wanted.n;
-        self.parts.ledger.obeyed(wanted.n, done);
-        Ok(())
+        Ok(Some((wanted, done)))
     }
 
-    fn learn_labels(&mut self, wanted: &[(UrlId, bool)]) -> Result<(), Problem> {
+    /// What the user said of pages, and this worker does not know; and what was taken back.
+    fn unheard(&self, wanted: &[(UrlId, bool)]) -> Result<Vec<(UrlId, Option<bool>)>, Problem> {
         let kept = Labels::read(self.parts.ledger.as_ref())?;
         let wanted: BTreeMap<UrlId, bool> = wanted.iter().copied().collect();
         let gone = kept.iter().filter(|(id, _)| !wanted.contains_key(id)).map(|(id, _)| (id, None));
         let new = wanted.iter().filter(|(id, l)| kept.get(**id) != Some(**l)).map(|(id, l)| (*id, Some(*l)));
-        let said: Vec<(UrlId, Option<bool>)> = gone.chain(new).collect();
+        Ok(gone.chain(new).collect())
+    }
+
+    fn learn_labels(&mut self, wanted: &[(UrlId, bool)]) -> Result<(), Problem> {
+        let said = self.unheard(wanted)?;
         if said.is_empty() {
             return Ok(());
         }

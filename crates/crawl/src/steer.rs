@@ -13,11 +13,11 @@ use crate::stored;
 use crate::visit::final_verdict;
 use focus::judges::Judge;
 use focus::strategies::Rescore;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use store::archive::Stacks;
-use types::{Assessment, Fetched, Millis, Problem, Rescored, Url, UrlId};
+use types::{Assessment, Fetched, Millis, Problem, Rescored, Url, UrlId, Verdict};
 
 /// What steering needs to know of a collection.
 pub(crate) struct Steering {
@@ -333,9 +333,11 @@ impl Crawl {
         Ok(())
     }
 
-    /// What the user says of pages. Those of other workers teach the judge as well as one's own.
-    pub(crate) fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
-        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
+    /// Keeps what the user says of pages, those of other workers too. What of it is about pages there are.
+    pub(crate) fn note_labels(
+        &mut self,
+        said: &[(UrlId, Option<bool>)],
+    ) -> Result<Vec<(UrlId, Option<bool>)>, Problem> {
         let said: BTreeMap<UrlId, Option<bool>> = said.iter().copied().collect();
         let mut at = BTreeMap::new();
         for (i, j) in self.judged.iter().enumerate().filter(|(_, j)| said.contains_key(&j.id)) {
@@ -352,13 +354,11 @@ impl Crawl {
             .filter(|(id, _)| at.contains_key(id) || lessons.contains_key(id))
             .map(|(id, label)| (*id, *label))
             .collect();
-        let Some((first, label)) = known.first().copied() else {
+        if known.is_empty() {
             let ids: Vec<String> = said.keys().take(5).map(|id| id.0.to_string()).collect();
             let what = format!("URL number {} is not a page of this collection", ids.join(", "));
             return Err(Problem::nothing(what));
-        };
-        // From the beginning: a judge cannot forget a label that was taken back.
-        let mut judge = (steering.make_judge)()?;
+        }
         let mut labels = Labels::read(self.parts.ledger.as_ref())?;
         labels.say_all(self.parts.ledger.as_mut(), &known)?;
         for (id, i) in &at {
@@ -370,6 +370,14 @@ impl Crawl {
                 None => self.lessons.remove(&id),
             };
         }
+        Ok(known)
+    }
+
+    /// A judge that has seen every page, and every label that counts now. From the beginning: it cannot forget a label
+    /// that was taken back. Verdicts that it changes are kept, and returned.
+    pub(crate) fn judge_anew(&mut self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
+        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
+        let mut judge = (steering.make_judge)()?;
         for (i, j) in self.judged.iter().enumerate() {
             match self.assessed.get(i) {
                 Some(whole) => judge.observe(whole, j.label),
@@ -383,12 +391,19 @@ impl Crawl {
         let revised = self.revise();
         self.parts.ledger.revise(&revised)?;
         self.recount()?;
+        Ok(revised)
+    }
+
+    /// What the user says of pages. Those of other workers teach the judge as well as one's own.
+    pub(crate) fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
+        let known = self.note_labels(said)?;
+        let Some((first, label)) = known.first().copied() else { return Ok(Effect::default()) };
+        let revised = self.judge_anew()?;
         self.tell_revised(&revised, false)?;
         self.tell_labels()?;
-        let moved = self.rescores(Rescore::Everything, first)?;
-        self.parts.ledger.rescore(&moved)?;
-        self.save_strategy_now()?;
-        let others = revised.iter().filter(|(r, _)| !said.contains_key(r)).count();
+        self.score_again()?;
+        let said: BTreeSet<UrlId> = said.iter().map(|s| s.0).collect();
+        let others = revised.iter().filter(|(r, _)| !said.contains(r)).count();
         if !revised.is_empty() {
             self.announce_revised(revised.len());
         }
@@ -404,8 +419,15 @@ impl Crawl {
             1 => format!("{what}; 1 page changed verdict (threshold now {threshold:.2})"),
             n => format!("{what}; {n} pages changed verdict (threshold now {threshold:.2})"),
         };
-        let relevant = at.get(&first).and_then(|i| self.judged.get(*i)).map(Judged::wanted).or(label);
+        let relevant = self.judged.iter().find(|j| j.id == first).map(Judged::wanted).or(label);
         Ok(Effect { text, changed: others, relevant, ..Effect::default() })
+    }
+
+    /// The strategy learnt something about old pages: what is pending is scored by it.
+    pub(crate) fn score_again(&mut self) -> Result<(), Problem> {
+        let moved = self.rescores(Rescore::Everything, UrlId(0))?;
+        self.parts.ledger.rescore(&moved)?;
+        self.save_strategy_now()
     }
 
     /// The totals and the judge's state after verdicts changed outside a turn.

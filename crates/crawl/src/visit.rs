@@ -6,6 +6,7 @@ use crate::events::Event;
 use crate::links::links;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
+use focus::judges::Judge;
 use focus::strategies::{Miss, Rescore, Revised, Visit};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -439,11 +440,7 @@ impl Crawl {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Vec::new();
         for (i, j) in self.judged.iter_mut().enumerate() {
-            let verdict = match self.assessed.get(i) {
-                Some(whole) => judge.decide(whole),
-                None => judge.decide(&Assessment { score: j.score, ..Assessment::default() }),
-            };
-            let verdict = final_verdict(verdict, j.barred, j.turned);
+            let verdict = decided(judge.as_ref(), j, self.assessed.get(i));
             if verdict.relevant != j.relevant {
                 j.relevant = verdict.relevant;
                 // What the user said stands, whatever the judge learns.
@@ -456,6 +453,14 @@ impl Crawl {
             }
         }
         changed
+    }
+
+    /// What the judge makes now of pages of which `before` knows another verdict.
+    pub(crate) fn changed_since(&self, before: &HashMap<UrlId, bool>) -> Vec<(UrlId, Verdict)> {
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let pages = self.judged.iter().enumerate();
+        let changed = pages.filter(|(_, j)| before.get(&j.id).is_some_and(|b| *b != j.relevant));
+        changed.map(|(i, j)| (j.id, decided(judge.as_ref(), j, self.assessed.get(i)))).collect()
     }
 
     /// Strategies that learnt from a verdict are told that it was another.
@@ -527,6 +532,15 @@ fn parent_url(
     let url: Arc<str> = ledger.url(id)?.as_str().into();
     known.insert(id, url.clone());
     Ok(url)
+}
+
+/// The judge's verdict on a page that was measured before.
+fn decided(judge: &dyn Judge, j: &Judged, whole: Option<&Assessment>) -> Verdict {
+    let verdict = match whole {
+        Some(whole) => judge.decide(whole),
+        None => judge.decide(&Assessment { score: j.score, ..Assessment::default() }),
+    };
+    final_verdict(verdict, j.barred, j.turned)
 }
 
 /// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.
