@@ -353,11 +353,16 @@ impl Adjustments {
 }
 
 /// A boosted host's URLs go first.
-const BOOSTED: u8 = Priority::BOOSTED;
+pub(crate) const BOOSTED: u8 = Priority::BOOSTED;
 
 /// A priority that goes before all others, in the order they have among themselves.
 pub(crate) fn boosted(p: Priority) -> Priority {
     Priority::new(BOOSTED, p.key())
+}
+
+/// A priority as the strategy gave it, as far as that is known: which lane it was in before is not.
+pub(crate) fn plain(p: Priority) -> Priority {
+    if p.lane == BOOSTED { Priority::key_only(p.key()) } else { p }
 }
 
 /// What a strategy makes of two priorities of one URL, one of which may be boosted.
@@ -369,7 +374,6 @@ pub(crate) fn merged(
     if old.lane != BOOSTED && new.lane != BOOSTED {
         return merge(old, new);
     }
-    let plain = |p: Priority| if p.lane == BOOSTED { Priority::key_only(p.key()) } else { p };
     boosted(merge(plain(old), plain(new)))
 }
 

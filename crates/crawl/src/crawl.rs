@@ -2,7 +2,7 @@
 
 use crate::analyse::Analysis;
 use crate::collection::position_bytes;
-use crate::control::{Adjustments, merged};
+use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
 use crate::outlook::Outlook;
@@ -430,7 +430,9 @@ impl Crawl {
 
     /// A pending URL's priority under the present model.
     pub(crate) fn rescored(&mut self, id: UrlId, cause: Option<UrlId>) -> Result<Option<Rescored>, Problem> {
-        let sources = self.parts.ledger.sources(id)?;
+        let mut sources = self.parts.ledger.sources(id)?;
+        // Seen while its host went first.
+        sources.iter_mut().for_each(|s| s.priority = plain(s.priority));
         let model = self.parts.strategy.model();
         let Some(priority) = self.parts.strategy.rescore(&sources) else { return Ok(None) };
         let priority = self.with_rule(id, priority)?;

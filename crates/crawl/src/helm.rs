@@ -85,7 +85,7 @@ impl Crawl {
             self.parts.ledger.obeyed(told.n, Some(done));
         }
         if news.taken {
-            self.move_boosted()?;
+            self.put_in_place(None)?;
         }
         Ok(())
     }
@@ -157,9 +157,8 @@ impl Crawl {
                 if again || self.rejudging.is_some() {
                     self.begin_rejudging()?;
                 }
-                let hosts: BTreeSet<&String> = old.hosts.keys().chain(new.hosts.keys()).collect();
-                for host in hosts.into_iter().filter(|h| old.rule_of(h) != new.rule_of(h)) {
-                    self.move_pending(host, new.rule_of(host))?;
+                if old.hosts != new.hosts {
+                    self.put_in_place(None)?;
                 }
             }
             Err(problem) => {

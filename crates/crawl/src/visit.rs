@@ -125,6 +125,7 @@ impl Crawl {
     /// A URL that stands in for the leased one (redirect target, sitemap): same priority, same evidence.
     fn inherit(&self, lease: &Lease, url: types::Url, kind: LinkKind) -> Candidate {
         let same_host = url.host_key() == lease.url.host_key();
+        let priority = self.with_rule_of(&url, lease.priority);
         Candidate {
             url,
             parent: if kind == LinkKind::Sitemap { lease.parent } else { Some(lease.id) },
@@ -132,7 +133,7 @@ impl Crawl {
             depth: lease.depth,
             site_depth: if same_host { lease.site_depth } else { 0 },
             hops: if kind == LinkKind::Redirect { lease.hops.saturating_add(1) } else { 0 },
-            priority: lease.priority,
+            priority,
             evidence: lease.evidence.clone(),
             model: self.parts.strategy.model(),
             ttl: None,
