@@ -503,7 +503,7 @@ impl Crawl {
     /// Lets a shared store do what is due, and learns what the other workers learnt.
     pub fn tend(&mut self, now: Millis) -> Result<(), Problem> {
         let strategy = &self.parts.strategy;
-        let merge = |old: Priority, new: Priority| strategy.merge(old, new);
+        let merge = |old: Priority, new: Priority| merged(old, new, |a, b| strategy.merge(a, b));
         let mut news = self.parts.ledger.tend(now, &merge)?;
         if news.workers == 0 {
             return Ok(());
@@ -527,6 +527,7 @@ impl Crawl {
         }
         self.take_seeds(std::mem::take(&mut news.seeds), now)?;
         self.heed(&mut news, now)?;
+        self.put_in_place(Some(&std::mem::take(&mut news.mailed)))?;
         self.others = news;
         Ok(())
     }

@@ -103,6 +103,8 @@ pub struct News {
     pub rejoined: bool,
     /// Hosts came over from others.
     pub taken: bool,
+    /// URLs of which others wrote something: they may not know what this worker knows of their hosts.
+    pub mailed: Vec<UrlId>,
     /// What was asked of all workers since the last call, in order.
     pub told: Vec<Told>,
     /// Some of it is gone by now: what it adds up to has to be read.
