@@ -487,6 +487,34 @@ fn host_rows(dir: &Path, like: &str) -> String {
 }
 
 #[test]
+fn what_came_of_a_command_does_not_wait_for_company() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let bay = Arc::new(Bay::default());
+    bay.set(true, false);
+    let settings = ArchiveSettings { worker: "a.1".into(), ..ArchiveSettings::default() };
+    let mut objects = Objects::new(bay.clone(), settings).unwrap();
+    let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
+    a.archive_first(objects.uploads(), Duration::from_secs(600));
+    seeded(&mut a, 2);
+    archived(&mut objects, "http://d0.example0.org/");
+    a.visit(0, &[]);
+    a.obeyed(7, None);
+    let end = Instant::now() + Duration::from_secs(20);
+    let crawl = dir.path().file_name().unwrap().to_string_lossy().into_owned();
+    let applied = format!(
+        "SELECT applied, pages FROM gleaner.worker JOIN gleaner.crawl c USING (crawl) WHERE c.name = '{crawl}'"
+    );
+    while server().unwrap().sql(&applied) != "7|1" {
+        assert!(Instant::now() < end, "{}", server().unwrap().sql(&applied));
+        a.commit().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
 fn pages_wait_for_the_bucket_and_hosts_do_not() {
     if server().is_none() {
         return;
