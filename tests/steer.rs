@@ -430,8 +430,13 @@ fn what_labels_changed_is_in_the_database_although_the_commit_was_refused() {
     // Whoever takes the slot up again reads what is in the database, and finds nothing to revise.
     all_of(&s, &act(&d, "stop"), 1);
     stopped(worker);
+    // What it cannot do is no reason not to join: it says so, as one that runs.
+    server.sql("UPDATE gleaner.steering SET n = n + 1, wanted = jsonb_set(wanted, '{settings,strategy}', '\"no_such_option = 1\"')");
     let worker = s.worker("w1");
     s.until("it is back", || s.alive() == 1);
+    s.until("it says so", || s.number("SELECT count(*) FROM gleaner.effect WHERE failed") == 1);
+    let said = server.sql("SELECT text FROM gleaner.effect WHERE failed");
+    assert!(said.starts_with("while joining: ") && said.contains("no_such_option"), "{said}");
     all_of(&s, &act(&d, "pause"), 1);
     s.until("what was in flight arrives", || s.number("SELECT sum(in_flight) FROM gleaner.worker") == 0);
     let again = sent(&d, "PUT", &format!("/pages/{}/label", relevant[0]["id"]), json!({ "label": true }));

@@ -183,6 +183,15 @@ impl Adjustments {
         !s.add_terms.is_empty() || !s.mute_terms.is_empty() || s.strategy.is_some()
     }
 
+    /// All but what changes the topic.
+    pub fn without_topic(&self) -> Adjustments {
+        let mut rest = self.clone();
+        rest.settings.add_terms.clear();
+        rest.settings.mute_terms.clear();
+        rest.settings.strategy = None;
+        rest
+    }
+
     /// Do these judge pages, or order links, in another way than those?
     pub fn differ_in_topic(&self, other: &Adjustments) -> bool {
         let of = |a: &Adjustments| {

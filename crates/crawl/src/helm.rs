@@ -21,15 +21,21 @@ use types::{Millis, Problem, Url, UrlId};
 // ---- a worker's end --------------------------------------------------------------------------------------------------
 
 /// Brings what the slot kept of commands up to what the crawl wants, before anything is made of it.
-pub(crate) fn bring_up(ledger: &mut dyn Ledger, wanted: &Wanted) -> Result<Adjustments, Problem> {
-    let (kept, new) = (Adjustments::read(ledger)?, Adjustments::parse(&wanted.json)?);
-    if new != kept {
+pub(crate) fn bring_up(ledger: &mut dyn Ledger, new: &Adjustments) -> Result<(), Problem> {
+    let kept = Adjustments::read(ledger)?;
+    if *new != kept {
         if new.differ_in_topic(&kept) && !ledger.state("pages")?.is_empty() {
             ledger.put_state(REJUDGING, false, &[1])?;
         }
         new.write(ledger)?;
     }
-    Ok(new)
+    Ok(())
+}
+
+/// It is about something that was asked before the newest command, to which it is told.
+fn in_vain(when: &str, problem: &Problem) -> Done {
+    tracing::warn!(%problem, "what was changed could not be taken over");
+    Done { changed: 0, failed: true, text: format!("{when}: {problem}") }
 }
 
 fn parse(told: &Told) -> Result<Command, Problem> {
@@ -47,12 +53,13 @@ fn parse(told: &Told) -> Result<Command, Problem> {
 }
 
 impl Crawl {
-    /// Just joined: the settings are what the crawl wants; now the rest of it.
-    pub(crate) fn join_in(&mut self, wanted: Wanted) -> Result<(), Problem> {
+    /// Just joined: the settings are what the crawl wants (but for what could not be taken over); now the rest of it.
+    pub(crate) fn join_in(&mut self, wanted: Wanted, failed: Option<Problem>) -> Result<(), Problem> {
         self.pause(self.adjustments.paused);
         self.learn_labels(&wanted.labels)?;
         self.steered = wanted.n;
-        self.parts.ledger.obeyed(wanted.n, None);
+        let done = failed.map(|problem| in_vain("while joining", &problem));
+        self.parts.ledger.obeyed(wanted.n, done);
         Ok(())
     }
 
@@ -161,10 +168,7 @@ impl Crawl {
                     self.put_in_place(None)?;
                 }
             }
-            Err(problem) => {
-                tracing::warn!(%problem, "what was changed could not be taken over");
-                done = Some(Done { changed: 0, failed: true, text: problem.to_string() });
-            }
+            Err(problem) => done = Some(in_vain("while catching up", &problem)),
         }
         Ok(Some((wanted, done)))
     }
@@ -346,15 +350,16 @@ fn check_settings(reader: &Reader, command: &Command) -> Result<(), Problem> {
         return Ok(());
     }
     let made = |a: &Adjustments| -> Result<(), Problem> {
+        // The strategy first: its options are looked at before what it needs.
         let topic = a.topic(&reader.config_with(a)?)?;
         strategies::build(&StrategySetup::new(&topic))?;
         judges::build(&JudgeSetup::new(&topic))?;
         Ok(())
     };
-    match made(&new) {
-        // Some need example pages or files that only the workers have: those will say so themselves.
-        Err(problem) if made(reader.adjustments()).is_ok() => Err(problem),
-        _ => Ok(()),
+    match (made(&new), made(reader.adjustments())) {
+        // Some need example pages or files that only the workers have, with this command as without it.
+        (Err(problem), Err(before)) if problem.to_string() == before.to_string() => Ok(()),
+        (made, _) => made,
     }
 }
 
