@@ -38,6 +38,10 @@ fn in_vain(when: &str, problem: &Problem) -> Done {
     Done { changed: 0, failed: true, text: format!("{when}: {problem}") }
 }
 
+/// Kinds of commands, as they are written.
+const SEEDS: &str = "seeds";
+const LABELS: &str = "labels";
+
 fn parse(told: &Told) -> Result<Command, Problem> {
     let strange = |e| {
         Problem::new(format!("this version does not know the command `{}`", told.kind))
@@ -76,7 +80,7 @@ impl Crawl {
             }
             let done = match parse(&told) {
                 // They are in the mail of whoever has their hosts.
-                Ok(Command::Seeds(_)) => Ok(Effect::says("seeds are taken by whoever has their hosts")),
+                _ if told.kind == SEEDS => Ok(Effect::says("seeds are taken by whoever has their hosts")),
                 Ok(command) => self.obey(command, now),
                 Err(problem) => Err(problem),
             };
@@ -290,7 +294,12 @@ impl Asked {
         let wire = serde_json::to_value(&command)
             .map_err(|e| Problem::new("a command cannot be sent").because(e))?;
         let kind = wire["kind"].as_str().unwrap_or_default();
-        let given = Given { kind, payload: &wire["payload"].to_string(), who: to.who, labels, seeds };
+        // The seeds themselves are in the mail.
+        let payload = match seeds {
+            [] | [_] => wire["payload"].to_string(),
+            many => many.len().to_string(),
+        };
+        let given = Given { kind, payload: &payload, who: to.who, labels, seeds };
         let n = helm.give(&given, &|n, wanted| {
             let mut all = Adjustments::parse(wanted)?;
             all.take_in(n, &command)?;
@@ -311,8 +320,11 @@ impl Asked {
     }
 }
 
-/// What was asked, in a few words.
+/// What was asked, in a few words. Of long lists the payload may be their length.
 pub fn in_words(kind: &str, payload: &str) -> String {
+    if let (SEEDS | LABELS, Ok(n)) = (kind, payload.parse::<u64>()) {
+        return if kind == SEEDS { format!("add {n} seeds") } else { format!("{n} labels") };
+    }
     match parse(&Told { n: 0, kind: kind.into(), payload: payload.into() }) {
         Ok(Command::Seeds(urls)) => match urls.as_slice() {
             [one] => format!("add the seed {one}"),
@@ -439,6 +451,10 @@ mod tests {
         ] {
             assert_eq!(parse(&told(&command)).unwrap(), command);
         }
+        let words = |kind: &str, payload: &str| in_words(kind, payload);
+        assert_eq!(words("seeds", "[\"http://a.test/x\"]"), "add the seed http://a.test/x");
+        assert_eq!((words("seeds", "12").as_str(), words("labels", "7").as_str()), ("add 12 seeds", "7 labels"));
+        assert_eq!(words("labels", "[[7, true]]"), "page 7 is relevant");
         let strange = Told { n: 1, kind: "dance".into(), payload: "{}".into() };
         assert!(parse(&strange).unwrap_err().what().contains("dance"));
         assert!(parse(&Told { n: 1, kind: "labels".into(), payload: "7".into() }).is_err());
