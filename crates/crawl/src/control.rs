@@ -142,6 +142,9 @@ pub struct Adjustments {
     /// Of a shared crawl: the number of the command that last stopped it. Whoever joined before that ends.
     #[serde(skip_serializing_if = "is_zero")]
     pub stopped: u64,
+    /// What a newer version wrote, and this one does not know: kept as it is for those who do.
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, serde_json::Value>,
 }
 
 fn is_zero(n: &u64) -> bool {

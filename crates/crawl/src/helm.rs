@@ -471,6 +471,12 @@ mod tests {
         let again = Adjustments::parse(&serde_json::to_string(&a).unwrap()).unwrap();
         assert_eq!(again, a);
         assert!(!serde_json::to_string(&Adjustments::default()).unwrap().contains("stopped"));
+        // Of a newer version: what this one does not know is still there after it changed something.
+        let mut a = Adjustments::parse(r#"{"hosts": {"b.test": "boost"}, "pinned": {"c.test": 3}}"#).unwrap();
+        a.take_in(4, &Command::Pause).unwrap();
+        let written: serde_json::Value = serde_json::to_value(&a).unwrap();
+        assert_eq!((&written["pinned"]["c.test"], &written["paused"]), (&3.into(), &true.into()));
+        assert!(Adjustments::parse(r#"{"settings": {"speed": 1}}"#).is_err());
     }
 
     #[test]
