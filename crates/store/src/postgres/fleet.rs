@@ -90,9 +90,8 @@ impl Shared {
     ) -> Result<News, Problem> {
         self.clear_handles();
         let k = (2 * self.most_in_flight).min(512);
-        let mut top = self.inner.peek(now, None, k);
         // What the user wants first of one host says nothing about the others' URLs, and one host is slow.
-        top.retain(|p| p.priority.lane != Priority::BOOSTED);
+        let top = self.inner.order_mut().peek_without(now, Priority::BOOSTED, k);
         // Nobody has to wait for a worker that does not have more than it can fetch soon.
         let water = (top.len() == k).then(|| top.last().map(|p| p.priority)).flatten();
         if water != self.watermark {

@@ -331,6 +331,12 @@ fn all_is_done_only_when_all_are_done() {
 
 #[test]
 fn a_poor_url_is_left_while_others_have_better_ones() {
+    a_poor_url_is_left(0);
+    // Also while one of the others has hosts that the user wants first.
+    a_poor_url_is_left(40);
+}
+
+fn a_poor_url_is_left(first: usize) {
     if server().is_none() {
         return;
     }
@@ -342,6 +348,10 @@ fn a_poor_url_is_left_while_others_have_better_ones() {
     until(0, &mut [&mut a, &mut b], "all", |w| {
         w[1].stats().urls > 0 && w[0].stats().urls + w[1].stats().urls == 200
     });
+    let wanted: Vec<Rescored> = (a.pending().take(first))
+        .map(|id| Rescored { id, priority: Priority::new(Priority::BOOSTED, 1.0), model: 1, cause: None })
+        .collect();
+    a.rescore(&wanted).unwrap();
     let all: Vec<UrlId> = b.pending().collect();
     let poor: Vec<Rescored> = all
         .iter()
