@@ -453,7 +453,10 @@ mod tests {
         }
         let words = |kind: &str, payload: &str| in_words(kind, payload);
         assert_eq!(words("seeds", "[\"http://a.test/x\"]"), "add the seed http://a.test/x");
-        assert_eq!((words("seeds", "12").as_str(), words("labels", "7").as_str()), ("add 12 seeds", "7 labels"));
+        assert_eq!(
+            (words("seeds", "12").as_str(), words("labels", "7").as_str()),
+            ("add 12 seeds", "7 labels")
+        );
         assert_eq!(words("labels", "[[7, true]]"), "page 7 is relevant");
         let strange = Told { n: 1, kind: "dance".into(), payload: "{}".into() };
         assert!(parse(&strange).unwrap_err().what().contains("dance"));

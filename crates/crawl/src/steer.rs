@@ -4,7 +4,7 @@
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, MakeJudge};
 use crate::config::Loaded;
-use crate::control::{Adjustments, Command, Effect, BOOSTED, HostRule, Settings, boosted, plain};
+use crate::control::{Adjustments, BOOSTED, Command, Effect, HostRule, Settings, boosted, plain};
 use crate::crawl::{Crawl, Judged, Stop};
 use crate::events::Event;
 use crate::labels::Labels;

@@ -133,13 +133,7 @@ impl Order {
         self.best_of(now, None, k, |l| l != lane)
     }
 
-    fn best_of(
-        &mut self,
-        now: Millis,
-        lane: Option<u8>,
-        k: usize,
-        counts: impl Fn(u8) -> bool,
-    ) -> Vec<Peek> {
+    fn best_of(&mut self, now: Millis, lane: Option<u8>, k: usize, counts: impl Fn(u8) -> bool) -> Vec<Peek> {
         self.advance(now);
         let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
         let mut out = Vec::with_capacity(k.min(1024));

@@ -111,12 +111,11 @@ impl Shared {
         if unknown.is_empty() {
             return Ok(());
         }
-        // Fetched again by another: through all shards.
+        // Fetched again by another.
         let numbers: Vec<i64> = unknown.iter().map(|id| super::id64(*id)).collect();
-        let shards: Vec<i16> = (0..self.shards).collect();
         let found = self.db.ask(
-            "SELECT id, shard FROM gleaner.page WHERE crawl = $1 AND shard = ANY($2) AND id = ANY($3)",
-            &[&self.me.crawl, &shards, &numbers],
+            "SELECT id, shard FROM gleaner.page WHERE crawl = $1 AND id = ANY($2)",
+            &[&self.me.crawl, &numbers],
         )?;
         for row in &found {
             self.ids.remember_far(id32(row.get(0)), row.get(1));
@@ -488,13 +487,12 @@ impl Store for Shared {
         for id in here {
             self.record(id)?.map_or(Ok(()), |r| with(Record { id, ..r }))?;
         }
-        let shards: Vec<i16> = (0..self.shards).collect();
         for some in far.chunks(200) {
             let numbers: Vec<i64> = some.iter().map(|id| super::id64(id.0)).collect();
             let rows = self.db.ask(
                 "SELECT record, relevant, relevance, threshold, version, assessment, id FROM gleaner.page
-                 WHERE crawl = $1 AND shard = ANY($2) AND id = ANY($3)",
-                &[&self.me.crawl, &shards, &numbers],
+                 WHERE crawl = $1 AND id = ANY($2)",
+                &[&self.me.crawl, &numbers],
             )?;
             for row in &rows {
                 with(Record { id: UrlId(id32(row.get(6))), ..look::record_from(row)? })?;
