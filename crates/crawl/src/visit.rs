@@ -471,10 +471,15 @@ impl Crawl {
         by_user: bool,
     ) -> Result<(), Problem> {
         let reads = self.parts.strategy.reads();
+        // All at once: of a shared crawl many of them may be in the database only.
+        let ids: Vec<UrlId> = changed.iter().map(|c| c.0).collect();
+        let ledger = &self.parts.ledger;
+        let mut sources = if reads.sources { ledger.all_sources(&ids)? } else { HashMap::new() };
+        let mut urls = ledger.urls(&ids)?;
         let mut known = Vec::with_capacity(changed.len());
         for (id, verdict) in changed {
-            let sources = if reads.sources { self.parts.ledger.sources(*id)? } else { Vec::new() };
-            known.push((*id, *verdict, self.parts.ledger.url(*id)?, sources));
+            let Some(url) = urls.remove(id) else { continue };
+            known.push((*id, *verdict, url, sources.remove(id).unwrap_or_default()));
         }
         let pages: Vec<Revised> = known
             .iter()

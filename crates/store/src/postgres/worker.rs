@@ -7,7 +7,7 @@ use super::{Shared, id32, shard_of};
 use crate::ledger::apply::check_candidate;
 use crate::traits::{Done, Stats, Store, Wanted};
 use frontier::{Applied, Frontier, Gate, HostInfo, Idle, Info, News, Next, Peek, Refusal, State};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use std::time::Duration;
 use types::{
@@ -49,6 +49,11 @@ impl Shared {
     /// Were its records taken over from the database, not written here?
     fn is_loaded(&self, slot: UrlId) -> bool {
         self.loaded.iter().any(|(from, to)| (*from..*to).contains(&slot.0))
+    }
+
+    /// Its slot, if where it was found is here too.
+    fn sighted_here(&self, id: UrlId) -> Option<UrlId> {
+        self.slot(id).filter(|slot| self.inner.order().is_open(*slot) || !self.is_loaded(*slot))
     }
 
     pub(super) fn clear_handles(&mut self) {
@@ -343,10 +348,19 @@ impl Frontier for Shared {
         out
     }
 
+    fn all_sources(&self, ids: &[UrlId]) -> Result<HashMap<UrlId, Vec<Source>>, Problem> {
+        let (here, far): (Vec<UrlId>, Vec<UrlId>) =
+            ids.iter().partition(|id| self.sighted_here(**id).is_some());
+        let mut all = HashMap::with_capacity(ids.len());
+        for id in here {
+            all.insert(id, self.sources(id)?);
+        }
+        look::sources_of(&self.db, self.me.crawl, &far, &mut all)?;
+        Ok(all)
+    }
+
     fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        if let Some(slot) = self.slot(id)
-            && (self.inner.order().is_open(slot) || !self.is_loaded(slot))
-        {
+        if let Some(slot) = self.sighted_here(id) {
             return self.inner.sources(slot);
         }
         let found = self.look(id).sources()?;
@@ -444,6 +458,16 @@ impl Store for Shared {
         }
         cache.insert(id.0, url.clone());
         Ok(url)
+    }
+
+    fn urls(&self, pages: &[UrlId]) -> Result<HashMap<UrlId, Url>, Problem> {
+        let (here, far): (Vec<UrlId>, Vec<UrlId>) = pages.iter().partition(|id| self.slot(**id).is_some());
+        let mut all = HashMap::with_capacity(pages.len());
+        for id in here {
+            all.insert(id, self.url(id)?);
+        }
+        look::urls_of(&self.db, self.me.crawl, &far, &mut all)?;
+        Ok(all)
     }
 
     fn entry(&self, id: UrlId) -> Option<Info> {

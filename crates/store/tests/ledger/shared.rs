@@ -119,6 +119,13 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     // Where it was found is asked of the database, since the parent is not here.
     assert_eq!(b.url(page.id).unwrap().as_str(), page.url.as_str());
     assert_eq!(b.record(page.id).unwrap().unwrap().url, page.url.as_str());
+    // Of many at once with one question, however many.
+    let asked = b.statements();
+    let texts = b.urls(&[page.id, UrlId(9_999)]).unwrap();
+    assert_eq!((texts.len(), texts[&page.id].as_str()), (1, page.url.as_str()));
+    let found = b.all_sources(&[page.id, id, UrlId(9_999)]).unwrap();
+    assert_eq!((found.len(), found[&page.id].len(), found[&id].len()), (2, 1, 2));
+    assert_eq!(b.statements() - asked, 2);
     let r = reader(dir.path());
     r.check().unwrap();
     assert_eq!(r.children(page.id).unwrap().len(), 80);
