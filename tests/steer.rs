@@ -397,6 +397,55 @@ fn a_worker_that_is_killed_or_cut_off_before_it_obeys_does_so_when_it_is_back() 
 }
 
 #[test]
+fn what_labels_changed_is_in_the_database_although_the_commit_was_refused() {
+    let Some(server) = Server::start(false) else { return };
+    let s = Scene::new(&server);
+    let worker = s.worker("w1");
+    s.under_way(1, 120);
+    let d = s.dashboard();
+    all_of(&s, &act(&d, "pause"), 1);
+    s.until("what was in flight arrives", || s.number("SELECT sum(in_flight) FROM gleaner.worker") == 0);
+    let relevant = d.json(&format!("{C}/pages?relevant=true&sort=best&limit=200"));
+    let relevant = list(&relevant["pages"]);
+    let lines: String = (relevant.iter().enumerate().filter(|(i, _)| i % 2 == 0))
+        .map(|(i, p)| {
+            format!("{}\t{}\n", p["url"].as_str().unwrap(), if i < relevant.len() / 2 { "yes" } else { "no" })
+        })
+        .collect();
+    let labels = file(s.dir.path(), "labels.tsv", &lines);
+    let counted = "SELECT count(*) FROM gleaner.page WHERE relevant";
+    let before = s.number(counted);
+    // As if another had taken the slot over and given it back: whatever it commits next is refused.
+    let incarnation = || s.number("SELECT max(incarnation) FROM gleaner.worker");
+    let first = incarnation();
+    server.sql("UPDATE gleaner.worker SET batch = batch + 100");
+    s.cli(&["label", "--from", labels.to_str().unwrap()]).ok();
+    s.until("it comes back and has done it", || {
+        s.number("SELECT max(applied) FROM gleaner.worker") == s.number("SELECT n FROM gleaner.steering")
+    });
+    assert!(incarnation() > first, "its commit was refused");
+    let after = s.number(counted);
+    assert!(after < before, "{before} pages were relevant by the judge, {after} are");
+
+    // Whoever takes the slot up again reads what is in the database, and finds nothing to revise.
+    all_of(&s, &act(&d, "stop"), 1);
+    stopped(worker);
+    // What it cannot do is no reason not to join: it says so, as one that runs.
+    server.sql("UPDATE gleaner.steering SET n = n + 1, wanted = jsonb_set(wanted, '{settings,strategy}', '\"no_such_option = 1\"')");
+    let worker = s.worker("w1");
+    s.until("it is back", || s.alive() == 1);
+    s.until("it says so", || s.number("SELECT count(*) FROM gleaner.effect WHERE failed") == 1);
+    let said = server.sql("SELECT text FROM gleaner.effect WHERE failed");
+    assert!(said.starts_with("while joining: ") && said.contains("no_such_option"), "{said}");
+    all_of(&s, &act(&d, "pause"), 1);
+    s.until("what was in flight arrives", || s.number("SELECT sum(in_flight) FROM gleaner.worker") == 0);
+    let again = sent(&d, "PUT", &format!("/pages/{}/label", relevant[0]["id"]), json!({ "label": true }));
+    assert_eq!(all_of(&s, &again, 1), 0, "{again}");
+    all_of(&s, &act(&d, "stop"), 1);
+    stopped(worker);
+}
+
+#[test]
 fn a_role_that_may_only_look_changes_nothing_and_one_that_may_steer_needs_no_more() {
     let Some(server) = Server::start(false) else { return };
     let s = Scene::new(&server);
@@ -439,7 +488,7 @@ fn a_role_that_may_only_look_changes_nothing_and_one_that_may_steer_needs_no_mor
     // Tables of the version before are brought up to date by the next worker, with what is in them.
     server.sql(
         "DROP TABLE gleaner.steering, gleaner.command, gleaner.effect, gleaner.label;
-         ALTER TABLE gleaner.worker DROP COLUMN applied; UPDATE gleaner.version SET version = 2",
+         ALTER TABLE gleaner.worker DROP COLUMN applied; DROP INDEX gleaner.page_id; UPDATE gleaner.version SET version = 2",
     );
     s.cli(&["status"]).fails(1, &["version 2 of the tables", "brings them up to date"]);
     let before = s.pages();

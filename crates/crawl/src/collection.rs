@@ -256,22 +256,33 @@ impl Collection {
         write_topic(dir, &loaded.text)?;
         // What was changed while an earlier run was under way goes on.
         let wanted = ledger.wanted()?;
-        let adjustments = match &wanted {
-            Some(wanted) => crate::helm::bring_up(ledger.as_mut(), wanted)?,
+        let mut adjustments = match &wanted {
+            Some(wanted) => Adjustments::parse(&wanted.json)?,
             None => Adjustments::read(ledger.as_ref())?,
         };
+        let mut failed = None;
+        if adjustments.change_the_topic() {
+            let adjusted = (adjustments.over(loaded))
+                .and_then(|config| adjustments.topic(&config))
+                .and_then(|topic| Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng));
+            match adjusted {
+                Ok(adjusted) => made = adjusted,
+                // As a worker that runs: it goes on without, and says so.
+                Err(problem) if wanted.is_some() => {
+                    adjustments = adjustments.without_topic();
+                    failed = Some(problem);
+                }
+                Err(problem) if problem.next_step().is_some() => return Err(problem),
+                Err(problem) => return Err(problem.hint("terms or options were changed while the crawl ran: change them again in the dashboard (gleaner serve)")),
+            }
+        }
+        if wanted.is_some() {
+            crate::helm::bring_up(ledger.as_mut(), &adjustments)?;
+        }
         let adjusted = adjustments.over(loaded)?;
         let config = &adjusted;
         ledger.set_limits(Self::limits(config));
         ledger.set_budget(Self::has_budget(config));
-        if adjustments.change_the_topic() {
-            let adjusted = (adjustments.topic(config))
-                .and_then(|topic| Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng));
-            made = adjusted.map_err(|problem| match problem.next_step() {
-                Some(_) => problem,
-                None => problem.hint("terms or options were changed while the crawl ran: change them again in the dashboard (gleaner serve)"),
-            })?;
-        }
         let archive: Option<Box<dyn Archiver>> = match (objects, config.archive.warc) {
             (Some(objects), _) => Some(Box::new(objects)),
             (None, true) => {
@@ -309,7 +320,7 @@ impl Collection {
         };
         let mut crawl = Crawl::new(parts)?.steered_by(steering)?;
         if let Some(wanted) = wanted {
-            crawl.join_in(wanted)?;
+            crawl.join_in(wanted, failed)?;
         }
         Ok(Open { crawl, web, analyst: made.analyst, resumed })
     }

@@ -142,6 +142,9 @@ pub struct Adjustments {
     /// Of a shared crawl: the number of the command that last stopped it. Whoever joined before that ends.
     #[serde(skip_serializing_if = "is_zero")]
     pub stopped: u64,
+    /// What a newer version wrote, and this one does not know: kept as it is for those who do.
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, serde_json::Value>,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -181,6 +184,15 @@ impl Adjustments {
     pub fn change_the_topic(&self) -> bool {
         let s = &self.settings;
         !s.add_terms.is_empty() || !s.mute_terms.is_empty() || s.strategy.is_some()
+    }
+
+    /// All but what changes the topic.
+    pub fn without_topic(&self) -> Adjustments {
+        let mut rest = self.clone();
+        rest.settings.add_terms.clear();
+        rest.settings.mute_terms.clear();
+        rest.settings.strategy = None;
+        rest
     }
 
     /// Do these judge pages, or order links, in another way than those?
@@ -353,11 +365,16 @@ impl Adjustments {
 }
 
 /// A boosted host's URLs go first.
-const BOOSTED: u8 = Priority::BOOSTED;
+pub(crate) const BOOSTED: u8 = Priority::BOOSTED;
 
 /// A priority that goes before all others, in the order they have among themselves.
 pub(crate) fn boosted(p: Priority) -> Priority {
     Priority::new(BOOSTED, p.key())
+}
+
+/// A priority as the strategy gave it, as far as that is known: which lane it was in before is not.
+pub(crate) fn plain(p: Priority) -> Priority {
+    if p.lane == BOOSTED { Priority::key_only(p.key()) } else { p }
 }
 
 /// What a strategy makes of two priorities of one URL, one of which may be boosted.
@@ -369,7 +386,6 @@ pub(crate) fn merged(
     if old.lane != BOOSTED && new.lane != BOOSTED {
         return merge(old, new);
     }
-    let plain = |p: Priority| if p.lane == BOOSTED { Priority::key_only(p.key()) } else { p };
     boosted(merge(plain(old), plain(new)))
 }
 

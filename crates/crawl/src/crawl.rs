@@ -2,7 +2,7 @@
 
 use crate::analyse::Analysis;
 use crate::collection::position_bytes;
-use crate::control::{Adjustments, merged};
+use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
 use crate::outlook::Outlook;
@@ -196,6 +196,8 @@ pub struct Crawl {
     pub(crate) measured_before: HashSet<u64>,
     /// Of a shared crawl: pages that others fetched and the user labelled. The judge learns from those too.
     pub(crate) lessons: BTreeMap<UrlId, (Assessment, bool)>,
+    /// The labels that the strategy was told of.
+    pub(crate) labels_told: Vec<u8>,
     /// Of a shared crawl: everything that was asked up to this number was done.
     pub(crate) steered: u64,
 }
@@ -277,6 +279,7 @@ impl Crawl {
             rejudging: None,
             measured_before: HashSet::new(),
             lessons: BTreeMap::new(),
+            labels_told: Vec::new(),
             steered: 0,
         };
         crawl.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
@@ -427,7 +430,9 @@ impl Crawl {
 
     /// A pending URL's priority under the present model.
     pub(crate) fn rescored(&mut self, id: UrlId, cause: Option<UrlId>) -> Result<Option<Rescored>, Problem> {
-        let sources = self.parts.ledger.sources(id)?;
+        let mut sources = self.parts.ledger.sources(id)?;
+        // Seen while its host went first.
+        sources.iter_mut().for_each(|s| s.priority = plain(s.priority));
         let model = self.parts.strategy.model();
         let Some(priority) = self.parts.strategy.rescore(&sources) else { return Ok(None) };
         let priority = self.with_rule(id, priority)?;
@@ -498,7 +503,7 @@ impl Crawl {
     /// Lets a shared store do what is due, and learns what the other workers learnt.
     pub fn tend(&mut self, now: Millis) -> Result<(), Problem> {
         let strategy = &self.parts.strategy;
-        let merge = |old: Priority, new: Priority| strategy.merge(old, new);
+        let merge = |old: Priority, new: Priority| merged(old, new, |a, b| strategy.merge(a, b));
         let mut news = self.parts.ledger.tend(now, &merge)?;
         if news.workers == 0 {
             return Ok(());
@@ -510,8 +515,8 @@ impl Crawl {
             }
         }
         if news.rejoined {
-            // What was saved bit by bit since the last commit is lost: save it whole.
-            self.save_strategy_now()?;
+            // What was saved bit by bit since the last commit is lost.
+            self.save_learned_whole()?;
         }
         // Asked for even when alone, so that a worker that joins is told only what it cannot have read.
         if now.since(self.told_others) >= TELL_EVERY {
@@ -522,6 +527,7 @@ impl Crawl {
         }
         self.take_seeds(std::mem::take(&mut news.seeds), now)?;
         self.heed(&mut news, now)?;
+        self.put_in_place(Some(&std::mem::take(&mut news.mailed)))?;
         self.others = news;
         Ok(())
     }

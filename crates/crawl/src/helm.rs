@@ -9,12 +9,11 @@ use crate::control::{Adjustments, Command, Effect, HostRule, Workers};
 use crate::crawl::{Crawl, Ledger, Stop};
 use crate::labels::Labels;
 use crate::reader::Reader;
-use crate::state::page_line_verdict;
 use crate::steer::REJUDGING;
 use focus::judges::{self, JudgeSetup};
 use focus::strategies::{self, StrategySetup};
 use frontier::{News, Told};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 use store::{Done, Given, Helm, Reached, Wanted};
 use types::{Millis, Problem, Url, UrlId};
@@ -22,16 +21,26 @@ use types::{Millis, Problem, Url, UrlId};
 // ---- a worker's end --------------------------------------------------------------------------------------------------
 
 /// Brings what the slot kept of commands up to what the crawl wants, before anything is made of it.
-pub(crate) fn bring_up(ledger: &mut dyn Ledger, wanted: &Wanted) -> Result<Adjustments, Problem> {
-    let (kept, new) = (Adjustments::read(ledger)?, Adjustments::parse(&wanted.json)?);
-    if new != kept {
+pub(crate) fn bring_up(ledger: &mut dyn Ledger, new: &Adjustments) -> Result<(), Problem> {
+    let kept = Adjustments::read(ledger)?;
+    if *new != kept {
         if new.differ_in_topic(&kept) && !ledger.state("pages")?.is_empty() {
             ledger.put_state(REJUDGING, false, &[1])?;
         }
         new.write(ledger)?;
     }
-    Ok(new)
+    Ok(())
 }
+
+/// It is about something that was asked before the newest command, to which it is told.
+fn in_vain(when: &str, problem: &Problem) -> Done {
+    tracing::warn!(%problem, "what was changed could not be taken over");
+    Done { changed: 0, failed: true, text: format!("{when}: {problem}") }
+}
+
+/// Kinds of commands, as they are written.
+const SEEDS: &str = "seeds";
+const LABELS: &str = "labels";
 
 fn parse(told: &Told) -> Result<Command, Problem> {
     let strange = |e| {
@@ -48,21 +57,21 @@ fn parse(told: &Told) -> Result<Command, Problem> {
 }
 
 impl Crawl {
-    /// Just joined: the settings are what the crawl wants; now the rest of it.
-    pub(crate) fn join_in(&mut self, wanted: Wanted) -> Result<(), Problem> {
+    /// Just joined: the settings are what the crawl wants (but for what could not be taken over); now the rest of it.
+    pub(crate) fn join_in(&mut self, wanted: Wanted, failed: Option<Problem>) -> Result<(), Problem> {
         self.pause(self.adjustments.paused);
         self.learn_labels(&wanted.labels)?;
         self.steered = wanted.n;
-        self.parts.ledger.obeyed(wanted.n, None);
+        let done = failed.map(|problem| in_vain("while joining", &problem));
+        self.parts.ledger.obeyed(wanted.n, done);
         Ok(())
     }
 
     /// Does what was asked of all workers, and says what came of it.
     pub(crate) fn heed(&mut self, news: &mut News, now: Millis) -> Result<(), Problem> {
         if news.rejoined {
-            self.forget_void()?;
-        }
-        if news.rejoined || news.missed {
+            self.come_back()?;
+        } else if news.missed {
             self.catch_up()?;
         }
         for told in std::mem::take(&mut news.told) {
@@ -71,7 +80,7 @@ impl Crawl {
             }
             let done = match parse(&told) {
                 // They are in the mail of whoever has their hosts.
-                Ok(Command::Seeds(_)) => Ok(Effect::says("seeds are taken by whoever has their hosts")),
+                _ if told.kind == SEEDS => Ok(Effect::says("seeds are taken by whoever has their hosts")),
                 Ok(command) => self.obey(command, now),
                 Err(problem) => Err(problem),
             };
@@ -87,30 +96,63 @@ impl Crawl {
             self.parts.ledger.obeyed(told.n, Some(done));
         }
         if news.taken {
-            self.move_boosted()?;
+            self.put_in_place(None)?;
         }
         Ok(())
     }
 
-    /// Pages whose commit was refused were never fetched: whoever has their host by now fetches them. And should the slot
-    /// be another one, so are its pages.
-    fn forget_void(&mut self) -> Result<(), Problem> {
-        let lines = self.parts.ledger.state("pages")?;
-        let kept = lines.iter().filter_map(|l| page_line_verdict(l)).map(|(id, ..)| id);
-        if kept.eq(self.judged.iter().map(|j| j.id)) {
-            return Ok(());
-        }
+    /// What was done since the last commit is void. Pages whose commit was refused were never fetched: whoever has their
+    /// host by now fetches them. Labels were not learnt, nor verdicts revised; and should the slot be another one, so are
+    /// its pages. All of it is read as the ledger has it, and judged again. Only the strategy remembers, and is told what
+    /// is different from what it knew.
+    fn come_back(&mut self) -> Result<(), Problem> {
+        let before: HashMap<UrlId, bool> = self.judged.iter().map(|j| (j.id, j.relevant)).collect();
         self.read_pages()?;
         if self.rejudging.is_some() {
             // What was judged so far is counted by places in the list of pages.
             self.begin_rejudging()?;
         }
-        self.recount()
+        let wanted = self.catch_up_settings()?;
+        let said = wanted.as_ref().map_or(Ok(Vec::new()), |(w, _)| self.unheard(&w.labels))?;
+        if !said.is_empty()
+            && let Err(problem) = self.note_labels(&said)
+        {
+            tracing::warn!(%problem, "labels could not be learnt");
+        }
+        self.recount()?;
+        // Else all verdicts are given again at its end, by another judge.
+        if self.rejudging.is_none() {
+            self.judge_anew()?;
+        }
+        let changed = self.changed_since(&before);
+        self.tell_revised(&changed, false)?;
+        self.tell_labels()?;
+        if !said.is_empty() || !changed.is_empty() {
+            self.score_again()?;
+        }
+        if let Some((wanted, done)) = wanted {
+            self.note_caught_up(wanted.n, done);
+        }
+        self.commit()
     }
 
-    /// Makes up the difference to what the crawl wants: this worker was away, and what it did since its last commit is void.
+    /// Makes up the difference to what the crawl wants: some commands are gone.
     fn catch_up(&mut self) -> Result<(), Problem> {
-        let Some(wanted) = self.parts.ledger.wanted()? else { return Ok(()) };
+        if let Some((wanted, done)) = self.catch_up_settings()? {
+            self.learn_labels(&wanted.labels)?;
+            self.note_caught_up(wanted.n, done);
+        }
+        Ok(())
+    }
+
+    fn note_caught_up(&mut self, n: u64, done: Option<Done>) {
+        self.steered = n;
+        self.parts.ledger.obeyed(n, done);
+    }
+
+    /// All but the labels; what could not be taken over, if anything.
+    fn catch_up_settings(&mut self) -> Result<Option<(Wanted, Option<Done>)>, Problem> {
+        let Some(wanted) = self.parts.ledger.wanted()? else { return Ok(None) };
         let new = Adjustments::parse(&wanted.json)?;
         if new.stopped > self.steered {
             self.stop(Stop::User);
@@ -126,28 +168,26 @@ impl Crawl {
                 if again || self.rejudging.is_some() {
                     self.begin_rejudging()?;
                 }
-                let hosts: BTreeSet<&String> = old.hosts.keys().chain(new.hosts.keys()).collect();
-                for host in hosts.into_iter().filter(|h| old.rule_of(h) != new.rule_of(h)) {
-                    self.move_pending(host, new.rule_of(host))?;
+                if old.hosts != new.hosts {
+                    self.put_in_place(None)?;
                 }
             }
-            Err(problem) => {
-                tracing::warn!(%problem, "what was changed could not be taken over");
-                done = Some(Done { changed: 0, failed: true, text: problem.to_string() });
-            }
+            Err(problem) => done = Some(in_vain("while catching up", &problem)),
         }
-        self.learn_labels(&wanted.labels)?;
-        self.steered = wanted.n;
-        self.parts.ledger.obeyed(wanted.n, done);
-        Ok(())
+        Ok(Some((wanted, done)))
     }
 
-    fn learn_labels(&mut self, wanted: &[(UrlId, bool)]) -> Result<(), Problem> {
+    /// What the user said of pages, and this worker does not know; and what was taken back.
+    fn unheard(&self, wanted: &[(UrlId, bool)]) -> Result<Vec<(UrlId, Option<bool>)>, Problem> {
         let kept = Labels::read(self.parts.ledger.as_ref())?;
         let wanted: BTreeMap<UrlId, bool> = wanted.iter().copied().collect();
         let gone = kept.iter().filter(|(id, _)| !wanted.contains_key(id)).map(|(id, _)| (id, None));
         let new = wanted.iter().filter(|(id, l)| kept.get(**id) != Some(**l)).map(|(id, l)| (*id, Some(*l)));
-        let said: Vec<(UrlId, Option<bool>)> = gone.chain(new).collect();
+        Ok(gone.chain(new).collect())
+    }
+
+    fn learn_labels(&mut self, wanted: &[(UrlId, bool)]) -> Result<(), Problem> {
+        let said = self.unheard(wanted)?;
         if said.is_empty() {
             return Ok(());
         }
@@ -254,7 +294,12 @@ impl Asked {
         let wire = serde_json::to_value(&command)
             .map_err(|e| Problem::new("a command cannot be sent").because(e))?;
         let kind = wire["kind"].as_str().unwrap_or_default();
-        let given = Given { kind, payload: &wire["payload"].to_string(), who: to.who, labels, seeds };
+        // The seeds themselves are in the mail.
+        let payload = match seeds {
+            [] | [_] => wire["payload"].to_string(),
+            many => many.len().to_string(),
+        };
+        let given = Given { kind, payload: &payload, who: to.who, labels, seeds };
         let n = helm.give(&given, &|n, wanted| {
             let mut all = Adjustments::parse(wanted)?;
             all.take_in(n, &command)?;
@@ -275,8 +320,11 @@ impl Asked {
     }
 }
 
-/// What was asked, in a few words.
+/// What was asked, in a few words. Of long lists the payload may be their length.
 pub fn in_words(kind: &str, payload: &str) -> String {
+    if let (SEEDS | LABELS, Ok(n)) = (kind, payload.parse::<u64>()) {
+        return if kind == SEEDS { format!("add {n} seeds") } else { format!("{n} labels") };
+    }
     match parse(&Told { n: 0, kind: kind.into(), payload: payload.into() }) {
         Ok(Command::Seeds(urls)) => match urls.as_slice() {
             [one] => format!("add the seed {one}"),
@@ -314,15 +362,16 @@ fn check_settings(reader: &Reader, command: &Command) -> Result<(), Problem> {
         return Ok(());
     }
     let made = |a: &Adjustments| -> Result<(), Problem> {
+        // The strategy first: its options are looked at before what it needs.
         let topic = a.topic(&reader.config_with(a)?)?;
         strategies::build(&StrategySetup::new(&topic))?;
         judges::build(&JudgeSetup::new(&topic))?;
         Ok(())
     };
-    match made(&new) {
-        // Some need example pages or files that only the workers have: those will say so themselves.
-        Err(problem) if made(reader.adjustments()).is_ok() => Err(problem),
-        _ => Ok(()),
+    match (made(&new), made(reader.adjustments())) {
+        // Some need example pages or files that only the workers have, with this command as without it.
+        (Err(problem), Err(before)) if problem.to_string() == before.to_string() => Ok(()),
+        (made, _) => made,
     }
 }
 
@@ -402,6 +451,13 @@ mod tests {
         ] {
             assert_eq!(parse(&told(&command)).unwrap(), command);
         }
+        let words = |kind: &str, payload: &str| in_words(kind, payload);
+        assert_eq!(words("seeds", "[\"http://a.test/x\"]"), "add the seed http://a.test/x");
+        assert_eq!(
+            (words("seeds", "12").as_str(), words("labels", "7").as_str()),
+            ("add 12 seeds", "7 labels")
+        );
+        assert_eq!(words("labels", "[[7, true]]"), "page 7 is relevant");
         let strange = Told { n: 1, kind: "dance".into(), payload: "{}".into() };
         assert!(parse(&strange).unwrap_err().what().contains("dance"));
         assert!(parse(&Told { n: 1, kind: "labels".into(), payload: "7".into() }).is_err());
@@ -418,6 +474,12 @@ mod tests {
         let again = Adjustments::parse(&serde_json::to_string(&a).unwrap()).unwrap();
         assert_eq!(again, a);
         assert!(!serde_json::to_string(&Adjustments::default()).unwrap().contains("stopped"));
+        // Of a newer version: what this one does not know is still there after it changed something.
+        let mut a = Adjustments::parse(r#"{"hosts": {"b.test": "boost"}, "pinned": {"c.test": 3}}"#).unwrap();
+        a.take_in(4, &Command::Pause).unwrap();
+        let written: serde_json::Value = serde_json::to_value(&a).unwrap();
+        assert_eq!((&written["pinned"]["c.test"], &written["paused"]), (&3.into(), &true.into()));
+        assert!(Adjustments::parse(r#"{"settings": {"speed": 1}}"#).is_err());
     }
 
     #[test]

@@ -148,7 +148,18 @@ impl Crawl {
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         drop(judge);
+        self.labels_told = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
         self.tell_labels()
+    }
+
+    /// What was committed is older than what this process has learnt: the strategy's state is kept whole, with what it was
+    /// told of labels.
+    pub(crate) fn save_learned_whole(&mut self) -> Result<(), Problem> {
+        self.save_strategy_now()?;
+        if self.parts.rules.keep {
+            self.parts.ledger.put_state(TOLD, false, &self.labels_told)?;
+        }
+        Ok(())
     }
 
     /// The pages as the ledger has them, with what was last said of them; and what the user said of others'.
@@ -186,12 +197,16 @@ impl Crawl {
             Ok(())
         })?;
         if !self.by_score() {
+            let ids: Vec<UrlId> = self.judged.iter().map(|j| j.id).collect();
+            let mut kept: HashMap<UrlId, Assessment> = HashMap::with_capacity(ids.len());
+            ledger.each_record(&ids, &mut |record| {
+                kept.insert(record.id, record.assessment);
+                Ok(())
+            })?;
             for j in &self.judged {
-                let record = self.parts.ledger.record(j.id)?;
-                self.assessed.push(record.map_or_else(
-                    || Assessment { score: j.score, ..Assessment::default() },
-                    |r| r.assessment,
-                ));
+                let known = kept.remove(&j.id);
+                self.assessed
+                    .push(known.unwrap_or_else(|| Assessment { score: j.score, ..Assessment::default() }));
             }
         }
         Ok(())
@@ -200,7 +215,7 @@ impl Crawl {
     /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
     /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
     pub(crate) fn tell_labels(&mut self) -> Result<(), Problem> {
-        let before = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
+        let before = std::mem::take(&mut self.labels_told);
         let line = |id: UrlId, label: bool| {
             let [a, b, c, d] = id.0.to_le_bytes();
             [a, b, c, d, u8::from(label)]
@@ -220,6 +235,7 @@ impl Crawl {
         if now != before && self.parts.rules.keep {
             self.parts.ledger.put_state(TOLD, false, &now)?;
         }
+        self.labels_told = now;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, MakeJudge};
 use crate::config::Loaded;
-use crate::control::{Adjustments, Command, Effect, HostRule, Settings, boosted};
+use crate::control::{Adjustments, BOOSTED, Command, Effect, HostRule, Settings, boosted, plain};
 use crate::crawl::{Crawl, Judged, Stop};
 use crate::events::Event;
 use crate::labels::Labels;
@@ -13,11 +13,12 @@ use crate::stored;
 use crate::visit::final_verdict;
 use focus::judges::Judge;
 use focus::strategies::Rescore;
-use std::collections::BTreeMap;
+use frontier::State;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use store::archive::Stacks;
-use types::{Assessment, Fetched, Millis, Problem, Rescored, Url, UrlId};
+use types::{Assessment, Fetched, Millis, Problem, Rescored, Url, UrlId, Verdict};
 
 /// What steering needs to know of a collection.
 pub(crate) struct Steering {
@@ -135,13 +136,28 @@ impl Crawl {
         Ok(pending.len())
     }
 
-    /// Hosts came over from another worker, who may not have heard what the user wants of them.
-    pub(crate) fn move_boosted(&mut self) -> Result<(), Problem> {
-        let boosted = self.adjustments.hosts.iter().filter(|(_, rule)| **rule == HostRule::Boost);
-        for host in boosted.map(|(host, _)| host.clone()).collect::<Vec<_>>() {
-            self.move_pending(&host, HostRule::Boost)?;
+    /// Pending URLs that are not where the rule of their host puts them: of all (`None`), or of some. Those who had them,
+    /// or sent them, may not have heard what the user wants, or not any more.
+    pub(crate) fn put_in_place(&mut self, which: Option<&[UrlId]>) -> Result<usize, Problem> {
+        let ledger = &self.parts.ledger;
+        let rules = self.adjustments.hosts.iter().filter(|(_, rule)| **rule == HostRule::Boost);
+        let first: HashSet<u32> = rules.filter_map(|(host, _)| ledger.find_host(host)).collect();
+        let astray = |id: &UrlId| {
+            ledger.entry(*id).is_some_and(|e| {
+                let is_first = e.priority.lane == BOOSTED;
+                e.state == State::Pending && is_first != first.contains(&e.host)
+            })
+        };
+        let astray: Vec<UrlId> = match which {
+            Some(some) => some.iter().copied().filter(astray).collect(),
+            None => ledger.pending().filter(astray).collect(),
+        };
+        let mut moved = Vec::with_capacity(astray.len());
+        for id in astray {
+            moved.extend(self.priority_now(id)?);
         }
-        Ok(())
+        self.parts.ledger.rescore(&moved)?;
+        Ok(moved.len())
     }
 
     /// A pending URL's priority under the present model and rules.
@@ -150,7 +166,7 @@ impl Crawl {
             return Ok(Some(rescored));
         }
         // The strategy does not score again: what it said of the best sighting stands.
-        let best = self.parts.ledger.sources(id)?.iter().map(|s| s.priority).max();
+        let best = self.parts.ledger.sources(id)?.iter().map(|s| plain(s.priority)).max();
         let model = self.parts.strategy.model();
         let Some(priority) = best else { return Ok(None) };
         let priority = self.with_rule(id, priority)?;
@@ -159,15 +175,16 @@ impl Crawl {
 
     /// The priority with what the user wants of its host.
     pub(crate) fn with_rule(&self, id: UrlId, p: types::Priority) -> Result<types::Priority, Problem> {
-        if self.adjustments.hosts.is_empty() {
-            return Ok(p);
+        // What another worker has it puts where it belongs, and may not even have a number here.
+        if self.adjustments.hosts.is_empty() || !self.parts.ledger.holds(id) {
+            return Ok(plain(p));
         }
         let url = self.parts.ledger.url(id)?;
         Ok(self.with_rule_of(&url, p))
     }
 
     pub(crate) fn with_rule_of(&self, url: &Url, p: types::Priority) -> types::Priority {
-        if self.adjustments.rule_of(url.host_key()) == HostRule::Boost { boosted(p) } else { p }
+        if self.adjustments.rule_of(url.host_key()) == HostRule::Boost { boosted(p) } else { plain(p) }
     }
 
     pub(crate) fn is_blocked(&self, url: &Url) -> bool {
@@ -333,9 +350,11 @@ impl Crawl {
         Ok(())
     }
 
-    /// What the user says of pages. Those of other workers teach the judge as well as one's own.
-    pub(crate) fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
-        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
+    /// Keeps what the user says of pages, those of other workers too. What of it is about pages there are.
+    pub(crate) fn note_labels(
+        &mut self,
+        said: &[(UrlId, Option<bool>)],
+    ) -> Result<Vec<(UrlId, Option<bool>)>, Problem> {
         let said: BTreeMap<UrlId, Option<bool>> = said.iter().copied().collect();
         let mut at = BTreeMap::new();
         for (i, j) in self.judged.iter().enumerate().filter(|(_, j)| said.contains_key(&j.id)) {
@@ -352,13 +371,11 @@ impl Crawl {
             .filter(|(id, _)| at.contains_key(id) || lessons.contains_key(id))
             .map(|(id, label)| (*id, *label))
             .collect();
-        let Some((first, label)) = known.first().copied() else {
+        if known.is_empty() {
             let ids: Vec<String> = said.keys().take(5).map(|id| id.0.to_string()).collect();
             let what = format!("URL number {} is not a page of this collection", ids.join(", "));
             return Err(Problem::nothing(what));
-        };
-        // From the beginning: a judge cannot forget a label that was taken back.
-        let mut judge = (steering.make_judge)()?;
+        }
         let mut labels = Labels::read(self.parts.ledger.as_ref())?;
         labels.say_all(self.parts.ledger.as_mut(), &known)?;
         for (id, i) in &at {
@@ -370,6 +387,14 @@ impl Crawl {
                 None => self.lessons.remove(&id),
             };
         }
+        Ok(known)
+    }
+
+    /// A judge that has seen every page, and every label that counts now. From the beginning: it cannot forget a label
+    /// that was taken back. Verdicts that it changes are kept, and returned.
+    pub(crate) fn judge_anew(&mut self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
+        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
+        let mut judge = (steering.make_judge)()?;
         for (i, j) in self.judged.iter().enumerate() {
             match self.assessed.get(i) {
                 Some(whole) => judge.observe(whole, j.label),
@@ -383,12 +408,19 @@ impl Crawl {
         let revised = self.revise();
         self.parts.ledger.revise(&revised)?;
         self.recount()?;
+        Ok(revised)
+    }
+
+    /// What the user says of pages. Those of other workers teach the judge as well as one's own.
+    pub(crate) fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
+        let known = self.note_labels(said)?;
+        let Some((first, label)) = known.first().copied() else { return Ok(Effect::default()) };
+        let revised = self.judge_anew()?;
         self.tell_revised(&revised, false)?;
         self.tell_labels()?;
-        let moved = self.rescores(Rescore::Everything, first)?;
-        self.parts.ledger.rescore(&moved)?;
-        self.save_strategy_now()?;
-        let others = revised.iter().filter(|(r, _)| !said.contains_key(r)).count();
+        self.score_again()?;
+        let said: BTreeSet<UrlId> = said.iter().map(|s| s.0).collect();
+        let others = revised.iter().filter(|(r, _)| !said.contains(r)).count();
         if !revised.is_empty() {
             self.announce_revised(revised.len());
         }
@@ -404,8 +436,15 @@ impl Crawl {
             1 => format!("{what}; 1 page changed verdict (threshold now {threshold:.2})"),
             n => format!("{what}; {n} pages changed verdict (threshold now {threshold:.2})"),
         };
-        let relevant = at.get(&first).and_then(|i| self.judged.get(*i)).map(Judged::wanted).or(label);
+        let relevant = self.judged.iter().find(|j| j.id == first).map(Judged::wanted).or(label);
         Ok(Effect { text, changed: others, relevant, ..Effect::default() })
+    }
+
+    /// The strategy learnt something about old pages: what is pending is scored by it.
+    pub(crate) fn score_again(&mut self) -> Result<(), Problem> {
+        let moved = self.rescores(Rescore::Everything, UrlId(0))?;
+        self.parts.ledger.rescore(&moved)?;
+        self.save_strategy_now()
     }
 
     /// The totals and the judge's state after verdicts changed outside a turn.
@@ -438,4 +477,52 @@ impl Crawl {
 
 fn not_steerable() -> Problem {
     Problem::new("this crawl cannot be changed while it runs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::tests::{Restless, crawl};
+    use focus::strategies::{Scored, Strategy, Visit};
+    use types::{Candidate, Priority};
+
+    /// Never scores again.
+    struct Still;
+
+    impl Strategy for Still {
+        fn score(&mut self, _: &Visit) -> Vec<Option<Scored>> {
+            Vec::new()
+        }
+    }
+
+    fn first(c: &Crawl) -> Vec<UrlId> {
+        let ledger = &c.parts.ledger;
+        ledger.pending().filter(|id| ledger.entry(*id).unwrap().priority.lane == BOOSTED).collect()
+    }
+
+    #[test]
+    fn urls_of_a_host_are_where_its_rule_puts_them_whoever_had_them_before() {
+        for strategy in [Box::new(Restless(1)) as Box<dyn Strategy>, Box::new(Still)] {
+            let mut c = crawl(None, 300);
+            c.parts.strategy = strategy;
+            // The rules come from elsewhere: nobody moved anything yet.
+            c.adjustments.rule("h7.example", HostRule::Boost).unwrap();
+            assert_eq!(c.put_in_place(None).unwrap(), 3);
+            assert_eq!(first(&c), [UrlId(7), UrlId(107), UrlId(207)]);
+            assert_eq!(c.put_in_place(None).unwrap(), 0);
+            // Found while its host went first, by someone who takes it for one of them.
+            let url = c.parts.canon.parse("http://h7.example/new").unwrap();
+            let late = Candidate { priority: boosted(Priority::key_only(0.5)), ..c.as_seed(&url) };
+            assert!(c.parts.ledger.seed(late, Millis(0)).unwrap());
+            c.adjustments.rule("h7.example", HostRule::None).unwrap();
+            c.adjustments.rule("h8.example", HostRule::Boost).unwrap();
+            assert_eq!(c.put_in_place(Some(&[UrlId(300), UrlId(8)])).unwrap(), 2, "only those");
+            assert_eq!(first(&c), [UrlId(7), UrlId(8), UrlId(107), UrlId(207)]);
+            assert_eq!(c.put_in_place(None).unwrap(), 5);
+            assert_eq!(first(&c), [UrlId(8), UrlId(108), UrlId(208)]);
+            c.adjustments.rule("h8.example", HostRule::Block).unwrap();
+            c.put_in_place(None).unwrap();
+            assert_eq!(first(&c), []);
+        }
+    }
 }

@@ -71,7 +71,7 @@ impl Crawl {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use crate::collection::Made;
     use crate::config::{Config, ScopeSection};
     use crate::scope::Scope;
@@ -81,7 +81,7 @@ mod tests {
     use types::{Candidate, Canon, LinkKind, Millis, Priority, Source, UrlId};
 
     /// Its scores are the version of its model.
-    struct Restless(u32);
+    pub(crate) struct Restless(pub u32);
 
     impl Strategy for Restless {
         fn score(&mut self, _: &Visit) -> Vec<Option<Scored>> {
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    fn crawl(sweep_above: Option<u64>, urls: u32) -> Crawl {
+    pub(crate) fn crawl(sweep_above: Option<u64>, urls: u32) -> Crawl {
         let text = "name = 't'\nquery = 'sql'\n[judge]\nthreshold = 0.3\n";
         let topic = Config::load(text, "t", toml::Table::new()).unwrap().config.topic().unwrap();
         let canon = Canon::default();

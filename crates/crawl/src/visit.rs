@@ -6,6 +6,7 @@ use crate::events::Event;
 use crate::links::links;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
+use focus::judges::Judge;
 use focus::strategies::{Miss, Rescore, Revised, Visit};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -124,6 +125,7 @@ impl Crawl {
     /// A URL that stands in for the leased one (redirect target, sitemap): same priority, same evidence.
     fn inherit(&self, lease: &Lease, url: types::Url, kind: LinkKind) -> Candidate {
         let same_host = url.host_key() == lease.url.host_key();
+        let priority = self.with_rule_of(&url, lease.priority);
         Candidate {
             url,
             parent: if kind == LinkKind::Sitemap { lease.parent } else { Some(lease.id) },
@@ -131,7 +133,7 @@ impl Crawl {
             depth: lease.depth,
             site_depth: if same_host { lease.site_depth } else { 0 },
             hops: if kind == LinkKind::Redirect { lease.hops.saturating_add(1) } else { 0 },
-            priority: lease.priority,
+            priority,
             evidence: lease.evidence.clone(),
             model: self.parts.strategy.model(),
             ttl: None,
@@ -439,11 +441,7 @@ impl Crawl {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Vec::new();
         for (i, j) in self.judged.iter_mut().enumerate() {
-            let verdict = match self.assessed.get(i) {
-                Some(whole) => judge.decide(whole),
-                None => judge.decide(&Assessment { score: j.score, ..Assessment::default() }),
-            };
-            let verdict = final_verdict(verdict, j.barred, j.turned);
+            let verdict = decided(judge.as_ref(), j, self.assessed.get(i));
             if verdict.relevant != j.relevant {
                 j.relevant = verdict.relevant;
                 // What the user said stands, whatever the judge learns.
@@ -458,6 +456,14 @@ impl Crawl {
         changed
     }
 
+    /// What the judge makes now of pages of which `before` knows another verdict.
+    pub(crate) fn changed_since(&self, before: &HashMap<UrlId, bool>) -> Vec<(UrlId, Verdict)> {
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let pages = self.judged.iter().enumerate();
+        let changed = pages.filter(|(_, j)| before.get(&j.id).is_some_and(|b| *b != j.relevant));
+        changed.map(|(i, j)| (j.id, decided(judge.as_ref(), j, self.assessed.get(i)))).collect()
+    }
+
     /// Strategies that learnt from a verdict are told that it was another.
     pub(crate) fn tell_revised(
         &mut self,
@@ -465,10 +471,15 @@ impl Crawl {
         by_user: bool,
     ) -> Result<(), Problem> {
         let reads = self.parts.strategy.reads();
+        // All at once: of a shared crawl many of them may be in the database only.
+        let ids: Vec<UrlId> = changed.iter().map(|c| c.0).collect();
+        let ledger = &self.parts.ledger;
+        let mut sources = if reads.sources { ledger.all_sources(&ids)? } else { HashMap::new() };
+        let mut urls = ledger.urls(&ids)?;
         let mut known = Vec::with_capacity(changed.len());
         for (id, verdict) in changed {
-            let sources = if reads.sources { self.parts.ledger.sources(*id)? } else { Vec::new() };
-            known.push((*id, *verdict, self.parts.ledger.url(*id)?, sources));
+            let Some(url) = urls.remove(id) else { continue };
+            known.push((*id, *verdict, url, sources.remove(id).unwrap_or_default()));
         }
         let pages: Vec<Revised> = known
             .iter()
@@ -527,6 +538,15 @@ fn parent_url(
     let url: Arc<str> = ledger.url(id)?.as_str().into();
     known.insert(id, url.clone());
     Ok(url)
+}
+
+/// The judge's verdict on a page that was measured before.
+fn decided(judge: &dyn Judge, j: &Judged, whole: Option<&Assessment>) -> Verdict {
+    let verdict = match whole {
+        Some(whole) => judge.decide(whole),
+        None => judge.decide(&Assessment { score: j.score, ..Assessment::default() }),
+    };
+    final_verdict(verdict, j.barred, j.turned)
 }
 
 /// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.

@@ -125,10 +125,19 @@ impl Order {
 
     /// The best `k` URLs that could be leased now, best first.
     pub fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek> {
+        self.best_of(now, lane, k, |_| true)
+    }
+
+    /// As `peek`, without those of one lane.
+    pub fn peek_without(&mut self, now: Millis, lane: u8, k: usize) -> Vec<Peek> {
+        self.best_of(now, None, k, |l| l != lane)
+    }
+
+    fn best_of(&mut self, now: Millis, lane: Option<u8>, k: usize, counts: impl Fn(u8) -> bool) -> Vec<Peek> {
         self.advance(now);
         let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
         let mut out = Vec::with_capacity(k.min(1024));
-        for l in self.ready.served(lane) {
+        for l in self.ready.served(lane).filter(|l| counts(l.lane)) {
             // Walks down the heap of hosts and the heaps of their URLs at once, touching O(k) nodes.
             let mut open = BinaryHeap::new();
             let host_node =

@@ -1,6 +1,7 @@
 //! The frontier as the crawl loop sees it: memory, disk or a shared database.
 
 use crate::{Limits, Next, Refusal};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use types::{Candidate, Millis, Priority, Problem, Rescored, RobotsAnswer, Source, Turn, Url, UrlId};
@@ -40,6 +41,11 @@ pub trait Frontier {
 
     /// Every remembered sighting of a URL, first found first.
     fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem>;
+
+    /// As `sources`, of many at once; those that are not there are left out.
+    fn all_sources(&self, ids: &[UrlId]) -> Result<HashMap<UrlId, Vec<Source>>, Problem> {
+        ids.iter().map(|id| Ok((*id, self.sources(*id)?))).collect()
+    }
 
     /// Every pending URL, first found first.
     fn pending(&self) -> Box<dyn Iterator<Item = UrlId> + '_>;
@@ -103,6 +109,8 @@ pub struct News {
     pub rejoined: bool,
     /// Hosts came over from others.
     pub taken: bool,
+    /// URLs of which others wrote something: they may not know what this worker knows of their hosts.
+    pub mailed: Vec<UrlId>,
     /// What was asked of all workers since the last call, in order.
     pub told: Vec<Told>,
     /// Some of it is gone by now: what it adds up to has to be read.

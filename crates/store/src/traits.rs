@@ -1,6 +1,7 @@
 //! The store as everyone but the frontier sees it: records, verdicts, state.
 
 use frontier::{HostInfo, Info};
+use std::collections::HashMap;
 use types::{Assessment, Problem, Record, Url, UrlId, Verdict};
 
 /// What a collection keeps. Reading works while a crawl writes.
@@ -11,6 +12,10 @@ pub trait Store {
         self.find(url).is_some()
     }
     fn url(&self, id: UrlId) -> Result<Url, Problem>;
+    /// As `url`, of many pages at once; those that are not there are left out.
+    fn urls(&self, pages: &[UrlId]) -> Result<HashMap<UrlId, Url>, Problem> {
+        pages.iter().map(|id| Ok((*id, self.url(*id)?))).collect()
+    }
     /// Where a URL stands.
     fn entry(&self, id: UrlId) -> Option<Info>;
     /// The URLs a fetched page links to, as far as they were admitted, in page order.

@@ -90,9 +90,8 @@ impl Shared {
     ) -> Result<News, Problem> {
         self.clear_handles();
         let k = (2 * self.most_in_flight).min(512);
-        let mut top = self.inner.peek(now, None, k);
         // What the user wants first of one host says nothing about the others' URLs, and one host is slow.
-        top.retain(|p| p.priority.lane != Priority::BOOSTED);
+        let top = self.inner.order_mut().peek_without(now, Priority::BOOSTED, k);
         // Nobody has to wait for a worker that does not have more than it can fetch soon.
         let water = (top.len() == k).then(|| top.last().map(|p| p.priority)).flatten();
         if water != self.watermark {
@@ -106,7 +105,7 @@ impl Shared {
         (news.told, news.missed) = self.read_commands(newest)?;
         self.tell_budget()?;
         self.share_out(now)?;
-        news.seeds = self.take_in_mail(now, merge)?;
+        (news.seeds, news.mailed) = self.take_in_mail(now, merge)?;
         news.deltas = self.read_deltas()?;
         news.taken = std::mem::take(&mut self.took);
         Ok(news)
@@ -148,16 +147,17 @@ impl Shared {
         claim::give(&self.db, &self.me, shards)
     }
 
-    /// What others found of our shards. Seeds are handed to the loop, which knows what they are worth.
+    /// What others found of our shards. Seeds are handed to the loop, which knows what they are worth; and the numbers of
+    /// what is pending of the rest.
     fn take_in_mail(
         &mut self,
         now: Millis,
         merge: &dyn Fn(Priority, Priority) -> Priority,
-    ) -> Result<Vec<(u64, Url)>, Problem> {
+    ) -> Result<(Vec<(u64, Url)>, Vec<UrlId>), Problem> {
         self.asked_seeds.clear();
-        let mut seeds = Vec::new();
+        let (mut seeds, mut mailed) = (Vec::new(), Vec::new());
         if self.owned.is_empty() || self.lost {
-            return Ok(seeds);
+            return Ok((seeds, mailed));
         }
         let shards: Vec<i16> = self.owned.keys().copied().collect();
         loop {
@@ -177,7 +177,7 @@ impl Shared {
                 )?
             };
             if rows.is_empty() {
-                return Ok(seeds);
+                return Ok((seeds, mailed));
             }
             // Nothing from here on needs the database: all of it is taken in, or nothing.
             self.make_room(rows.len() as u32)?;
@@ -199,9 +199,12 @@ impl Shared {
                         }
                         self.inner.sighted(&candidate, now, merge, &mut applied)?;
                         self.number_new()?;
+                        let found = self.inner.order().find(candidate.url.fingerprint(self.key));
+                        mailed.extend(found.and_then(|slot| self.ids.global(slot)).map(UrlId));
                     }
                     Some(Message::Rescore { print, priority, model, cause }) => {
                         if let Some(id) = self.inner.order().find(print) {
+                            mailed.extend(self.ids.global(id).map(UrlId));
                             rescored.push(Rescored { id, priority, model, cause });
                         }
                     }
@@ -218,10 +221,10 @@ impl Shared {
                 self.ship()?;
             }
             if self.lost {
-                return Ok(Vec::new());
+                return Ok((Vec::new(), Vec::new()));
             }
             if rows.len() < MAIL as usize {
-                return Ok(seeds);
+                return Ok((seeds, mailed));
             }
         }
     }

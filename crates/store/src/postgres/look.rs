@@ -41,14 +41,7 @@ impl Look<'_> {
             "SELECT parent, kind, lane, key, anchor, evidence FROM gleaner.sight
              WHERE crawl = $1 AND shard = ANY($2) AND id = $3 ORDER BY n",
         )?;
-        let source = |r: &Row| Source {
-            parent: r.get::<_, Option<i64>>(0).map(|p| UrlId(id32(p))),
-            kind: kind(r.get(1)),
-            priority: priority(r.get(2), r.get(3)),
-            anchor: r.get::<_, &str>(4).into(),
-            evidence: r.get(5),
-        };
-        Ok(rows.iter().map(source).collect())
+        Ok(rows.iter().map(source_from).collect())
     }
 
     pub fn entry(&self) -> Result<Option<Info>, Problem> {
@@ -72,6 +65,65 @@ impl Look<'_> {
             self.rows("SELECT children FROM gleaner.link WHERE crawl = $1 AND shard = ANY($2) AND id = $3")?;
         Ok(rows.first().and_then(|r| read_children(r.get(0))).unwrap_or_default())
     }
+}
+
+/// From the columns `parent, kind, lane, key, anchor, evidence`.
+fn source_from(r: &Row) -> Source {
+    Source {
+        parent: r.get::<_, Option<i64>>(0).map(|p| UrlId(id32(p))),
+        kind: kind(r.get(1)),
+        priority: priority(r.get(2), r.get(3)),
+        anchor: r.get::<_, &str>(4).into(),
+        evidence: r.get(5),
+    }
+}
+
+/// Pages that are asked for at once.
+const AT_ONCE: usize = 500;
+
+/// Where pages were found, whatever their shards.
+pub(super) fn sources_of(
+    db: &Db,
+    crawl: i32,
+    pages: &[UrlId],
+    all: &mut HashMap<UrlId, Vec<Source>>,
+) -> Result<(), Problem> {
+    for some in pages.chunks(AT_ONCE) {
+        let numbers: Vec<i64> = some.iter().map(|id| id64(id.0)).collect();
+        let rows = db.ask(
+            "SELECT s.parent, s.kind, s.lane, s.key, s.anchor, s.evidence, s.id FROM gleaner.page p
+             JOIN gleaner.sight s ON s.crawl = p.crawl AND s.shard = p.shard AND s.id = p.id
+             WHERE p.crawl = $1 AND p.id = ANY($2) ORDER BY s.id, s.n",
+            &[&crawl, &numbers],
+        )?;
+        for r in &rows {
+            all.entry(UrlId(id32(r.get(6)))).or_default().push(source_from(r));
+        }
+    }
+    Ok(())
+}
+
+/// The URLs of pages, whatever their shards.
+pub(super) fn urls_of(
+    db: &Db,
+    crawl: i32,
+    pages: &[UrlId],
+    all: &mut HashMap<UrlId, Url>,
+) -> Result<(), Problem> {
+    for some in pages.chunks(AT_ONCE) {
+        let numbers: Vec<i64> = some.iter().map(|id| id64(id.0)).collect();
+        let rows = db.ask(
+            "SELECT s.id, s.url FROM gleaner.page p
+             JOIN gleaner.sight s ON s.crawl = p.crawl AND s.shard = p.shard AND s.id = p.id
+             WHERE p.crawl = $1 AND p.id = ANY($2) AND s.n = 0",
+            &[&crawl, &numbers],
+        )?;
+        for r in &rows {
+            let url = r.get::<_, Option<&str>>(1).and_then(|text| canon().parse(text).ok());
+            all.extend(url.map(|url| (UrlId(id32(r.get(0))), url)));
+        }
+    }
+    Ok(())
 }
 
 fn canon() -> Canon {

@@ -158,4 +158,6 @@ CREATE TABLE gleaner.label (
 );
 -- the newest command whose effect is committed with this slot's state
 ALTER TABLE gleaner.worker ADD COLUMN applied bigint NOT NULL DEFAULT 0;
+-- labelled pages are looked up by number, whatever their shards
+CREATE INDEX page_id ON gleaner.page (crawl, id);
 ";

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{Priority, Problem, UrlId};
 
-/// Pages wait no longer than this for company when someone has nothing to do.
+/// Pages wait no longer than this for company when someone has nothing to do, or waits for an answer.
 const SHORT_HOLD: Duration = Duration::from_millis(500);
 
 /// An archive that must be written first.
@@ -94,7 +94,9 @@ impl Shared {
         }
         let Some(ahead) = &self.ahead else { return Ok(()) };
         ahead.uploads.check()?;
-        let hold = if self.idle || self.others_idle { ahead.every.min(SHORT_HOLD) } else { ahead.every };
+        // Whoever asked for something waits to hear of it, as do those without work for ours.
+        let short = self.idle || self.others_idle || self.out.applied.is_some();
+        let hold = if short { ahead.every.min(SHORT_HOLD) } else { ahead.every };
         let waiting = ahead.uploads.waiting();
         if self.sealed.is_none() {
             if waiting.is_none_or(|w| w >= hold) {

@@ -69,7 +69,7 @@ pub struct Reached {
 pub struct CommandInfo {
     pub n: u64,
     pub kind: String,
-    /// JSON.
+    /// JSON; of a longer list only how long it is.
     pub payload: String,
     pub who: String,
     /// Milliseconds since 1970.
@@ -224,14 +224,18 @@ impl Helm {
 /// The commands that are still there, the newest first.
 pub(super) fn commands(db: &Db, crawl: i32, most: i64) -> Result<Vec<CommandInfo>, Problem> {
     let rows = db.ask(
-        "SELECT c.n, c.kind, c.payload::text, c.who, (extract(epoch FROM c.given) * 1000)::int8,
-                count(*) FILTER (WHERE w.applied >= c.n), count(w.slot), coalesce(sum(e.changed), 0)::int8,
-                max(e.text) FILTER (WHERE e.failed)
+        "SELECT c.n, c.kind,
+                CASE WHEN jsonb_typeof(c.payload) = 'array' AND jsonb_array_length(c.payload) > 1
+                     THEN jsonb_array_length(c.payload)::text ELSE c.payload::text END,
+                c.who, (extract(epoch FROM c.given) * 1000)::int8, o.applied, o.alive, o.changed, o.failure
          FROM (SELECT * FROM gleaner.command WHERE crawl = $1 ORDER BY n DESC LIMIT $2) AS c
-         LEFT JOIN gleaner.worker w ON w.crawl = $1 AND ((w.incarnation > 0 AND w.expires >= now())
-              OR EXISTS (SELECT 1 FROM gleaner.effect x WHERE x.crawl = $1 AND x.n = c.n AND x.slot = w.slot))
-         LEFT JOIN gleaner.effect e ON e.crawl = $1 AND e.n = c.n AND e.slot = w.slot
-         GROUP BY c.n, c.kind, c.payload, c.who, c.given ORDER BY c.n DESC",
+         CROSS JOIN LATERAL (
+           SELECT count(*) FILTER (WHERE w.applied >= c.n) AS applied, count(*) AS alive,
+                  coalesce(sum(e.changed), 0)::int8 AS changed, max(e.text) FILTER (WHERE e.failed) AS failure
+           FROM gleaner.worker w
+           LEFT JOIN gleaner.effect e ON e.crawl = $1 AND e.n = c.n AND e.slot = w.slot
+           WHERE w.crawl = $1 AND ((w.incarnation > 0 AND w.expires >= now()) OR e.n IS NOT NULL)) AS o
+         ORDER BY c.n DESC",
         &[&crawl, &most],
     )?;
     let number = |r: &tokio_postgres::Row, at: usize| r.get::<_, i64>(at).max(0) as u64;

@@ -7,7 +7,7 @@ use super::{Shared, id32, shard_of};
 use crate::ledger::apply::check_candidate;
 use crate::traits::{Done, Stats, Store, Wanted};
 use frontier::{Applied, Frontier, Gate, HostInfo, Idle, Info, News, Next, Peek, Refusal, State};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use std::time::Duration;
 use types::{
@@ -49,6 +49,11 @@ impl Shared {
     /// Were its records taken over from the database, not written here?
     fn is_loaded(&self, slot: UrlId) -> bool {
         self.loaded.iter().any(|(from, to)| (*from..*to).contains(&slot.0))
+    }
+
+    /// Its slot, if where it was found is here too.
+    fn sighted_here(&self, id: UrlId) -> Option<UrlId> {
+        self.slot(id).filter(|slot| self.inner.order().is_open(*slot) || !self.is_loaded(*slot))
     }
 
     pub(super) fn clear_handles(&mut self) {
@@ -111,12 +116,11 @@ impl Shared {
         if unknown.is_empty() {
             return Ok(());
         }
-        // Fetched again by another: through all shards.
+        // Fetched again by another.
         let numbers: Vec<i64> = unknown.iter().map(|id| super::id64(*id)).collect();
-        let shards: Vec<i16> = (0..self.shards).collect();
         let found = self.db.ask(
-            "SELECT id, shard FROM gleaner.page WHERE crawl = $1 AND shard = ANY($2) AND id = ANY($3)",
-            &[&self.me.crawl, &shards, &numbers],
+            "SELECT id, shard FROM gleaner.page WHERE crawl = $1 AND id = ANY($2)",
+            &[&self.me.crawl, &numbers],
         )?;
         for row in &found {
             self.ids.remember_far(id32(row.get(0)), row.get(1));
@@ -344,10 +348,19 @@ impl Frontier for Shared {
         out
     }
 
+    fn all_sources(&self, ids: &[UrlId]) -> Result<HashMap<UrlId, Vec<Source>>, Problem> {
+        let (here, far): (Vec<UrlId>, Vec<UrlId>) =
+            ids.iter().partition(|id| self.sighted_here(**id).is_some());
+        let mut all = HashMap::with_capacity(ids.len());
+        for id in here {
+            all.insert(id, self.sources(id)?);
+        }
+        look::sources_of(&self.db, self.me.crawl, &far, &mut all)?;
+        Ok(all)
+    }
+
     fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        if let Some(slot) = self.slot(id)
-            && (self.inner.order().is_open(slot) || !self.is_loaded(slot))
-        {
+        if let Some(slot) = self.sighted_here(id) {
             return self.inner.sources(slot);
         }
         let found = self.look(id).sources()?;
@@ -447,6 +460,16 @@ impl Store for Shared {
         Ok(url)
     }
 
+    fn urls(&self, pages: &[UrlId]) -> Result<HashMap<UrlId, Url>, Problem> {
+        let (here, far): (Vec<UrlId>, Vec<UrlId>) = pages.iter().partition(|id| self.slot(**id).is_some());
+        let mut all = HashMap::with_capacity(pages.len());
+        for id in here {
+            all.insert(id, self.url(id)?);
+        }
+        look::urls_of(&self.db, self.me.crawl, &far, &mut all)?;
+        Ok(all)
+    }
+
     fn entry(&self, id: UrlId) -> Option<Info> {
         if let Some(slot) = self.slot(id) {
             return self.inner.entry(slot).map(|i| Info { id, ..i });
@@ -488,13 +511,12 @@ impl Store for Shared {
         for id in here {
             self.record(id)?.map_or(Ok(()), |r| with(Record { id, ..r }))?;
         }
-        let shards: Vec<i16> = (0..self.shards).collect();
         for some in far.chunks(200) {
             let numbers: Vec<i64> = some.iter().map(|id| super::id64(id.0)).collect();
             let rows = self.db.ask(
                 "SELECT record, relevant, relevance, threshold, version, assessment, id FROM gleaner.page
-                 WHERE crawl = $1 AND shard = ANY($2) AND id = ANY($3)",
-                &[&self.me.crawl, &shards, &numbers],
+                 WHERE crawl = $1 AND id = ANY($2)",
+                &[&self.me.crawl, &numbers],
             )?;
             for row in &rows {
                 with(Record { id: UrlId(id32(row.get(6))), ..look::record_from(row)? })?;

@@ -97,6 +97,15 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     // Every link of every page is looked up: the database must not be asked for it.
     assert!(a.statements() - asked < 10, "{} statements", a.statements() - asked);
     a.sync().unwrap();
+    // What came by mail is named to the loop, which knows what the user wants of its hosts.
+    let end = Instant::now() + Duration::from_secs(30);
+    let mut mailed = Vec::new();
+    while mailed.len() < applied.sent as usize {
+        assert!(Instant::now() < end, "{mailed:?} of {applied:?}");
+        mailed.extend(b.tend(Millis(0), &best).unwrap().mailed);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(mailed.iter().all(|id| b.entry(*id).is_some_and(|e| e.host != u32::MAX)));
     until(0, &mut [&mut a, &mut b], "the mail is taken in", |w| w[0].stats().urls + w[1].stats().urls == 80);
     for u in &new {
         assert!(has(&a, u) != has(&b, u), "{u}");
@@ -110,6 +119,13 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     // Where it was found is asked of the database, since the parent is not here.
     assert_eq!(b.url(page.id).unwrap().as_str(), page.url.as_str());
     assert_eq!(b.record(page.id).unwrap().unwrap().url, page.url.as_str());
+    // Of many at once with one question, however many.
+    let asked = b.statements();
+    let texts = b.urls(&[page.id, UrlId(9_999)]).unwrap();
+    assert_eq!((texts.len(), texts[&page.id].as_str()), (1, page.url.as_str()));
+    let found = b.all_sources(&[page.id, id, UrlId(9_999)]).unwrap();
+    assert_eq!((found.len(), found[&page.id].len(), found[&id].len()), (2, 1, 2));
+    assert_eq!(b.statements() - asked, 2);
     let r = reader(dir.path());
     r.check().unwrap();
     assert_eq!(r.children(page.id).unwrap().len(), 80);
@@ -322,6 +338,12 @@ fn all_is_done_only_when_all_are_done() {
 
 #[test]
 fn a_poor_url_is_left_while_others_have_better_ones() {
+    a_poor_url_is_left(0);
+    // Also while one of the others has hosts that the user wants first.
+    a_poor_url_is_left(40);
+}
+
+fn a_poor_url_is_left(first: usize) {
     if server().is_none() {
         return;
     }
@@ -333,6 +355,10 @@ fn a_poor_url_is_left_while_others_have_better_ones() {
     until(0, &mut [&mut a, &mut b], "all", |w| {
         w[1].stats().urls > 0 && w[0].stats().urls + w[1].stats().urls == 200
     });
+    let wanted: Vec<Rescored> = (a.pending().take(first))
+        .map(|id| Rescored { id, priority: Priority::new(Priority::BOOSTED, 1.0), model: 1, cause: None })
+        .collect();
+    a.rescore(&wanted).unwrap();
     let all: Vec<UrlId> = b.pending().collect();
     let poor: Vec<Rescored> = all
         .iter()
@@ -475,6 +501,34 @@ fn host_rows(dir: &Path, like: &str) -> String {
     server().unwrap().sql(&format!(
         "SELECT count(*) FROM gleaner.host h JOIN gleaner.crawl c USING (crawl) WHERE c.name = '{crawl}' AND h.name LIKE '{like}'"
     ))
+}
+
+#[test]
+fn what_came_of_a_command_does_not_wait_for_company() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let bay = Arc::new(Bay::default());
+    bay.set(true, false);
+    let settings = ArchiveSettings { worker: "a.1".into(), ..ArchiveSettings::default() };
+    let mut objects = Objects::new(bay.clone(), settings).unwrap();
+    let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
+    a.archive_first(objects.uploads(), Duration::from_secs(600));
+    seeded(&mut a, 2);
+    archived(&mut objects, "http://d0.example0.org/");
+    a.visit(0, &[]);
+    a.obeyed(7, None);
+    let end = Instant::now() + Duration::from_secs(20);
+    let crawl = dir.path().file_name().unwrap().to_string_lossy().into_owned();
+    let applied = format!(
+        "SELECT applied, pages FROM gleaner.worker JOIN gleaner.crawl c USING (crawl) WHERE c.name = '{crawl}'"
+    );
+    while server().unwrap().sql(&applied) != "7|1" {
+        assert!(Instant::now() < end, "{}", server().unwrap().sql(&applied));
+        a.commit().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

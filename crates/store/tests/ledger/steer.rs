@@ -108,6 +108,11 @@ fn everyone_is_told_in_order_and_whoever_joins_needs_no_command() {
     let two = &commands[1];
     assert_eq!((two.applied, two.of, two.changed, two.who.as_str()), (2, 3, 3, "a test"));
     assert_eq!(two.failure.as_deref(), Some("b cannot "));
+    // Whoever looks is not sent long lists.
+    let many = Given { payload: "[[1, true], [2, true], [3, null]]", ..given("labels", &[], &[]) };
+    helm.give(&many, &adding).unwrap();
+    assert_eq!(reader.commands(1).unwrap()[0].payload, "3");
+    assert_eq!(two.payload, "{\"a\": 1}");
     assert_eq!(reader.state("labels").unwrap(), [vec![7, 0, 0, 0, 0]]);
 }
 
