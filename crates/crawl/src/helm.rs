@@ -95,9 +95,7 @@ impl Crawl {
             self.steered = told.n;
             self.parts.ledger.obeyed(told.n, Some(done));
         }
-        if news.taken {
-            self.put_in_place(None)?;
-        }
+        self.put_in_place(Some(&std::mem::take(&mut news.taken)))?;
         Ok(())
     }
 

@@ -107,8 +107,8 @@ pub struct News {
     /// This worker had lost its claim (it was cut off or stopped for too long) and has joined anew: what was not
     /// committed is gone.
     pub rejoined: bool,
-    /// Hosts came over from others.
-    pub taken: bool,
+    /// Pending URLs that came over from others with their hosts.
+    pub taken: Vec<UrlId>,
     /// URLs of which others wrote something: they may not know what this worker knows of their hosts.
     pub mailed: Vec<UrlId>,
     /// What was asked of all workers since the last call, in order.

@@ -107,7 +107,7 @@ impl Shared {
         self.share_out(now)?;
         (news.seeds, news.mailed) = self.take_in_mail(now, merge)?;
         news.deltas = self.read_deltas()?;
-        news.taken = std::mem::take(&mut self.took);
+        news.taken = self.newly_loaded();
         Ok(news)
     }
 

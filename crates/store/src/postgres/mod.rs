@@ -159,8 +159,8 @@ pub struct Shared {
     asked_seeds: Vec<(i16, i64)>,
     /// The shards of this slot's pages of earlier runs were asked for.
     own_pages_known: bool,
-    /// Shards were taken since the loop was last told.
-    took: bool,
+    /// So many of what was loaded the loop was told of.
+    loads_told: usize,
 }
 
 /// The number of a URL as the tables have it.

@@ -248,7 +248,7 @@ impl Shared {
             steered: 0,
             asked_seeds: Vec::new(),
             own_pages_known: false,
-            took: false,
+            loads_told: 0,
             options,
         };
         shared.inner.order_mut().at_step(kept.step);
@@ -353,7 +353,6 @@ impl Shared {
         let taken = claim::take(&self.db, &self.me, most)?;
         let clean: BTreeMap<i16, bool> = taken.iter().map(|t| (t.shard, t.clean)).collect();
         self.owned.extend(taken.iter().map(|t| (t.shard, t.epoch)));
-        self.took |= !taken.is_empty();
         // Hosts that have to rest rest from now on, not from when this began.
         let late = if self.options.database_time { began.elapsed() } else { Duration::ZERO };
         match self.load(&clean, now.plus(late)) {
@@ -434,6 +433,7 @@ impl Shared {
         self.state_n.clear();
         self.next_state.clear();
         self.loaded.clear();
+        self.loads_told = 0;
         self.far_pages.clear();
         self.asked_seeds.clear();
         self.own_pages_known = false;

@@ -51,6 +51,16 @@ impl Shared {
         self.loaded.iter().any(|(from, to)| (*from..*to).contains(&slot.0))
     }
 
+    /// What is pending of what was loaded since this was last asked.
+    pub(super) fn newly_loaded(&mut self) -> Vec<UrlId> {
+        let new = self.loaded.get(self.loads_told..).unwrap_or(&[]);
+        let slots = new.iter().flat_map(|(from, to)| *from..*to).map(UrlId);
+        let open = slots.filter(|slot| self.inner.order().is_open(*slot));
+        let ids = open.filter_map(|slot| self.ids.global(slot)).map(UrlId).collect();
+        self.loads_told = self.loaded.len();
+        ids
+    }
+
     /// Its slot, if where it was found is here too.
     fn sighted_here(&self, id: UrlId) -> Option<UrlId> {
         self.slot(id).filter(|slot| self.inner.order().is_open(*slot) || !self.is_loaded(*slot))
