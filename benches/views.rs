@@ -9,15 +9,16 @@
 //! sightings, hosts), asked in this process: no server, no JSON, no explanations. Both in turn, so that other work on the
 //! machine hits both.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::dashboard::Dashboard;
 use crawl::reader::Reader;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Instant;
 use types::{Problem, UrlId};
 
-const TOKEN: &str = "0123456789abcdef";
 /// Rows of a table, and results of a search.
 const ROWS: usize = 50;
 const RESULTS: usize = 20;
@@ -108,9 +109,10 @@ fn measure(dir: &Path) -> Result<(), Problem> {
         ),
     ];
 
-    let server = Server::start(dir)?;
+    let server = Dashboard::start(dir, &["--rate", "100000"]);
     let begun = Instant::now();
-    let name = server.first_collection()?;
+    let name = server.json("/api/v1/collections")["collections"][0]["name"].clone();
+    let name = name.as_str().unwrap_or_default();
     println!(
         "{}: {} pages; opened in {opened:.1} s, by the dashboard in {:.1} s; {ROUNDS} rounds\n",
         dir.display(),
@@ -124,10 +126,10 @@ fn measure(dir: &Path) -> Result<(), Problem> {
         let path = path.replace("/C", &format!("/{name}"));
         let (mut seen, mut alone) = (Vec::new(), Vec::new());
         // The first look at a view loads what the later ones use (what the strategy learnt, the index's files).
-        server.get(&path)?;
+        server.json(&path);
         raw()?;
         for _ in 0..ROUNDS {
-            seen.push(time(|| server.get(&path).map(|b| b.len()))?);
+            seen.push(time(|| Ok(server.get(&path).body.len()))?);
             alone.push(time(raw)?);
         }
         let ratio = middle(&mut seen) / middle(&mut alone);
@@ -162,64 +164,4 @@ fn time(work: impl FnOnce() -> Result<usize, Problem>) -> Result<f64, Problem> {
 fn middle(numbers: &mut [f64]) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// A dashboard in a process of its own.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(dir: &Path) -> Result<Server, Problem> {
-        let failed = |e: &dyn std::fmt::Display| Problem::new("cannot start the dashboard").because(e);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_gleaner"))
-            .arg("serve")
-            .arg(dir)
-            .args(["--listen", "127.0.0.1:0", "--token", TOKEN, "--rate", "100000"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| failed(&e))?;
-        let mut line = String::new();
-        if let Some(out) = child.stdout.take() {
-            BufReader::new(out).read_line(&mut line).map_err(|e| failed(&e))?;
-        }
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or("");
-        if address.is_empty() {
-            let _ = child.kill();
-            return Err(failed(&format!("it said: {line}")));
-        }
-        Ok(Server { child, address: address.to_string() })
-    }
-
-    fn get(&self, path: &str) -> Result<String, Problem> {
-        let failed = |e: &dyn std::fmt::Display| Problem::new(format!("GET {path} failed")).because(e);
-        let mut stream = TcpStream::connect(&self.address).map_err(|e| failed(&e))?;
-        let head = format!(
-            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n",
-            self.address
-        );
-        stream.write_all(head.as_bytes()).map_err(|e| failed(&e))?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).map_err(|e| failed(&e))?;
-        match answer.split_once("\r\n\r\n") {
-            Some((head, body)) if head.starts_with("HTTP/1.1 200") => Ok(body.to_string()),
-            _ => Err(failed(&answer.lines().next().unwrap_or("no answer"))),
-        }
-    }
-
-    fn first_collection(&self) -> Result<String, Problem> {
-        let body = self.get("/api/v1/collections")?;
-        let list: serde_json::Value =
-            serde_json::from_str(&body).map_err(|e| Problem::new("not JSON").because(e))?;
-        let name = list["collections"][0]["name"].as_str().unwrap_or_default();
-        Ok(name.to_string())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

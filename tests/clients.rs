@@ -28,11 +28,7 @@ fn export(args: &[&str]) -> common::Ran {
 }
 
 fn urls(all: bool) -> BTreeSet<String> {
-    let ran = export(if all { &["--all"] } else { &[] });
-    let lines = ran.ok().out.lines();
-    lines
-        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["url"].as_str().unwrap().to_string())
-        .collect()
+    common::endurance::urls(&export(if all { &["--all"] } else { &[] }))
 }
 
 #[test]

@@ -85,6 +85,37 @@ pub enum HostRule {
     Boost,
 }
 
+impl HostRule {
+    /// What came of it for `n` pending URLs.
+    pub(crate) fn told(self, host: &str, n: u64) -> String {
+        match self {
+            // Each is given up when its turn comes; no request is made for it.
+            HostRule::Block => format!("{host} is blocked; {n} pending URLs of it are given up"),
+            HostRule::Boost => format!("{host} goes first: {n} pending URLs moved up"),
+            HostRule::None => format!("{host} is as any other again"),
+        }
+    }
+}
+
+/// What the user said of pages, in a few words.
+pub(crate) fn labelled(said: &[(UrlId, Option<bool>)]) -> String {
+    match said {
+        [(_, Some(true))] => "labelled relevant".into(),
+        [(_, Some(false))] => "labelled not relevant".into(),
+        [(_, None)] => "label taken back".into(),
+        all => format!("{} pages labelled", all.len()),
+    }
+}
+
+/// What it did to the verdicts of other pages.
+pub(crate) fn verdicts_changed(n: u64) -> String {
+    match n {
+        0 => "no other verdict changed".into(),
+        1 => "1 page changed verdict".into(),
+        n => format!("{n} pages changed verdict"),
+    }
+}
+
 /// New values; what is `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -182,8 +213,7 @@ impl Adjustments {
 
     /// Is what is judged, or how links are ordered, another than the topic file says?
     pub fn change_the_topic(&self) -> bool {
-        let s = &self.settings;
-        !s.add_terms.is_empty() || !s.mute_terms.is_empty() || s.strategy.is_some()
+        self.differ_in_topic(&Adjustments::default())
     }
 
     /// All but what changes the topic.
@@ -197,11 +227,8 @@ impl Adjustments {
 
     /// Do these judge pages, or order links, in another way than those?
     pub fn differ_in_topic(&self, other: &Adjustments) -> bool {
-        let of = |a: &Adjustments| {
-            let s = &a.settings;
-            (s.add_terms.clone(), s.mute_terms.clone(), s.strategy.clone())
-        };
-        of(self) != of(other)
+        let (a, b) = (&self.settings, &other.settings);
+        (&a.add_terms, &a.mute_terms, &a.strategy) != (&b.add_terms, &b.mute_terms, &b.strategy)
     }
 
     /// What this and command number `n` add up to. Labels and seeds are kept elsewhere.

@@ -527,7 +527,8 @@ impl Crawl {
         }
         self.take_seeds(std::mem::take(&mut news.seeds), now)?;
         self.heed(&mut news, now)?;
-        self.put_in_place(Some(&std::mem::take(&mut news.mailed)))?;
+        let touched = [std::mem::take(&mut news.taken), std::mem::take(&mut news.mailed)].concat();
+        self.put_in_place(Some(&touched))?;
         self.others = news;
         Ok(())
     }

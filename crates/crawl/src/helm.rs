@@ -5,7 +5,7 @@
 //! process ([`Crawl::obey`]), and says what came of it. A worker that joins, or was away for too long, makes up the
 //! difference between what its slot last knew and what the crawl wants.
 
-use crate::control::{Adjustments, Command, Effect, HostRule, Workers};
+use crate::control::{Adjustments, Command, Effect, HostRule, Workers, labelled, verdicts_changed};
 use crate::crawl::{Crawl, Ledger, Stop};
 use crate::labels::Labels;
 use crate::reader::Reader;
@@ -61,9 +61,7 @@ impl Crawl {
     pub(crate) fn join_in(&mut self, wanted: Wanted, failed: Option<Problem>) -> Result<(), Problem> {
         self.pause(self.adjustments.paused);
         self.learn_labels(&wanted.labels)?;
-        self.steered = wanted.n;
-        let done = failed.map(|problem| in_vain("while joining", &problem));
-        self.parts.ledger.obeyed(wanted.n, done);
+        self.done_up_to(wanted.n, failed.map(|problem| in_vain("while joining", &problem)));
         Ok(())
     }
 
@@ -92,10 +90,8 @@ impl Crawl {
                     Done { changed: 0, failed: true, text: problem.to_string() }
                 }
             };
-            self.steered = told.n;
-            self.parts.ledger.obeyed(told.n, Some(done));
+            self.done_up_to(told.n, Some(done));
         }
-        self.put_in_place(Some(&std::mem::take(&mut news.taken)))?;
         Ok(())
     }
 
@@ -129,7 +125,7 @@ impl Crawl {
             self.score_again()?;
         }
         if let Some((wanted, done)) = wanted {
-            self.note_caught_up(wanted.n, done);
+            self.done_up_to(wanted.n, done);
         }
         self.commit()
     }
@@ -138,12 +134,12 @@ impl Crawl {
     fn catch_up(&mut self) -> Result<(), Problem> {
         if let Some((wanted, done)) = self.catch_up_settings()? {
             self.learn_labels(&wanted.labels)?;
-            self.note_caught_up(wanted.n, done);
+            self.done_up_to(wanted.n, done);
         }
         Ok(())
     }
 
-    fn note_caught_up(&mut self, n: u64, done: Option<Done>) {
+    fn done_up_to(&mut self, n: u64, done: Option<Done>) {
         self.steered = n;
         self.parts.ledger.obeyed(n, done);
     }
@@ -388,25 +384,9 @@ fn describe(command: &Command, reached: &Reached, known: usize) -> String {
         }
         Command::Settings(_) if n > 0 => format!("changed; {n} pages are judged again by the new terms"),
         Command::Settings(_) => "changed".into(),
-        Command::Host { host, rule } => match rule {
-            HostRule::Block => format!("{host} is blocked; {n} pending URLs of it are given up"),
-            HostRule::Boost => format!("{host} goes first: {n} pending URLs moved up"),
-            HostRule::None => format!("{host} is as any other again"),
-        },
-        Command::Labels(said) => {
-            let what = match said.as_slice() {
-                [(_, Some(true))] => "labelled relevant".to_string(),
-                [(_, Some(false))] => "labelled not relevant".into(),
-                [(_, None)] => "label taken back".into(),
-                all => format!("{} pages labelled", all.len()),
-            };
-            match n {
-                _ if reached.of == 0 => what,
-                0 => format!("{what}; no other verdict changed{so_far}"),
-                1 => format!("{what}; 1 page changed verdict{so_far}"),
-                n => format!("{what}; {n} pages changed verdict{so_far}"),
-            }
-        }
+        Command::Host { host, rule } => rule.told(host, n),
+        Command::Labels(said) if reached.of == 0 => labelled(said),
+        Command::Labels(said) => format!("{}; {}{so_far}", labelled(said), verdicts_changed(n)),
     };
     text += &match (reached.applied, reached.of) {
         (_, 0) => "; no worker is running: those that join will follow it".to_string(),

@@ -14,18 +14,14 @@ pub struct Labels(BTreeMap<UrlId, bool>);
 
 impl Labels {
     pub fn read(store: &(impl Store + ?Sized)) -> Result<Labels, Problem> {
-        let mut labels = BTreeMap::new();
+        let mut labels = Labels::default();
         for line in store.state(STATE)? {
             // Each change is an id and what was said of it.
             for &[a, b, c, d, said] in line.as_chunks::<5>().0 {
-                let id = UrlId(u32::from_le_bytes([a, b, c, d]));
-                match said {
-                    0 | 1 => labels.insert(id, said == 1),
-                    _ => labels.remove(&id),
-                };
+                labels.note(UrlId(u32::from_le_bytes([a, b, c, d])), (said < 2).then_some(said == 1));
             }
         }
-        Ok(Labels(labels))
+        Ok(labels)
     }
 
     /// Says something of a page (`None` takes back what was said); part of the store's next commit.
@@ -50,13 +46,15 @@ impl Labels {
             line.push(label.map_or(2, u8::from));
         }
         store.put_state(STATE, true, &line)?;
-        for (id, label) in said {
-            match label {
-                Some(l) => self.0.insert(*id, *l),
-                None => self.0.remove(id),
-            };
-        }
+        said.iter().for_each(|(id, label)| self.note(*id, *label));
         Ok(())
+    }
+
+    fn note(&mut self, id: UrlId, label: Option<bool>) {
+        match label {
+            Some(l) => self.0.insert(id, l),
+            None => self.0.remove(&id),
+        };
     }
 
     pub fn get(&self, id: UrlId) -> Option<bool> {

@@ -3,6 +3,7 @@
 use crate::crawl::{Counts, Crawl, Judged, Run};
 use crate::duplicates::Duplicates;
 use crate::labels::{CHOICES, Choice, Labels};
+use focus::judges::Judge;
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use types::{Assessment, Problem, Turn, UrlId, Verdict};
@@ -129,27 +130,37 @@ impl Crawl {
             judge.load(bytes)?;
             known = u64::from_le_bytes(*n);
         }
-        for (i, j) in self.judged.iter().enumerate() {
+        for j in &self.judged {
             self.counts.pages += 1;
             self.counts.relevant += u64::from(j.wanted());
             self.counts.curve.push(self.counts.pages, self.counts.relevant);
-            if self.counts.pages > known {
-                match self.assessed.get(i) {
-                    Some(whole) => judge.observe(whole, j.label),
-                    None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
-                };
-            }
         }
+        self.show_pages(judge.as_mut(), usize::try_from(known).unwrap_or(usize::MAX));
         if judge_state.is_none() {
             // Else they are in what was saved: with every label the judge is saved too.
-            for (assessment, label) in self.lessons.values() {
-                judge.observe(assessment, Some(*label));
-            }
+            self.show_lessons(judge.as_mut());
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         drop(judge);
         self.labels_told = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
         self.tell_labels()
+    }
+
+    /// A judge is shown the pages from the `from`th on, with what the user said of them.
+    pub(crate) fn show_pages(&self, judge: &mut dyn Judge, from: usize) {
+        for (i, j) in self.judged.iter().enumerate().skip(from) {
+            match self.assessed.get(i) {
+                Some(whole) => judge.observe(whole, j.label),
+                None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
+            };
+        }
+    }
+
+    /// And those of others that the user labelled.
+    pub(crate) fn show_lessons(&self, judge: &mut dyn Judge) {
+        for (assessment, label) in self.lessons.values() {
+            judge.observe(assessment, Some(*label));
+        }
     }
 
     /// What was committed is older than what this process has learnt: the strategy's state is kept whole, with what it was

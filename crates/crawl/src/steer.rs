@@ -4,7 +4,9 @@
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, MakeJudge};
 use crate::config::Loaded;
-use crate::control::{Adjustments, BOOSTED, Command, Effect, HostRule, Settings, boosted, plain};
+use crate::control::{
+    Adjustments, BOOSTED, Command, Effect, HostRule, Settings, boosted, labelled, plain, verdicts_changed,
+};
 use crate::crawl::{Crawl, Judged, Stop};
 use crate::events::Event;
 use crate::labels::Labels;
@@ -107,13 +109,7 @@ impl Crawl {
         adjustments.write(self.parts.ledger.as_mut())?;
         self.adjustments = adjustments;
         let n = self.move_pending(&host, rule)?;
-        let text = match rule {
-            // Each is given up when its turn comes; no request is made for it.
-            HostRule::Block => format!("{host} is blocked; {n} pending URLs of it are given up"),
-            HostRule::Boost => format!("{host} goes first: {n} pending URLs moved up"),
-            HostRule::None => format!("{host} is as any other again"),
-        };
-        Ok(Effect { text, changed: n, ..Effect::default() })
+        Ok(Effect { text: rule.told(&host, n as u64), changed: n, ..Effect::default() })
     }
 
     /// A host's pending URLs get the place that its rule gives them.
@@ -139,6 +135,9 @@ impl Crawl {
     /// Pending URLs that are not where the rule of their host puts them: of all (`None`), or of some. Those who had them,
     /// or sent them, may not have heard what the user wants, or not any more.
     pub(crate) fn put_in_place(&mut self, which: Option<&[UrlId]>) -> Result<usize, Problem> {
+        if which.is_some_and(<[UrlId]>::is_empty) {
+            return Ok(0);
+        }
         let ledger = &self.parts.ledger;
         let rules = self.adjustments.hosts.iter().filter(|(_, rule)| **rule == HostRule::Boost);
         let first: HashSet<u32> = rules.filter_map(|(host, _)| ledger.find_host(host)).collect();
@@ -344,9 +343,7 @@ impl Crawl {
             }
             Ok(())
         })?;
-        for (assessment, label) in self.lessons.values() {
-            judge.observe(assessment, Some(*label));
-        }
+        self.show_lessons(judge);
         Ok(())
     }
 
@@ -395,15 +392,8 @@ impl Crawl {
     pub(crate) fn judge_anew(&mut self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
         let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
         let mut judge = (steering.make_judge)()?;
-        for (i, j) in self.judged.iter().enumerate() {
-            match self.assessed.get(i) {
-                Some(whole) => judge.observe(whole, j.label),
-                None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
-            };
-        }
-        for (assessment, label) in self.lessons.values() {
-            judge.observe(assessment, Some(*label));
-        }
+        self.show_pages(judge.as_mut(), 0);
+        self.show_lessons(judge.as_mut());
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;
         let revised = self.revise();
         self.parts.ledger.revise(&revised)?;
@@ -424,18 +414,9 @@ impl Crawl {
         if !revised.is_empty() {
             self.announce_revised(revised.len());
         }
-        let what = match (known.len(), label) {
-            (1, Some(true)) => "labelled relevant".to_string(),
-            (1, Some(false)) => "labelled not relevant".into(),
-            (1, None) => "label taken back".into(),
-            (n, _) => format!("{n} pages labelled"),
-        };
-        let threshold = self.counts.threshold;
-        let text = match others {
-            0 => format!("{what}; no other verdict changed (threshold {threshold:.2})"),
-            1 => format!("{what}; 1 page changed verdict (threshold now {threshold:.2})"),
-            n => format!("{what}; {n} pages changed verdict (threshold now {threshold:.2})"),
-        };
+        let (what, change) = (labelled(&known), verdicts_changed(others as u64));
+        let now = if others == 0 { "" } else { "now " };
+        let text = format!("{what}; {change} (threshold {now}{:.2})", self.counts.threshold);
         let relevant = self.judged.iter().find(|j| j.id == first).map(Judged::wanted).or(label);
         Ok(Effect { text, changed: others, relevant, ..Effect::default() })
     }
