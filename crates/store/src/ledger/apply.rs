@@ -404,7 +404,7 @@ impl<L: Log> Ledger<L> {
     }
 
     /// Limits may have changed since the last run: hosts that have had their pages get no more.
-    pub(super) fn drop_beyond_caps(&mut self) -> Result<(), Problem> {
+    pub(crate) fn drop_beyond_caps(&mut self) -> Result<(), Problem> {
         let Some(most) = self.order.limits().pages_per_host else { return Ok(()) };
         for host in 0..self.order.host_count() as u32 {
             if self.order.clock(host).is_some_and(|c| c.pages >= most) {

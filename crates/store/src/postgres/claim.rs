@@ -134,12 +134,12 @@ pub(super) fn take(db: &Db, me: &Member, most: i64) -> Result<Vec<Taken>, Proble
     Ok(rows.iter().map(|r| Taken { shard: r.get(0), epoch: r.get(1), clean: r.get(2) }).collect())
 }
 
-/// Gives shards up, in order.
-pub(super) fn give(db: &Db, me: &Member, shards: &[i16]) -> Result<(), Problem> {
+/// Gives shards up: in order, but for some of them.
+pub(super) fn give(db: &Db, me: &Member, shards: &[i16], unclean: &[i16]) -> Result<(), Problem> {
     db.tell(
-        "UPDATE gleaner.shard SET owner = NULL, clean = true
+        "UPDATE gleaner.shard SET owner = NULL, clean = shard <> ALL($4)
          WHERE crawl = $1 AND owner = $2 AND shard = ANY($3)",
-        &[&me.crawl, &me.incarnation, &shards],
+        &[&me.crawl, &me.incarnation, &shards, &unclean],
     )?;
     Ok(())
 }

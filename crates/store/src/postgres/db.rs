@@ -158,7 +158,7 @@ impl Db {
     }
 
     /// Tries again as long as it may pass by itself.
-    pub fn patiently<T>(&self, work: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    pub fn patiently<T>(&self, mut work: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         let give_up = Instant::now() + self.patience;
         let mut pause = Duration::from_millis(100);
         loop {

@@ -5,7 +5,7 @@ use super::claim;
 use super::post::{self, Message};
 use super::{Shared, id32};
 use frontier::{Applied, Frontier, News};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use types::{Millis, Priority, Problem, Rescored, Url, UrlId};
 
@@ -65,6 +65,9 @@ impl Shared {
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<Option<News>, Problem> {
         let lost = self.lost || self.heart.as_ref().is_none_or(|h| h.is_lost());
+        if !lost && !self.arriving.is_empty() {
+            self.take_arrivals()?;
+        }
         if !lost && self.tended_at.elapsed() < TEND_EVERY {
             return Ok(None);
         }
@@ -118,10 +121,10 @@ impl Shared {
             let busy: BTreeSet<i16> =
                 self.inner.order().leased().filter_map(|id| self.ids.host_of(id)).map(|p| p.shard).collect();
             let surplus = self.owned.len() - share;
-            // A host with a request in flight stays until it is answered.
-            let gone: Vec<i16> =
-                self.owned.keys().rev().copied().filter(|s| !busy.contains(s)).take(surplus).collect();
-            self.give_up(&gone)?;
+            // A host with a request in flight stays until it is answered. What is not here yet goes first.
+            let mut free: Vec<i16> = self.owned.keys().rev().copied().filter(|s| !busy.contains(s)).collect();
+            free.sort_by_key(|s| !self.is_arriving(*s));
+            self.give_up(free.get(..surplus).unwrap_or(&free))?;
         }
         self.take_shards(now)?;
         Ok(())
@@ -136,7 +139,7 @@ impl Shared {
         if self.lost {
             return Ok(());
         }
-        let gone: HashSet<i16> = shards.iter().copied().collect();
+        let gone: BTreeSet<i16> = shards.iter().copied().collect();
         let hosts: Vec<bool> = (0..self.inner.order().host_count() as u32)
             .map(|h| self.ids.host(h).is_some_and(|p| gone.contains(&p.shard)))
             .collect();
@@ -144,7 +147,17 @@ impl Shared {
         self.ids.evict(&|shard| gone.contains(&shard));
         self.owned.retain(|shard, _| !gone.contains(shard));
         // Last: from here on others contact these hosts, even if the answer is lost.
-        claim::give(&self.db, &self.me, shards)
+        self.give_away(shards)?;
+        self.stop_arriving(&gone);
+        Ok(())
+    }
+
+    /// Whose hosts still rest, or are not here to rest, is not given up in order: they rest again.
+    pub(super) fn give_away(&self, shards: &[i16]) -> Result<(), Problem> {
+        let now = Instant::now();
+        let rests = |s: &i16| self.rests.get(s).is_some_and(|until| *until > now) || self.arrives_unclean(*s);
+        let unclean: Vec<i16> = shards.iter().copied().filter(rests).collect();
+        claim::give(&self.db, &self.me, shards, &unclean)
     }
 
     /// What others found of our shards. Seeds are handed to the loop, which knows what they are worth; and the numbers of
@@ -156,10 +169,10 @@ impl Shared {
     ) -> Result<(Vec<(u64, Url)>, Vec<UrlId>), Problem> {
         self.asked_seeds.clear();
         let (mut seeds, mut mailed) = (Vec::new(), Vec::new());
-        if self.owned.is_empty() || self.lost {
+        let shards: Vec<i16> = self.owned.keys().copied().filter(|s| self.is_here(*s)).collect();
+        if shards.is_empty() || self.lost {
             return Ok((seeds, mailed));
         }
-        let shards: Vec<i16> = self.owned.keys().copied().collect();
         loop {
             let taken = self.mail_taken();
             let rows = if taken.is_empty() {

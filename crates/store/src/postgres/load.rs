@@ -8,166 +8,228 @@ use crate::ledger::Log;
 use crate::ledger::codec::{self, Admit, FRAME_HEAD, Kind, Seen, Sight};
 use frontier::{Clock, Limits};
 use futures_util::TryStreamExt;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use types::{LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, UrlId};
 
-/// Bytes of records that are taken in at a time.
-const PIECE: usize = 4 << 20;
+/// Rows that are taken in at a time.
+const ROWS: usize = 1_000;
 
-/// Everything that is known of some shards, on its way into a worker's log.
+const HOSTS: &str = "SELECT h.shard, h.host, h.name, h.clock, r.status, r.fetched, r.expires, r.body
+     FROM gleaner.host h LEFT JOIN gleaner.robots r USING (crawl, shard, host)
+     WHERE h.crawl = $1 AND h.shard = ANY($2) AND ($3::int8[] IS NULL OR h.host = ANY($3)) ORDER BY h.host";
+
+/// In the order they were found, each with its sightings. Of a settled URL only its text is needed: to know it again.
+const URLS: &str = "SELECT u.id, u.host, u.parent, u.cause, u.key, u.not_before, u.expires, u.model, u.depth,
+            u.site_depth, u.status, u.state, u.lane, u.hops, u.attempts,
+            s.url, s.kind, s.lane, s.key, s.parent_shard,
+            CASE WHEN u.state = 0 THEN s.anchor END, CASE WHEN u.state = 0 THEN s.evidence END,
+            s.n, s.parent, u.shard
+     FROM gleaner.url u JOIN gleaner.sight s
+       ON s.crawl = $1 AND s.shard = u.shard AND s.id = u.id AND (s.n = 0 OR u.state = 0)
+     WHERE u.crawl = $1 AND u.shard = ANY($2) ORDER BY u.id, s.n";
+
+/// The best that is pending of some shards. No index has priorities (they change too often): every row is looked at, once.
+const BEST: &str =
+    "SELECT shard, id, host FROM gleaner.url WHERE crawl = $1 AND shard = ANY($2) AND state = 0
+     ORDER BY lane DESC, key DESC, id LIMIT $3";
+
+/// As `URLS`, of those that are named.
+const NAMED: &str =
+    "SELECT u.id, u.host, u.parent, u.cause, u.key, u.not_before, u.expires, u.model, u.depth,
+            u.site_depth, u.status, u.state, u.lane, u.hops, u.attempts,
+            s.url, s.kind, s.lane, s.key, s.parent_shard, s.anchor, s.evidence, s.n, s.parent, u.shard
+     FROM unnest($2::int2[], $3::int8[]) AS t(shard, id)
+     JOIN gleaner.url u ON u.crawl = $1 AND u.shard = t.shard AND u.id = t.id
+     JOIN gleaner.sight s ON s.crawl = $1 AND s.shard = t.shard AND s.id = t.id
+     ORDER BY u.id, s.n";
+
+/// What is known of some shards, as it comes from the database.
+pub(super) enum Rows {
+    Hosts(Vec<Row>),
+    /// All sightings of a URL are in one piece.
+    Urls(Vec<Row>),
+}
+
+/// Everything of these shards, piece by piece, for as long as it is wanted.
+pub(super) fn read_shards(
+    db: &Db,
+    crawl: i32,
+    shards: &[i16],
+    take: &mut dyn FnMut(Rows) -> bool,
+) -> Result<(), tokio_postgres::Error> {
+    let every: Option<Vec<i64>> = None;
+    let hosts = db.query(HOSTS, &[&crawl, &shards, &every])?;
+    if take(Rows::Hosts(hosts)) { stream(db, URLS, &[&crawl, &shards], take) } else { Ok(()) }
+}
+
+/// The `most` best pending URLs of these shards, and their hosts.
+pub(super) fn read_best(
+    db: &Db,
+    crawl: i32,
+    shards: &[i16],
+    most: i64,
+    take: &mut dyn FnMut(Rows) -> bool,
+) -> Result<(), tokio_postgres::Error> {
+    let best = db.query(BEST, &[&crawl, &shards, &most])?;
+    let (of, ids): (Vec<i16>, Vec<i64>) =
+        best.iter().map(|r| (r.get::<_, i16>(0), r.get::<_, i64>(1))).unzip();
+    let hosts: BTreeSet<i64> = best.iter().map(|r| r.get(2)).collect();
+    let hosts = db.query(HOSTS, &[&crawl, &shards, &Some(hosts.into_iter().collect::<Vec<i64>>())])?;
+    if take(Rows::Hosts(hosts)) { stream(db, NAMED, &[&crawl, &of, &ids], take) } else { Ok(()) }
+}
+
+fn stream(
+    db: &Db,
+    sql: &'static str,
+    params: &[&(dyn ToSql + Sync)],
+    take: &mut dyn FnMut(Rows) -> bool,
+) -> Result<(), tokio_postgres::Error> {
+    db.run(async {
+        let rows = db.client().query_raw(sql, params.iter().copied()).await?;
+        let mut rows = std::pin::pin!(rows);
+        let mut piece: Vec<Row> = Vec::with_capacity(ROWS);
+        while let Some(row) = rows.try_next().await? {
+            let next_url = row.get::<_, i16>(22) == 0;
+            if next_url && piece.len() >= ROWS && !take(Rows::Urls(std::mem::take(&mut piece))) {
+                return Ok(());
+            }
+            piece.push(row);
+        }
+        take(Rows::Urls(piece));
+        Ok(())
+    })
+}
+
+/// Rows on their way into a worker's log.
 pub(super) struct Loader<'a> {
-    pub db: &'a Db,
-    pub crawl: i32,
-    pub skew: Skew,
-    pub limits: &'a Limits,
-    pub now: Millis,
-    pub ids: &'a mut Ids,
+    skew: Skew,
+    limits: &'a Limits,
+    /// When the shards were taken.
+    now: Millis,
+    ids: &'a mut Ids,
+    /// The shards that are loaded. `true`: the last owner gave it up in order; else every host of it rests first.
+    clean: &'a BTreeMap<i16, bool>,
+    /// Numbers of hosts that are here.
+    host_numbers: &'a mut HashMap<i64, u32>,
+    /// The longest that a host has to rest.
+    pub rest_ms: u64,
     /// Records not yet handed over.
     records: Vec<u8>,
     urls: u32,
     hosts: u32,
-    host_numbers: HashMap<i64, u32>,
 }
 
 impl<'a> Loader<'a> {
     pub fn new(
-        db: &'a Db,
-        crawl: i32,
         skew: Skew,
         limits: &'a Limits,
         now: Millis,
         ids: &'a mut Ids,
+        clean: &'a BTreeMap<i16, bool>,
+        host_numbers: &'a mut HashMap<i64, u32>,
     ) -> Loader<'a> {
-        let records = Vec::with_capacity(PIECE + (64 << 10));
-        let host_numbers = HashMap::new();
-        Loader { db, crawl, skew, limits, now, ids, records, urls: 0, hosts: 0, host_numbers }
+        let records = Vec::new();
+        Loader { skew, limits, now, ids, clean, host_numbers, rest_ms: 0, records, urls: 0, hosts: 0 }
     }
 
-    pub fn put(&mut self, kind: Kind, write: impl FnOnce(&mut codec::Out)) {
+    fn put(&mut self, kind: Kind, write: impl FnOnce(&mut codec::Out)) {
         codec::record(&mut self.records, kind, write);
     }
 
-    /// The records so far go to the log.
-    pub fn hand_over(&mut self, log: &mut Scratch) -> Result<(), Problem> {
+    /// The rows go to the log as records; those that are there already, or not wanted any more, do not.
+    pub fn take_in(&mut self, rows: &Rows, log: &mut Scratch) -> Result<(), Problem> {
+        match rows {
+            Rows::Hosts(rows) => rows.iter().for_each(|row| self.host(row)),
+            Rows::Urls(rows) => self.all_urls(rows, log.len()),
+        }
         log.take_in(&self.records, std::mem::take(&mut self.urls), std::mem::take(&mut self.hosts))?;
         self.records.clear();
         Ok(())
     }
 
-    fn hand_over_if_full(&mut self, log: &mut Scratch) -> Result<(), Problem> {
-        if self.records.len() >= PIECE { self.hand_over(log) } else { Ok(()) }
-    }
-
-    /// `clean`: whether the last owner gave the shard up in order; else every host of it rests first.
-    pub fn shards(&mut self, log: &mut Scratch, shards: &BTreeMap<i16, bool>) -> Result<(), Problem> {
-        let list: Vec<i16> = shards.keys().copied().collect();
-        self.hosts(&list, shards)?;
-        self.hand_over(log)?;
-        self.urls(log, &list)
-    }
-
-    fn hosts(&mut self, list: &[i16], clean: &BTreeMap<i16, bool>) -> Result<(), Problem> {
-        let rows = self.db.ask(
-            "SELECT h.shard, h.host, h.name, h.clock, r.status, r.fetched, r.expires, r.body
-             FROM gleaner.host h LEFT JOIN gleaner.robots r USING (crawl, shard, host)
-             WHERE h.crawl = $1 AND h.shard = ANY($2) ORDER BY h.host",
-            &[&self.crawl, &list],
-        )?;
-        for row in rows {
-            let (shard, host, name): (i16, i64, &str) = (row.get(0), row.get(1), row.get(2));
-            let bytes: &[u8] = row.get(3);
-            let mut clock = bytes.try_into().map(Clock::from_bytes).unwrap_or_default();
-            self.skew.clock_from(&mut clock);
-            if !clean.get(&shard).copied().unwrap_or(false) {
-                // Whoever had it may have contacted any of its hosts a moment ago.
-                let (delay, now) = (clock.delay(self.limits), self.now.0);
-                if now.saturating_add(delay) > clock.next_allowed {
-                    (clock.next_allowed, clock.wait_ms) = (now.saturating_add(delay), delay);
-                }
+    fn host(&mut self, row: &Row) {
+        let (shard, host, name): (i16, i64, &str) = (row.get(0), row.get(1), row.get(2));
+        let Some(clean) = self.clean.get(&shard).filter(|_| !self.host_numbers.contains_key(&host)) else {
+            return;
+        };
+        let bytes: &[u8] = row.get(3);
+        let mut clock = bytes.try_into().map(Clock::from_bytes).unwrap_or_default();
+        self.skew.clock_from(&mut clock);
+        if !clean {
+            // Whoever had it may have contacted any of its hosts a moment ago.
+            let (delay, now) = (clock.delay(self.limits), self.now.0);
+            if now.saturating_add(delay) > clock.next_allowed {
+                (clock.next_allowed, clock.wait_ms) = (now.saturating_add(delay), delay);
             }
-            let number = self.ids.add_host(Place { shard, host: id32(host) });
-            self.host_numbers.insert(host, number);
-            self.hosts += 1;
-            self.put(Kind::Host, |o| o.rest(name.as_bytes()));
-            self.put(Kind::Clock, |o| codec::put_clock(o, number, &clock));
-            if let Some(status) = row.get::<_, Option<i32>>(4) {
-                let answer = RobotsAnswer {
-                    status: u16::try_from(status).unwrap_or(0),
-                    fetched: self.skew.of_db(row.get(5)),
-                    expires: self.skew.of_db(row.get(6)),
-                    body: row.get(7),
-                };
-                self.put(Kind::Robots, |o| codec::put_robots(o, number, &answer));
-            }
+            self.rest_ms = self.rest_ms.max(delay);
         }
-        Ok(())
+        let number = self.ids.add_host(Place { shard, host: id32(host) });
+        self.host_numbers.insert(host, number);
+        self.hosts += 1;
+        self.put(Kind::Host, |o| o.rest(name.as_bytes()));
+        self.put(Kind::Clock, |o| codec::put_clock(o, number, &clock));
+        if let Some(status) = row.get::<_, Option<i32>>(4) {
+            let answer = RobotsAnswer {
+                status: u16::try_from(status).unwrap_or(0),
+                fetched: self.skew.of_db(row.get(5)),
+                expires: self.skew.of_db(row.get(6)),
+                body: row.get(7),
+            };
+            self.put(Kind::Robots, |o| codec::put_robots(o, number, &answer));
+        }
     }
 
-    fn urls(&mut self, log: &mut Scratch, list: &[i16]) -> Result<(), Problem> {
-        // In the order they were found, each with its sightings. Of a settled URL only its text is needed: to know it again.
-        let sql = "SELECT u.id, u.host, u.parent, u.cause, u.key, u.not_before, u.expires, u.model, u.depth,
-                          u.site_depth, u.status, u.state, u.lane, u.hops, u.attempts,
-                          s.url, s.kind, s.lane, s.key, s.parent_shard,
-                          CASE WHEN u.state = 0 THEN s.anchor END, CASE WHEN u.state = 0 THEN s.evidence END,
-                          s.n, s.parent
-                   FROM gleaner.url u JOIN gleaner.sight s
-                     ON s.crawl = $1 AND s.shard = u.shard AND s.id = u.id AND (s.n = 0 OR u.state = 0)
-                   WHERE u.crawl = $1 AND u.shard = ANY($2) ORDER BY u.id, s.n";
+    /// `log`: where the records will be.
+    fn all_urls(&mut self, rows: &[Row], log: u64) {
         let mut gone: BTreeMap<(u8, u16), Vec<UrlId>> = BTreeMap::new();
         let mut rescored = Vec::new();
         let mut retries = Vec::new();
         let mut last: Option<(UrlId, u64)> = None;
-        let db = self.db;
-        db.run(async {
-            let wrong = |e| db.problem("read from", &e);
-            let params: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&self.crawl, &list];
-            let rows = db.client().query_raw(sql, params).await.map_err(wrong)?;
-            let mut rows = std::pin::pin!(rows);
-            while let Some(row) = rows.try_next().await.map_err(wrong)? {
-                let at = log.len() + (FRAME_HEAD + self.records.len()) as u64;
-                if row.get::<_, i16>(22) > 0 {
-                    if let Some((slot, prev)) = last {
-                        self.sight(&row, slot, prev);
-                        last = Some((slot, at));
-                    }
-                    self.hand_over_if_full(log)?;
-                    continue;
+        for row in rows {
+            let at = log + (FRAME_HEAD + self.records.len()) as u64;
+            if row.get::<_, i16>(22) > 0 {
+                if let Some((slot, prev)) = last {
+                    self.sight(row, slot, prev);
+                    last = Some((slot, at));
                 }
-                let slot = self.url(&row);
-                last = Some((slot, at));
-                let state: i16 = row.get(11);
-                if let Some(code) = u8::try_from(state - 1).ok().filter(|_| state > 0) {
-                    let status = u16::try_from(row.get::<_, i32>(10)).unwrap_or(0);
-                    gone.entry((code, status)).or_default().push(slot);
-                } else {
-                    let r = Rescored {
-                        id: slot,
-                        priority: priority(row.get(12), row.get(4)),
-                        model: id32(row.get(7)),
-                        cause: row.get::<_, Option<i64>>(3).map(|c| UrlId(id32(c))),
-                    };
-                    if r.cause.is_some() || r.priority != priority(row.get(17), row.get(18)) {
-                        rescored.push(r);
-                    }
-                    let attempts: i16 = row.get(14);
-                    if attempts > 0 {
-                        let at = row.get::<_, Option<i64>>(5).map_or(Millis(0), |t| self.skew.of_db(t));
-                        retries.extend((0..attempts).map(|_| (slot, at)));
-                    }
-                }
-                self.hand_over_if_full(log)?;
+                continue;
             }
-            Ok::<(), Problem>(())
-        })?;
-        for ((code, status), ids) in gone {
-            let outcome = codec::outcome_of(code, status).unwrap_or(Outcome::Dropped);
-            for part in ids.chunks(1 << 16) {
-                self.put(Kind::Drop, |o| codec::put_drop(o, outcome, part));
+            last = None;
+            let known = self.ids.slot(id32(row.get(0))).is_some();
+            if known || !self.clean.contains_key(&row.get::<_, i16>(24)) {
+                continue;
+            }
+            let slot = self.url(row);
+            last = Some((slot, at));
+            let state: i16 = row.get(11);
+            if let Some(code) = u8::try_from(state - 1).ok().filter(|_| state > 0) {
+                let status = u16::try_from(row.get::<_, i32>(10)).unwrap_or(0);
+                gone.entry((code, status)).or_default().push(slot);
+                continue;
+            }
+            let r = Rescored {
+                id: slot,
+                priority: priority(row.get(12), row.get(4)),
+                model: id32(row.get(7)),
+                cause: row.get::<_, Option<i64>>(3).map(|c| UrlId(id32(c))),
+            };
+            if r.cause.is_some() || r.priority != priority(row.get(17), row.get(18)) {
+                rescored.push(r);
+            }
+            let attempts: i16 = row.get(14);
+            if attempts > 0 {
+                let at = row.get::<_, Option<i64>>(5).map_or(Millis(0), |t| self.skew.of_db(t));
+                retries.extend((0..attempts).map(|_| (slot, at)));
             }
         }
-        for part in rescored.chunks(1 << 16) {
-            self.put(Kind::Rescore, |o| codec::put_rescored(o, part));
+        for ((code, status), ids) in gone {
+            let outcome = codec::outcome_of(code, status).unwrap_or(Outcome::Dropped);
+            self.put(Kind::Drop, |o| codec::put_drop(o, outcome, &ids));
+        }
+        if !rescored.is_empty() {
+            self.put(Kind::Rescore, |o| codec::put_rescored(o, &rescored));
         }
         for (id, not_before) in retries {
             self.put(Kind::Retry, |o| {
@@ -176,7 +238,6 @@ impl<'a> Loader<'a> {
                 o.var(0);
             });
         }
-        self.hand_over(log)
     }
 
     fn seen<'r>(&mut self, row: &'r Row) -> Seen<'r> {

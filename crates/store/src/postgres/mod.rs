@@ -1,8 +1,9 @@
 //! A crawl on many machines: PostgreSQL keeps the truth, each worker keeps the order of its own share in memory.
 //!
 //! * The hosts of a crawl are spread over 256 **shards** by their registrable domain. A worker **claims** shards
-//!   (`claim`), loads what is known of them (`load`) into a ledger of its own (`scratch`: the same code as the embedded
-//!   one), and serves the crawl's loop from there. No query is made to lease a URL.
+//!   (`claim`), loads what is known of them (`load`; the best first if that is much: `arrive`) into a ledger of its own
+//!   (`scratch`: the same code as the embedded one), and serves the crawl's loop from there. No query is made to lease a
+//!   URL.
 //! * Everything that happened since goes to the database as **one transaction per batch** (`ship`), which holds only if
 //!   the claim does. Sent twice, it counts once. With an archive in a bucket it waits for the bucket first (`seal`).
 //! * A URL of a shard that is not here goes to that shard's **outbox** (`post`); its owner takes it in.
@@ -11,6 +12,7 @@
 //!
 //! Why so, and not a queue in a table: `docs/adr/0011-postgres-ledger.md`. How to run it: `docs/scale.md`.
 
+mod arrive;
 mod claim;
 mod db;
 mod fleet;
@@ -33,6 +35,7 @@ pub use reader::{Judged, SharedReader, WorkerInfo};
 pub use steer::{CommandInfo, Given, Helm, Reached};
 
 use crate::ledger::Ledger;
+use arrive::Arriving;
 use claim::{Heart, Member, Owned};
 use db::Db;
 use frontier::{Clock, Gate, Limits};
@@ -41,7 +44,7 @@ use post::Child;
 use scratch::Scratch;
 use seal::{Ahead, Sealed, Standing};
 use ship::Outgoing;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -74,6 +77,8 @@ pub struct SharedOptions {
     pub database_time: bool,
     /// The crawl stops after so many pages: a worker that has only poor URLs leaves them to the others.
     pub budget: bool,
+    /// Shards with more URLs than this are loaded while the crawl goes on, the best URLs first.
+    pub load_at_once: u32,
 }
 
 impl SharedOptions {
@@ -91,6 +96,8 @@ impl SharedOptions {
             commit_within: Duration::from_millis(200),
             database_time: true,
             budget: false,
+            // A second or so.
+            load_at_once: 100_000,
         }
     }
 }
@@ -132,7 +139,12 @@ pub struct Shared {
     delta_n: i64,
     /// Per slot of another worker: the last delta of it that was read.
     deltas_read: HashMap<i32, i64>,
-    /// Slots below these came from the database: their records are there, not in the log.
+    /// Shards that are not all here yet.
+    arriving: Vec<Arriving>,
+    arrivals_taken_at: Instant,
+    /// Shards whose last owner did not give them up in order: until then their hosts rest.
+    rests: BTreeMap<i16, Instant>,
+    /// Slots from, up to: these came from the database, where their records are. In order.
     loaded: Vec<(u32, u32)>,
     /// URLs of other shards that were sighted here of late.
     far_known: HashSet<u64>,
@@ -159,8 +171,8 @@ pub struct Shared {
     asked_seeds: Vec<(i16, i64)>,
     /// The shards of this slot's pages of earlier runs were asked for.
     own_pages_known: bool,
-    /// So many of what was loaded the loop was told of.
-    loads_told: usize,
+    /// The loop was told of what was loaded into slots below this.
+    loads_told: u32,
 }
 
 /// The number of a URL as the tables have it.

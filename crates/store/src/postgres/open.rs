@@ -1,9 +1,10 @@
 //! Joining a crawl: the schema, the crawl's row, a slot, the first shards.
 
+use super::arrive::Arriving;
 use super::claim::{self, Heart};
 use super::db::Db;
 use super::ids::Ids;
-use super::load::Loader;
+use super::load;
 use super::schema::{MIGRATION_LOCK, MIGRATIONS};
 use super::scratch::Scratch;
 use super::seal::Standing;
@@ -17,13 +18,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use types::{Millis, Problem};
-
-/// Crawls with more URLs than this are loaded piece by piece.
-const MANY_URLS: i64 = 200_000;
-/// About so many URLs of such a crawl are taken and loaded in one go: a second's worth, however large its shards are.
-const URLS_AT_ONCE: i64 = 100_000;
-/// After this long the loop is served before more shards are taken.
-const LOAD_AT_ONCE: Duration = Duration::from_secs(1);
 
 /// A crawl's own row.
 pub(super) struct CrawlRow {
@@ -231,6 +225,9 @@ impl Shared {
             next_state: HashMap::new(),
             delta_n: 0,
             deltas_read: HashMap::new(),
+            arriving: Vec::new(),
+            arrivals_taken_at: began,
+            rests: BTreeMap::new(),
             loaded: Vec::new(),
             far_known: HashSet::new(),
             far_pages: HashSet::new(),
@@ -316,18 +313,13 @@ impl Shared {
         self.inner.catch_up()
     }
 
-    /// Takes shards that nobody has, up to this worker's share, and loads them: of a large crawl a few at a time, and no more
-    /// once that has taken a while. The crawl goes on with what is there, and the next time it is tended the next ones are taken.
+    /// Takes shards that nobody has, up to this worker's share, and loads them. When that is much the crawl goes on
+    /// meanwhile: see [`Arriving`].
     pub(super) fn take_shards(&mut self, now: Millis) -> Result<(), Problem> {
         let began = Instant::now();
-        while self.take_some_shards(now, began)? && began.elapsed() < LOAD_AT_ONCE {}
-        Ok(())
-    }
-
-    fn take_some_shards(&mut self, now: Millis, began: Instant) -> Result<bool, Problem> {
         let share = self.share();
         if self.owned.len() >= share {
-            return Ok(false);
+            return Ok(());
         }
         claim::bury(&self.db, self.me.crawl)?;
         let free = self.db.ask(
@@ -336,54 +328,53 @@ impl Shared {
                (SELECT incarnation FROM gleaner.worker WHERE crawl = $1)) LIMIT 1",
             &[&self.me.crawl],
         )?;
-        let Some(urls) = free.first().map(|r| r.get::<_, i64>(0)) else { return Ok(false) };
-        // Together they come in the order they were found, also across shards.
-        let missing = (share - self.owned.len()) as i64;
-        let most = if urls <= MANY_URLS {
-            missing
-        } else {
-            missing.min((URLS_AT_ONCE * i64::from(self.shards) / urls).max(1))
-        };
+        let Some(urls) = free.first().map(|r| r.get::<_, i64>(0)) else { return Ok(()) };
         if self.idle {
             // Whoever asks whether all is done must not see an idle worker with new shards.
             self.idle = false;
             self.out.news = true;
             self.ship()?;
         }
-        let taken = claim::take(&self.db, &self.me, most)?;
+        let taken = claim::take(&self.db, &self.me, (share - self.owned.len()) as i64)?;
         let clean: BTreeMap<i16, bool> = taken.iter().map(|t| (t.shard, t.clean)).collect();
         self.owned.extend(taken.iter().map(|t| (t.shard, t.epoch)));
         // Hosts that have to rest rest from now on, not from when this began.
         let late = if self.options.database_time { began.elapsed() } else { Duration::ZERO };
-        match self.load(&clean, now.plus(late)) {
-            Ok(()) => Ok(!taken.is_empty()),
+        let now = now.plus(late);
+        let at_once = i64::from(self.options.load_at_once);
+        if urls * clean.len() as i64 / i64::from(self.shards.max(1)) > at_once {
+            let shards_at_once = (at_once * i64::from(self.shards) / urls) as usize;
+            let db = self.db.another()?;
+            let arriving = Arriving::bring(db, self.me.crawl, clean, at_once / 4, shards_at_once, now);
+            self.arriving.push(arriving);
+            return Ok(());
+        }
+        match self.load_now(&clean, now) {
             // Half of a shard is none: join anew when the database is back.
             Err(_) if self.db.is_closed() => {
                 self.lost = true;
-                Ok(false)
+                Ok(())
             }
-            Err(e) => Err(e),
+            loaded => loaded,
         }
     }
 
-    fn load(&mut self, shards: &BTreeMap<i16, bool>, now: Millis) -> Result<(), Problem> {
+    /// Together they come in the order they were found, also across shards.
+    fn load_now(&mut self, shards: &BTreeMap<i16, bool>, now: Millis) -> Result<(), Problem> {
         if shards.is_empty() {
             return Ok(());
         }
-        // What is not yet in the log must not come after what is loaded.
-        frontier::Frontier::commit(&mut self.inner)?;
-        if self.hosts_shipped < self.inner.order().host_count() as u32 {
-            // They come before the ones that are loaded, which are known to everyone.
-            self.announce_hosts()?;
-        }
-        let from = self.ids.len() as u32;
-        let limits = self.options.limits.clone();
-        let mut loader = Loader::new(&self.db, self.me.crawl, self.skew, &limits, now, &mut self.ids);
-        loader.shards(self.inner.log_mut(), shards)?;
-        self.loaded.push((from, self.ids.len() as u32));
-        self.inner.catch_up()?;
-        self.hosts_shipped = self.inner.order().host_count() as u32;
-        Ok(())
+        let list: Vec<i16> = shards.keys().copied().collect();
+        let crawl = self.me.crawl;
+        self.load(shards, &mut HashMap::new(), now, |db, loader, log| {
+            let mut taken = Ok(());
+            load::read_shards(db, crawl, &list, &mut |rows| {
+                taken = loader.take_in(&rows, log);
+                taken.is_ok()
+            })
+            .map_err(|e| db.problem("read from", &e))?;
+            taken
+        })
     }
 
     /// The claim is gone: forget everything and join anew. What the loop keeps in memory (its model) stays.
@@ -432,6 +423,8 @@ impl Shared {
         (self.pages, self.relevant, self.idle) = (kept.pages, kept.relevant, false);
         self.state_n.clear();
         self.next_state.clear();
+        self.arriving.clear();
+        self.rests.clear();
         self.loaded.clear();
         self.loads_told = 0;
         self.far_pages.clear();

@@ -48,16 +48,19 @@ impl Shared {
 
     /// Were its records taken over from the database, not written here?
     fn is_loaded(&self, slot: UrlId) -> bool {
-        self.loaded.iter().any(|(from, to)| (*from..*to).contains(&slot.0))
+        let at = self.loaded.partition_point(|(_, to)| *to <= slot.0);
+        self.loaded.get(at).is_some_and(|(from, _)| *from <= slot.0)
     }
 
     /// What is pending of what was loaded since this was last asked.
     pub(super) fn newly_loaded(&mut self) -> Vec<UrlId> {
-        let new = self.loaded.get(self.loads_told..).unwrap_or(&[]);
-        let slots = new.iter().flat_map(|(from, to)| *from..*to).map(UrlId);
+        let told = self.loads_told;
+        let at = self.loaded.partition_point(|(_, to)| *to <= told);
+        let new = self.loaded.get(at..).unwrap_or(&[]);
+        let slots = new.iter().flat_map(|(from, to)| told.max(*from)..*to).map(UrlId);
         let open = slots.filter(|slot| self.inner.order().is_open(*slot));
         let ids = open.filter_map(|slot| self.ids.global(slot)).map(UrlId).collect();
-        self.loads_told = self.loaded.len();
+        self.loads_told = self.loaded.last().map_or(0, |(_, to)| *to);
         ids
     }
 
@@ -191,6 +194,7 @@ impl Frontier for Shared {
         }
         let lease = match self.inner.lease(now, lane)? {
             Next::Lease(lease) => lease,
+            Next::Empty(_) if !self.arriving.is_empty() => return Ok(self.wait(now)),
             Next::Empty(idle) => {
                 return Ok(if self.all_done()? { Next::Empty(idle) } else { self.wait(now) });
             }
@@ -220,7 +224,7 @@ impl Frontier for Shared {
 
     fn seed(&mut self, candidate: Candidate, now: Millis) -> Result<bool, Problem> {
         check_candidate(&candidate)?;
-        if self.owned.contains_key(&self.shard_of_url(&candidate.url)) {
+        if self.is_here(self.shard_of_url(&candidate.url)) {
             self.make_room(1)?;
             let new = self.inner.seed(candidate, now)?;
             self.number_new()?;
@@ -253,7 +257,7 @@ impl Frontier for Shared {
             let shard = self.shard_of_url(&c.url);
             let print = c.url.fingerprint(self.key);
             shards.push((shard, print));
-            if self.owned.contains_key(&shard) { here.push(c) } else { far.push(c) }
+            if self.is_here(shard) { here.push(c) } else { far.push(c) }
         }
         let (mut revised, mut far_revised) = (Vec::new(), Vec::new());
         for (id, verdict) in &turn.revised {
@@ -289,7 +293,7 @@ impl Frontier for Shared {
             if settles && !applied.stale {
                 let order = self.inner.order();
                 let child = |(shard, print): &(i16, Fingerprint)| {
-                    if !self.owned.contains_key(shard) {
+                    if !self.is_here(*shard) {
                         return Some(Child::Far { shard: *shard, print: *print });
                     }
                     order.find(*print).and_then(|s| self.ids.global(s)).map(Child::Known)
@@ -400,7 +404,7 @@ impl Frontier for Shared {
             return Ok(false);
         };
         let place = self.asked_seeds.swap_remove(at);
-        if self.lost || !self.owned.contains_key(&place.0) {
+        if self.lost || !self.is_here(place.0) {
             // Whoever has the shard takes it.
             return Ok(false);
         }
@@ -440,7 +444,7 @@ impl Store for Shared {
     fn find(&self, url: &Url) -> Option<UrlId> {
         let shard = self.shard_of_url(url);
         let print = url.fingerprint(self.key);
-        if self.owned.contains_key(&shard) {
+        if self.is_here(shard) {
             return self.inner.order().find(print).map(|s| self.global(s));
         }
         look::find(&self.db, self.me.crawl, shard, print).ok().flatten()
@@ -448,7 +452,7 @@ impl Store for Shared {
 
     fn knows(&self, url: &Url) -> bool {
         let print = url.fingerprint(self.key);
-        if self.owned.contains_key(&self.shard_of_url(url)) {
+        if self.is_here(self.shard_of_url(url)) {
             return self.inner.order().find(print).is_some();
         }
         self.far_known.contains(&print.0)
@@ -631,7 +635,7 @@ impl Store for Shared {
             let all: Vec<i16> = self.owned.keys().copied().collect();
             // With a request still out its hosts have to rest: then nothing is given up, it runs out.
             if self.inner.order().in_flight() == 0 {
-                super::claim::give(&self.db, &self.me, &all)?;
+                self.give_away(&all)?;
             }
             self.return_numbers()?;
             super::claim::leave(&self.db, &self.me)?;

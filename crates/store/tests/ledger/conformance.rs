@@ -2,12 +2,14 @@
 
 use crate::harness::*;
 use crate::shared::{server, shared};
-use frontier::{Frontier, Idle, Limits, Next, Patience, Refusal, State};
+use frontier::{Clock, Frontier, Idle, Info, Limits, Next, Patience, Refusal, State};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 use store::ledger::{FileLog, Ledger, MemLog};
-use store::{Shared, Store};
+use store::{Shared, SharedOptions, Store};
 use types::{
-    Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Task, Turn,
-    UrlId, Verdict,
+    Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source, Task,
+    Turn, UrlId, Verdict,
 };
 
 /// A place to keep ledgers: makes one, and opens the same one again.
@@ -65,6 +67,30 @@ impl Place for Postgres {
     type L = Shared;
     fn open(&mut self, limits: Limits, now: u64) -> Self::L {
         Shared::open(shared(self.0.path(), "one", limits), Millis(now)).unwrap()
+    }
+    fn is_there() -> bool {
+        server().is_some()
+    }
+}
+
+/// As after a take-over of millions of URLs: everything comes while the crawl goes on. Here it has come.
+pub struct Arriving(tempfile::TempDir);
+impl Default for Arriving {
+    fn default() -> Arriving {
+        Arriving(tempfile::tempdir().unwrap())
+    }
+}
+impl Place for Arriving {
+    type L = Shared;
+    fn open(&mut self, limits: Limits, now: u64) -> Self::L {
+        let options = SharedOptions { load_at_once: 4, ..shared(self.0.path(), "one", limits) };
+        let mut all = Shared::open(options, Millis(now)).unwrap();
+        let end = Instant::now() + Duration::from_secs(30);
+        while all.arriving() > 0 {
+            assert!(Instant::now() < end, "{} shards do not come", all.arriving());
+            all.tend(Millis(now), &best).unwrap();
+        }
+        all
     }
     fn is_there() -> bool {
         server().is_some()
@@ -635,6 +661,21 @@ fn nonsense_is_an_error_and_changes_nothing<P: Place>(mut p: P) {
     l.check().unwrap();
 }
 
+/// Every URL with its sightings, and the name of its host: hosts may have other numbers the next time.
+fn all_of(l: &(impl Frontier + Store)) -> Vec<(Info, String, Vec<Source>)> {
+    let names: Vec<String> = l.hosts().map(|h| h.name).collect();
+    let ids = (0..l.stats().urls as u32).map(UrlId);
+    ids.map(|id| {
+        let info = l.entry(id).unwrap();
+        (Info { host: 0, ..info }, names[info.host as usize].clone(), l.sources(id).unwrap())
+    })
+    .collect()
+}
+
+fn hosts_of(l: &impl Store) -> BTreeMap<String, Clock> {
+    l.hosts().map(|h| (h.name, h.clock)).collect()
+}
+
 fn everything_is_there_after_reopening<P: Place>(mut p: P) {
     if !P::KEEPS {
         return;
@@ -664,22 +705,15 @@ fn everything_is_there_after_reopening<P: Place>(mut p: P) {
     l.revise(&[(s0.id, verdict)]).unwrap();
     l.put_state("x", false, &[1, 2, 3]).unwrap();
     l.commit().unwrap();
-    let before: Vec<_> =
-        (0..l.stats().urls as u32).map(|i| (l.entry(UrlId(i)), l.sources(UrlId(i)).unwrap())).collect();
-    let (hosts, stats) = (l.hosts().collect::<Vec<_>>(), l.stats());
+    let (before, hosts, stats) = (all_of(&l), hosts_of(&l), l.stats());
     let peek = l.peek(Millis(1_000_000), None, 20);
     l.close().unwrap();
     drop(l);
 
     let mut l = p.open(limits(), 500);
     l.check().unwrap();
-    let after: Vec<_> =
-        (0..l.stats().urls as u32).map(|i| (l.entry(UrlId(i)), l.sources(UrlId(i)).unwrap())).collect();
-    assert_eq!(after, before);
-    assert_eq!(
-        l.hosts().map(|h| (h.name, h.clock)).collect::<Vec<_>>(),
-        hosts.into_iter().map(|h| (h.name, h.clock)).collect::<Vec<_>>()
-    );
+    assert_eq!(all_of(&l), before);
+    assert_eq!(hosts_of(&l), hosts);
     assert_eq!(l.stats().outcomes, stats.outcomes);
     assert_eq!(l.revised().unwrap(), [(s0.id, verdict)]);
     assert_eq!(l.state("x").unwrap(), [vec![1, 2, 3]]);
@@ -738,4 +772,5 @@ suite! {
     folder: Folder;
     crashing: Crashing;
     postgres: Postgres;
+    arriving: Arriving;
 }
