@@ -119,7 +119,12 @@ fn main() {
     println!("longest chunk: {longest:?}");
     sizes(&server, "after re-scoring");
 
-    // The worker falls silent; another is there.
+    // It goes on for a while; then it falls silent, and another is there.
+    let until = Instant::now() + Duration::from_secs(6);
+    while Instant::now() < until {
+        a.tend(now, &best).expect("tended");
+        std::thread::sleep(Duration::from_millis(100));
+    }
     let (total, pending) = (a.stats().urls, a.stats().pending);
     let rested = now.plus(Duration::from_secs(60));
     let next: Vec<UrlId> = a.peek(rested, None, FIRST).iter().map(|p| p.id).collect();

@@ -1,6 +1,7 @@
-//! Shards that are ours and not all here yet. A crawl of millions of URLs takes minutes to load; its best URLs take
-//! seconds. So these are brought first and the crawl goes on with them, in its order; the rest comes while it runs,
-//! read by a thread of its own and taken in between two turns of the loop.
+//! Shards that are ours and not all here yet. A crawl of millions of URLs takes minutes to load. What its last owners
+//! meant to fetch next is there at once, because they say so every few seconds; finding its best URLs takes seconds. So
+//! these are brought first and the crawl goes on with them, in its order; the rest comes while it runs, read by a thread
+//! of its own and taken in between two turns of the loop.
 //!
 //! Until all of a shard is here nobody can tell whether a URL of it is known. What is found of it goes into its outbox,
 //! as if another worker had it, and is taken in afterwards. What is not here cannot be changed by anyone meanwhile.
@@ -9,6 +10,7 @@ use super::Shared;
 use super::db::Db;
 use super::load::{self, Loader, Rows};
 use super::scratch::Scratch;
+use frontier::{Frontier, Peek};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
@@ -18,6 +20,10 @@ use types::{Millis, Problem};
 const AHEAD: usize = 4;
 /// Between two turns the loop is kept from its work for at least this long, and as long as it was away, up to the other.
 const TURN: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
+
+/// How often a worker with many URLs says what it means to fetch next, and how much of it.
+const HINT_EVERY: Duration = Duration::from_secs(5);
+const HINTS: usize = 4_096;
 
 /// Some shards that were taken together.
 pub(super) struct Arriving {
@@ -36,7 +42,8 @@ enum Piece {
 }
 
 impl Arriving {
-    /// Brings the `best` best URLs of the shards, then everything, `at_once` shards at a time.
+    /// Brings what the last owners meant to fetch next, then the `best` best URLs of the shards, then everything, `at_once`
+    /// shards at a time.
     pub fn bring(
         db: Db,
         crawl: i32,
@@ -68,6 +75,7 @@ fn send_all(
 ) -> Result<(), Problem> {
     let wrong = |e| db.problem("read from", &e);
     let send = &mut |rows| to.send(Ok(Piece::Rows(rows))).is_ok();
+    db.patiently(&mut || load::read_hints(db, crawl, all, send)).map_err(wrong)?;
     db.patiently(&mut || load::read_best(db, crawl, all, best, send)).map_err(wrong)?;
     for some in all.chunks(at_once.max(1)) {
         db.patiently(&mut || load::read_shards(db, crawl, some, send)).map_err(wrong)?;
@@ -104,6 +112,24 @@ impl Shared {
             a.shards.retain(|shard, _| !gone.contains(shard));
         }
         self.arriving.retain(|a| !a.shards.is_empty());
+    }
+
+    /// Says what is next in line here, for whoever has to go on with it.
+    pub(super) fn leave_hints(&mut self, now: Millis) -> Result<(), Problem> {
+        let many = self.ids.len() > self.options.load_at_once as usize;
+        if !many || self.hinted_at.is_some_and(|t| t.elapsed() < HINT_EVERY) {
+            return Ok(());
+        }
+        self.hinted_at = Some(Instant::now());
+        let top = self.inner.peek(now, None, HINTS);
+        let place = |p: &Peek| Some((self.ids.host_of(p.id)?.shard, self.ids.global(p.id)?));
+        let bytes = load::write_hints(top.iter().filter_map(place));
+        self.db.tell(
+            "INSERT INTO gleaner.state (crawl, slot, name, n, bytes) VALUES ($1, $2, $3, 0, $4)
+             ON CONFLICT (crawl, slot, name, n) DO UPDATE SET bytes = EXCLUDED.bytes",
+            &[&self.me.crawl, &self.me.slot, &load::HINT, &bytes],
+        )?;
+        Ok(())
     }
 
     /// Takes in what has come, for a moment.
@@ -149,7 +175,7 @@ impl Shared {
         bring: impl FnOnce(&Db, &mut Loader<'_>, &mut Scratch) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
         // What is not yet in the log must not come after what is loaded.
-        frontier::Frontier::commit(&mut self.inner)?;
+        Frontier::commit(&mut self.inner)?;
         if self.hosts_shipped < self.inner.order().host_count() as u32 {
             // They come before the ones that are loaded, which are known to everyone.
             self.announce_hosts()?;

@@ -107,6 +107,7 @@ impl Shared {
         }
         (news.told, news.missed) = self.read_commands(newest)?;
         self.tell_budget()?;
+        self.leave_hints(now)?;
         self.share_out(now)?;
         (news.seeds, news.mailed) = self.take_in_mail(now, merge)?;
         news.deltas = self.read_deltas()?;

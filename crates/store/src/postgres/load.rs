@@ -18,7 +18,14 @@ const ROWS: usize = 1_000;
 
 const HOSTS: &str = "SELECT h.shard, h.host, h.name, h.clock, r.status, r.fetched, r.expires, r.body
      FROM gleaner.host h LEFT JOIN gleaner.robots r USING (crawl, shard, host)
-     WHERE h.crawl = $1 AND h.shard = ANY($2) AND ($3::int8[] IS NULL OR h.host = ANY($3)) ORDER BY h.host";
+     WHERE h.crawl = $1 AND h.shard = ANY($2) ORDER BY h.host";
+
+/// As `HOSTS`, of the URLs that are named.
+const HOSTS_OF: &str = "SELECT h.shard, h.host, h.name, h.clock, r.status, r.fetched, r.expires, r.body
+     FROM (SELECT DISTINCT u.shard, u.host FROM unnest($2::int2[], $3::int8[]) AS t(shard, id)
+           JOIN gleaner.url u ON u.crawl = $1 AND u.shard = t.shard AND u.id = t.id) AS n
+     JOIN gleaner.host h ON h.crawl = $1 AND h.shard = n.shard AND h.host = n.host
+     LEFT JOIN gleaner.robots r ON r.crawl = $1 AND r.shard = n.shard AND r.host = n.host ORDER BY h.host";
 
 /// In the order they were found, each with its sightings. Of a settled URL only its text is needed: to know it again.
 const URLS: &str = "SELECT u.id, u.host, u.parent, u.cause, u.key, u.not_before, u.expires, u.model, u.depth,
@@ -35,13 +42,13 @@ const BEST: &str =
     "SELECT shard, id, host FROM gleaner.url WHERE crawl = $1 AND shard = ANY($2) AND state = 0
      ORDER BY lane DESC, key DESC, id LIMIT $3";
 
-/// As `URLS`, of those that are named.
+/// As `URLS`, of those that are named and pending.
 const NAMED: &str =
     "SELECT u.id, u.host, u.parent, u.cause, u.key, u.not_before, u.expires, u.model, u.depth,
             u.site_depth, u.status, u.state, u.lane, u.hops, u.attempts,
             s.url, s.kind, s.lane, s.key, s.parent_shard, s.anchor, s.evidence, s.n, s.parent, u.shard
      FROM unnest($2::int2[], $3::int8[]) AS t(shard, id)
-     JOIN gleaner.url u ON u.crawl = $1 AND u.shard = t.shard AND u.id = t.id
+     JOIN gleaner.url u ON u.crawl = $1 AND u.shard = t.shard AND u.id = t.id AND u.state = 0
      JOIN gleaner.sight s ON s.crawl = $1 AND s.shard = t.shard AND s.id = t.id
      ORDER BY u.id, s.n";
 
@@ -59,12 +66,24 @@ pub(super) fn read_shards(
     shards: &[i16],
     take: &mut dyn FnMut(Rows) -> bool,
 ) -> Result<(), tokio_postgres::Error> {
-    let every: Option<Vec<i64>> = None;
-    let hosts = db.query(HOSTS, &[&crawl, &shards, &every])?;
+    let hosts = db.query(HOSTS, &[&crawl, &shards])?;
     if take(Rows::Hosts(hosts)) { stream(db, URLS, &[&crawl, &shards], take) } else { Ok(()) }
 }
 
-/// The `most` best pending URLs of these shards, and their hosts.
+/// What the workers that had these shards meant to fetch next, by their own last word: a hint that costs no search.
+pub(super) fn read_hints(
+    db: &Db,
+    crawl: i32,
+    shards: &[i16],
+    take: &mut dyn FnMut(Rows) -> bool,
+) -> Result<(), tokio_postgres::Error> {
+    let said =
+        db.query("SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2", &[&crawl, &HINT])?;
+    let hints = said.iter().flat_map(|r| hints(r.get(0))).filter(|(shard, _)| shards.contains(shard));
+    read_named(db, crawl, hints.collect(), take)
+}
+
+/// The `most` best pending URLs of these shards.
 pub(super) fn read_best(
     db: &Db,
     crawl: i32,
@@ -73,11 +92,31 @@ pub(super) fn read_best(
     take: &mut dyn FnMut(Rows) -> bool,
 ) -> Result<(), tokio_postgres::Error> {
     let best = db.query(BEST, &[&crawl, &shards, &most])?;
-    let (of, ids): (Vec<i16>, Vec<i64>) =
-        best.iter().map(|r| (r.get::<_, i16>(0), r.get::<_, i64>(1))).unzip();
-    let hosts: BTreeSet<i64> = best.iter().map(|r| r.get(2)).collect();
-    let hosts = db.query(HOSTS, &[&crawl, &shards, &Some(hosts.into_iter().collect::<Vec<i64>>())])?;
-    if take(Rows::Hosts(hosts)) { stream(db, NAMED, &[&crawl, &of, &ids], take) } else { Ok(()) }
+    read_named(db, crawl, best.iter().map(|r| (r.get(0), r.get(1))).collect(), take)
+}
+
+/// Some URLs, if they are pending, after their hosts.
+fn read_named(
+    db: &Db,
+    crawl: i32,
+    named: BTreeSet<(i16, i64)>,
+    take: &mut dyn FnMut(Rows) -> bool,
+) -> Result<(), tokio_postgres::Error> {
+    let (shards, ids): (Vec<i16>, Vec<i64>) = named.into_iter().unzip();
+    let hosts = db.query(HOSTS_OF, &[&crawl, &shards, &ids])?;
+    if take(Rows::Hosts(hosts)) { stream(db, NAMED, &[&crawl, &shards, &ids], take) } else { Ok(()) }
+}
+
+/// The state in which a worker says what it means to fetch next.
+pub(super) const HINT: &str = "next";
+
+pub(super) fn write_hints(urls: impl Iterator<Item = (i16, u32)>) -> Vec<u8> {
+    urls.flat_map(|(shard, id)| shard.to_le_bytes().into_iter().chain(id.to_le_bytes())).collect()
+}
+
+fn hints(bytes: &[u8]) -> impl Iterator<Item = (i16, i64)> {
+    let (all, _) = bytes.as_chunks::<6>();
+    all.iter().map(|[a, b, id @ ..]| (i16::from_le_bytes([*a, *b]), i64::from(u32::from_le_bytes(*id))))
 }
 
 fn stream(

@@ -142,6 +142,7 @@ pub struct Shared {
     /// Shards that are not all here yet.
     arriving: Vec<Arriving>,
     arrivals_taken_at: Instant,
+    hinted_at: Option<Instant>,
     /// Shards whose last owner did not give them up in order: until then their hosts rest.
     rests: BTreeMap<i16, Instant>,
     /// Slots from, up to: these came from the database, where their records are. In order.

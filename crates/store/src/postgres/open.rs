@@ -227,6 +227,7 @@ impl Shared {
             deltas_read: HashMap::new(),
             arriving: Vec::new(),
             arrivals_taken_at: began,
+            hinted_at: None,
             rests: BTreeMap::new(),
             loaded: Vec::new(),
             far_known: HashSet::new(),
@@ -293,8 +294,8 @@ impl Shared {
             )?
         } else {
             self.db.ask(
-                "SELECT name, n, bytes FROM gleaner.state WHERE crawl = $1 AND slot = $2 ORDER BY name, n",
-                &[&crawl, &self.me.slot],
+                "SELECT name, n, bytes FROM gleaner.state WHERE crawl = $1 AND slot = $2 AND name <> $3 ORDER BY name, n",
+                &[&crawl, &self.me.slot, &load::HINT],
             )?
         };
         let mut records = Vec::new();

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use store::{Shared, SharedOptions, SharedReader, Store};
-use types::{Candidate, Millis, Outcome, Turn};
+use types::{Candidate, Millis, Outcome, Turn, UrlId};
 
 const HOSTS: u64 = 60;
 const URLS: u64 = 24_000;
@@ -117,6 +117,37 @@ fn the_crawl_goes_on_in_its_order_before_all_is_here() {
     let r = reader(dir.path());
     r.check().unwrap();
     assert_eq!((r.stats().urls, r.stats().pending), (urls + more, 0));
+}
+
+#[test]
+fn what_was_meant_to_be_fetched_next_is_there_first() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // So few at once that no search is made for the best.
+    let few = || SharedOptions { load_at_once: 3, ..many(dir.path(), "a", quick()) };
+    let top = |w: &mut Shared| -> Vec<UrlId> { w.peek(Millis(0), None, 500).iter().map(|p| p.id).collect() };
+    let mut a = filled(few());
+    a.tend(Millis(0), &best).unwrap();
+    let (urls, order) = (a.stats().urls, top(&mut a));
+    drop(a);
+    let mut b = Shared::open(few(), Millis(0)).unwrap();
+    while top(&mut b) != order {
+        assert!(b.arriving() > 50, "the best came late: {} shards to come", b.arriving());
+        b.tend(Millis(0), &best).unwrap();
+    }
+    whole(&mut [&mut b], urls);
+    drop(b);
+    // Hints are only hints.
+    let sql = |set: &str| {
+        server().unwrap().sql(&format!("UPDATE gleaner.state SET bytes = {set} WHERE name = 'next'"))
+    };
+    for nonsense in ["'\\x00'", "decode(repeat('ff00', 3000), 'hex')", "substr(bytes, 2)", "''"] {
+        sql(nonsense);
+        let mut b = Shared::open(few(), Millis(0)).unwrap();
+        whole(&mut [&mut b], urls);
+    }
 }
 
 #[test]

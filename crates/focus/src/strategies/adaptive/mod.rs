@@ -14,7 +14,7 @@ mod tests;
 use super::{Miss, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use model::{AHEAD, HEADS, Model, RELEVANT, SIMILAR, Saving, sigmoid};
 use options::{Combine, Options};
-use read::{Memo, PageSide, Query, Taste, own_groups};
+use read::{Common, Memo, PageSide, Query, Taste, own_groups};
 use scale::Scale;
 use sight::{Groups, Sight, Sim};
 use std::collections::HashSet;
@@ -115,7 +115,7 @@ struct Adaptive {
     /// How the judge's score, the similarity to all terms and that to genre and content at once were so far.
     scales: [Scale; 3],
     /// The page that was learnt last: its links are scored next.
-    last: Option<(UrlId, Taste)>,
+    last: Option<(UrlId, Taste, Common)>,
     /// What it taught, until its links have been scored too.
     lesson: Option<Lesson>,
     /// Version of the model: pages and misses learnt from.
@@ -395,7 +395,8 @@ impl Strategy for Adaptive {
         for (scale, m) in self.scales.iter_mut().zip(taste.measures) {
             scale.add(m);
         }
-        self.last = Some((visit.id, taste));
+        let common = Common::of(&self.query, &self.o, &mut self.memo, visit, &taste);
+        self.last = Some((visit.id, taste, common));
         self.since_refresh += 1;
         // A large frontier is scored again less often: about a thousand links per page.
         let due = self.o.refresh > 0 && self.since_refresh >= self.o.refresh.max(self.links / 1000);
@@ -426,14 +427,17 @@ impl Strategy for Adaptive {
 
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
         self.catch_up();
-        let taste = match self.last {
-            Some((id, taste)) if id == visit.id => taste,
-            _ => self.taste(visit),
+        let (taste, common) = match &self.last {
+            Some((id, taste, common)) if *id == visit.id => (*taste, common.clone()),
+            _ => {
+                let taste = self.taste(visit);
+                (taste, Common::of(&self.query, &self.o, &mut self.memo, visit, &taste))
+            }
         };
         let before = Sight::steps(visit.evidence);
         let steps = if taste.relevant { 0 } else { before.saturating_add(1) };
         let mut memo = std::mem::take(&mut self.memo);
-        let mut side = PageSide::new(&self.query, &self.o, &mut memo, visit, &taste, steps);
+        let mut side = PageSide::new(&self.query, &self.o, &mut memo, visit, common, steps);
         let now = self.now();
         let mut out = Vec::with_capacity(visit.doc.page.links.len());
         let mut targets = HashSet::with_capacity(visit.doc.page.links.len());

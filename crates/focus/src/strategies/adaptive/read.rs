@@ -345,7 +345,35 @@ pub(super) struct Taste {
     pub measures: [f64; 3],
 }
 
-/// What all links of a page share.
+/// What a page adds to each of its links, whatever the link: made once, when the page is learnt.
+#[derive(Clone)]
+pub(super) struct Common {
+    base: Sight,
+    parent: u64,
+    on_host: HostHashes,
+}
+
+impl Common {
+    pub fn of(query: &Query, options: &Options, memo: &mut Memo, visit: &Visit, taste: &Taste) -> Common {
+        let doc = visit.doc;
+        let mut base = Sight::default();
+        base.set(Sim::Parent, taste.soft);
+        base.set(Sim::PageGenre, taste.page[GENRE]);
+        base.set(Sim::PageContent, taste.page[CONTENT]);
+        let title = query.cosines(memo, doc.title().iter().take(SENTENCE));
+        base.set(Sim::Title, title[GENRE] + title[CONTENT]);
+        if options.title {
+            for t in doc.title().iter().filter(|t| !t.is_stop()) {
+                base.add(Space::Title, t.hash);
+            }
+        }
+        let parent = Hash::new(salt::PARENT).text(visit.url.as_str());
+        base.groups.parent = parent.key();
+        Common { base, parent: parent.done(), on_host: HostHashes::of(visit.url) }
+    }
+}
+
+/// The page whose links are read one after the other.
 pub(super) struct PageSide<'a> {
     query: &'a Query,
     options: &'a Options,
@@ -371,41 +399,28 @@ impl<'a> PageSide<'a> {
         options: &'a Options,
         memo: &'a mut Memo,
         visit: &'a Visit,
-        taste: &Taste,
+        common: Common,
         steps: u8,
     ) -> Self {
-        let doc = visit.doc;
-        let mut base = Sight {
+        let base = Sight {
             parent_relevant: visit.verdict.relevant && !visit.worthless,
             steps,
             depth: u8::try_from(visit.depth.saturating_add(1)).unwrap_or(u8::MAX),
-            ..Sight::default()
+            ..common.base
         };
-        base.set(Sim::Parent, taste.soft);
-        base.set(Sim::PageGenre, taste.page[GENRE]);
-        base.set(Sim::PageContent, taste.page[CONTENT]);
-        let title = query.cosines(memo, doc.title().iter().take(SENTENCE));
-        base.set(Sim::Title, title[GENRE] + title[CONTENT]);
-        if options.title {
-            for t in doc.title().iter().filter(|t| !t.is_stop()) {
-                base.add(Space::Title, t.hash);
-            }
-        }
-        let parent = Hash::new(salt::PARENT).text(visit.url.as_str());
-        base.groups.parent = parent.key();
         PageSide {
             query,
             options,
-            doc,
-            page: &doc.page,
+            doc: visit.doc,
+            page: &visit.doc.page,
             url: visit.url,
             base,
-            parent: parent.done(),
+            parent: common.parent,
             path: None,
             heading: None,
             heading_sim: 0.0,
             sentence: None,
-            on_host: HostHashes::of(visit.url),
+            on_host: common.on_host,
             memo,
         }
     }
