@@ -364,16 +364,25 @@ impl Adaptive {
 
 /// The sightings that are looked at: the first four and the best four of the others.
 fn sights(sources: &[Source]) -> Vec<Sight> {
-    let read = |s: &Source| if s.evidence.is_empty() { None } else { Sight::read(&s.evidence).ok() };
+    let read = |sources: &mut dyn Iterator<Item = &Source>| {
+        let mut out: Vec<Sight> = Vec::with_capacity(sources.size_hint().0.min(MOST_SOURCES));
+        for s in sources.filter(|s| !s.evidence.is_empty()) {
+            out.push(Sight::default());
+            if out.last_mut().is_none_or(|sight| sight.read_into(&s.evidence).is_err()) {
+                out.pop();
+            }
+        }
+        out
+    };
     if sources.len() <= MOST_SOURCES {
-        return sources.iter().filter_map(read).collect();
+        return read(&mut sources.iter());
     }
     let (first, rest) = sources.split_at(MOST_SOURCES / 2);
     let mut best: Vec<&Source> = rest.iter().collect();
     // A stable sort: of equal ones the earlier.
     best.sort_by_key(|s| std::cmp::Reverse(s.priority));
     best.truncate(MOST_SOURCES / 2);
-    first.iter().chain(best).filter_map(read).collect()
+    read(&mut first.iter().chain(best))
 }
 
 impl Strategy for Adaptive {

@@ -12,9 +12,57 @@ pub(super) const RELEVANT: usize = 0;
 pub(super) const SIMILAR: usize = 1;
 pub(super) const AHEAD: usize = 2;
 
-/// Weights of the heads and their squared gradients, side by side: one cache line per feature.
+/// Weights of the heads and their squared gradients.
 type Row = [f32; 2 * HEADS];
 const EMPTY: Row = [0.0; 2 * HEADS];
+
+/// The rows of the hashed features. Weights are asked for a hundred times per link, squared gradients only to learn: they
+/// are apart. The weights of a feature are four numbers, one of them always zero: one step for the processor, and never
+/// across two cache lines.
+struct Rows {
+    weights: Vec<[f32; 4]>,
+    squares: Vec<[f32; HEADS]>,
+    /// A bit for each row that may hold anything: most rows that a new link asks for do not, and these bits are always at
+    /// hand while the rows are not.
+    in_use: Vec<u64>,
+}
+
+impl Rows {
+    fn new() -> Rows {
+        let n = SLOT_MASK as usize + 1;
+        Rows { weights: vec![[0.0; 4]; n], squares: vec![[0.0; HEADS]; n], in_use: vec![0; n / 64] }
+    }
+    fn clear(&mut self) {
+        *self = Rows::new();
+    }
+    /// The weights, if there are any.
+    #[inline]
+    fn weights(&self, slot: usize) -> Option<&[f32; 4]> {
+        let in_use = self.in_use.get(slot / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1);
+        if in_use { self.weights.get(slot) } else { None }
+    }
+    fn get(&self, slot: usize) -> Row {
+        let (Some([a, b, c, _]), Some([d, e, f])) = (self.weights.get(slot), self.squares.get(slot)) else {
+            return EMPTY;
+        };
+        [*a, *b, *c, *d, *e, *f]
+    }
+    #[inline]
+    fn change(&mut self, slot: usize) -> Option<(&mut [f32; 4], &mut [f32; HEADS])> {
+        *self.in_use.get_mut(slot / 64)? |= 1 << (slot % 64);
+        Some((self.weights.get_mut(slot)?, self.squares.get_mut(slot)?))
+    }
+    /// Is there such a slot?
+    fn set(&mut self, slot: usize, [a, b, c, d, e, f]: Row) -> Option<()> {
+        let (weights, squares) = self.change(slot)?;
+        (*weights, *squares) = ([a, b, c, 0.0], [d, e, f]);
+        Some(())
+    }
+    /// The slots that hold anything, in order.
+    fn used(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..=SLOT_MASK).filter(|slot| self.get(*slot as usize) != EMPTY)
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
@@ -30,7 +78,7 @@ pub(super) struct Model<const D: usize> {
     rates: Rates,
     prior: [[f64; D]; HEADS],
     dense: [Row; D],
-    rows: Vec<Row>,
+    rows: Rows,
     /// Slots changed since the last save; `None` = nobody saves.
     unsaved: Option<Touched>,
     /// Value at the last delta of every row that changed since; `None` = nobody asked for deltas.
@@ -99,8 +147,7 @@ pub(super) fn sigmoid(z: f64) -> f64 {
 
 impl<const D: usize> Model<D> {
     pub fn new(prior: [[f64; D]; HEADS], rates: Rates) -> Self {
-        let rows = vec![EMPTY; SLOT_MASK as usize + 1];
-        Model { rates, prior, dense: [EMPTY; D], rows, unsaved: None, told: None, own: true }
+        Model { rates, prior, dense: [EMPTY; D], rows: Rows::new(), unsaved: None, told: None, own: true }
     }
 
     /// Log odds of the heads.
@@ -111,10 +158,10 @@ impl<const D: usize> Model<D> {
                 z[h] += (self.prior[h][i] + f64::from(row[h])) * x;
             }
         }
-        let mut h = [0.0f32; HEADS];
+        let mut h = [0.0f32; 4];
         sight.each(|slot, value| {
-            if let Some(row) = self.rows.get(slot) {
-                for (h, w) in h.iter_mut().zip(row) {
+            if let Some(weights) = self.rows.weights(slot) {
+                for (h, w) in h.iter_mut().zip(weights) {
                     *h += w * value;
                 }
             }
@@ -126,7 +173,7 @@ impl<const D: usize> Model<D> {
     }
 
     pub fn row(&self, slot: usize) -> [f32; HEADS] {
-        self.rows.get(slot).map_or([0.0; HEADS], |r| [r[0], r[1], r[2]])
+        self.rows.weights(slot).map_or([0.0; HEADS], |[a, b, c, _]| [*a, *b, *c])
     }
     pub fn dense_weight(&self, head: usize, feature: usize) -> f64 {
         let (Some(p), Some(d)) = (self.prior[head].get(feature), self.dense.get(feature)) else { return 0.0 };
@@ -160,17 +207,17 @@ impl<const D: usize> Model<D> {
         }
         let (rows, unsaved, told) = (&mut self.rows, &mut self.unsaved, &mut self.told);
         sight.each(|slot, value| {
-            let Some(row) = rows.get_mut(slot) else { return };
             if let Some(u) = unsaved {
                 u.mark(slot as u32);
             }
             if let Some(t) = told {
-                t.rows.entry(slot as u32).or_insert(*row);
+                t.rows.entry(slot as u32).or_insert_with(|| rows.get(slot));
             }
+            let Some((weights, squares)) = rows.change(slot) else { return };
             for h in (0..HEADS).filter(|h| told_of[*h]) {
                 let g = e[h] * value;
-                row[h + HEADS] += g * g;
-                row[h] -= r.step * g / (row[h + HEADS].sqrt() + r.damp);
+                squares[h] += g * g;
+                weights[h] -= r.step * g / (squares[h].sqrt() + r.damp);
             }
         });
     }
@@ -185,10 +232,10 @@ impl<const D: usize> Model<D> {
             Saving::Changes if !first => touched.take(usize::MAX),
             Saving::Changes | Saving::Everything => {
                 touched.take(usize::MAX);
-                used(&self.rows).collect()
+                self.rows.used().collect()
             }
             Saving::Start => {
-                used(&self.rows).for_each(|slot| touched.mark(slot));
+                self.rows.used().for_each(|slot| touched.mark(slot));
                 Vec::new()
             }
         };
@@ -200,7 +247,7 @@ impl<const D: usize> Model<D> {
         let mut last = 0;
         for slot in slots {
             w.var(u64::from(slot - last));
-            write_row(self.rows.get(slot as usize).unwrap_or(&EMPTY), w);
+            write_row(&self.rows.get(slot as usize), w);
             last = slot;
         }
     }
@@ -216,14 +263,14 @@ impl<const D: usize> Model<D> {
             *row = read_row(r)?;
         }
         if full {
-            self.rows.fill(EMPTY);
+            self.rows.clear();
         }
         let n = r.var()?;
         let mut slot = 0usize;
         for _ in 0..n {
             slot = usize::try_from(r.var()?).ok().and_then(|s| slot.checked_add(s)).ok_or_else(damaged)?;
             let row = read_row(r)?;
-            *self.rows.get_mut(slot).ok_or_else(damaged)? = row;
+            self.rows.set(slot, row).ok_or_else(damaged)?;
         }
         self.unsaved = Some(Touched::new());
         self.own = false;
@@ -237,7 +284,7 @@ impl<const D: usize> Model<D> {
             let mut told = Told { rows: BTreeMap::new(), dense: self.dense };
             if self.own {
                 told.dense = [EMPTY; D];
-                told.rows = used(&self.rows).map(|slot| (slot, EMPTY)).collect();
+                told.rows = self.rows.used().map(|slot| (slot, EMPTY)).collect();
             }
             self.told = Some(told);
         }
@@ -248,9 +295,8 @@ impl<const D: usize> Model<D> {
         told.dense = self.dense;
         w.var(told.rows.len() as u64);
         for (slot, then) in std::mem::take(&mut told.rows) {
-            let now = self.rows.get(slot as usize).copied().unwrap_or_default();
             w.u32(slot);
-            write_row(&difference(&now, &then), w);
+            write_row(&difference(&self.rows.get(slot as usize), &then), w);
         }
     }
 
@@ -278,21 +324,16 @@ impl<const D: usize> Model<D> {
             }
         }
         for (slot, more) in rows {
-            if let Some(row) = self.rows.get_mut(slot as usize) {
-                add(row, &more);
-                self.unsaved.iter_mut().for_each(|u| u.mark(slot));
-            }
+            let mut row = self.rows.get(slot as usize);
+            add(&mut row, &more);
+            self.rows.set(slot as usize, row).ok_or_else(damaged)?;
+            self.unsaved.iter_mut().for_each(|u| u.mark(slot));
             if let Some(then) = self.told.as_mut().and_then(|t| t.rows.get_mut(&slot)) {
                 add(then, &more);
             }
         }
         Ok(())
     }
-}
-
-/// The slots that hold anything, in order.
-fn used(rows: &[Row]) -> impl Iterator<Item = u32> + '_ {
-    rows.iter().enumerate().filter(|(_, row)| **row != EMPTY).map(|(i, _)| i as u32)
 }
 
 fn difference(now: &Row, then: &Row) -> Row {

@@ -1,11 +1,13 @@
 //! What is remembered of a link: its evidence. Everything that does not change while it waits (words around it, groups
 //! it belongs to, similarities to the topic) in at most 700 bytes, enough to score it again under any later model.
 
-use crate::bytes::{Reader, Writer};
+use crate::bytes::Reader;
 use types::Problem;
 
 /// Layout version of the evidence.
 const VERSION: u8 = 1;
+/// Bytes before the directories.
+const HEAD: usize = 4 + 6 * 4 + 2 + 1;
 
 /// Where a hashed feature comes from. The order is that of the evidence; never reorder without a new version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,35 +212,32 @@ impl Sight {
     pub fn write(&self) -> Vec<u8> {
         let g = &self.groups;
         let features: usize = self.counts.iter().map(|n| usize::from(*n)).sum();
-        let mut w = Writer(Vec::with_capacity(100 + SPACES + 3 * features));
-        w.u8(VERSION)
-            .u8(u8::from(self.same_host) | u8::from(self.parent_relevant) << 1)
-            .u8(self.steps)
-            .u8(self.depth)
-            .u32(g.host)
-            .u32(g.shape)
-            .u32(g.tag_path)
-            .u32(g.host_path)
-            .u32(g.parent)
-            .u32(g.list)
-            .u8(g.position as u8)
-            .u8((g.position >> 8) as u8)
-            .u8(g.depth);
+        let mut out = Vec::with_capacity(HEAD + 4 * (DIRS + SIMS) + SPACES + 3 * features);
+        let flags = u8::from(self.same_host) | u8::from(self.parent_relevant) << 1;
+        out.extend([VERSION, flags, self.steps, self.depth]);
+        for key in [g.host, g.shape, g.tag_path, g.host_path, g.parent, g.list] {
+            out.extend(key.to_le_bytes());
+        }
+        out.extend(g.position.to_le_bytes());
+        out.push(g.depth);
         for d in g.dirs.iter().take(usize::from(g.depth)) {
-            w.u32(*d);
+            out.extend(d.to_le_bytes());
         }
         for s in self.sims {
-            w.u32(s.to_bits());
+            out.extend(s.to_bits().to_le_bytes());
         }
         for (s, n) in self.counts.iter().enumerate() {
-            w.u8(*n);
+            out.push(*n);
             let slots = self.slots.get(STARTS[s]..STARTS[s] + usize::from(*n)).unwrap_or(&[]);
-            w.0.extend(slots.iter().flat_map(|slot| {
+            let at = out.len();
+            out.resize(at + 3 * slots.len(), 0);
+            let room = out.get_mut(at..).unwrap_or_default().as_chunks_mut::<3>().0;
+            for (bytes, slot) in room.iter_mut().zip(slots) {
                 let [a, b, c, _] = slot.to_le_bytes();
-                [a, b, c]
-            }));
+                *bytes = [a, b, c];
+            }
         }
-        w.0
+        out
     }
 
     /// `steps` alone; 0 of what is not evidence.
@@ -251,18 +250,21 @@ impl Sight {
 
     /// Reads evidence back; what is damaged or of another version is an error, and the link keeps its score.
     pub fn read(bytes: &[u8]) -> Result<Sight, Problem> {
+        let mut s = Sight::default();
+        s.read_into(bytes)?;
+        Ok(s)
+    }
+
+    /// As `read`, where it is: it is too large to be moved about for every link that is scored again.
+    pub fn read_into(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let s = self;
         let mut r = Reader(bytes);
         if r.u8()? != VERSION {
             return Err(crate::bytes::damaged());
         }
         let flags = r.u8()?;
-        let mut s = Sight {
-            same_host: flags & 1 != 0,
-            parent_relevant: flags & 2 != 0,
-            steps: r.u8()?,
-            depth: r.u8()?,
-            ..Sight::default()
-        };
+        (s.same_host, s.parent_relevant) = (flags & 1 != 0, flags & 2 != 0);
+        (s.steps, s.depth) = (r.u8()?, r.u8()?);
         s.groups = Groups {
             host: r.u32()?,
             shape: r.u32()?,
@@ -293,8 +295,7 @@ impl Sight {
                 *slot = u32::from_le_bytes([b[0], b[1], b[2], 0]);
             }
         }
-        r.end()?;
-        Ok(s)
+        r.end()
     }
 }
 
