@@ -35,6 +35,10 @@ fn crawl(web: &DemoServer, topic: &Path, out: &Path) -> Command {
 fn worker(web: &DemoServer, topic: &Path, out: &Path, store: &str, name: &str) -> Command {
     let mut command = crawl(web, topic, out);
     command.args(["--store", store, "--crawl", "demo", "--lease", "3s"]);
+    if name != "w1" {
+        // The others load what they take over while they crawl, as if it were a crawl of millions.
+        command.args(["--load-at-once", "100"]);
+    }
     // Who asked is in the server's log.
     command.args(["--user-agent", &format!("Gleaner/{name}")]);
     command

@@ -267,10 +267,26 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
     let excluded = d.json(&format!("{C}/topic"))["meaning"]["exclude"].clone();
     assert!(list(&excluded).contains(&json!("kernel")), "{excluded}");
 
+    // The same from the command line. What is not named stays.
+    let ran = s.cli(&["steer", "pace", "--delay", "20ms"]);
+    assert!(ran.ok().out.contains("all 3 workers have done it"), "{ran}");
+    let ran = s.cli(&["steer", "limit", "--relevant", "100000"]);
+    assert!(ran.ok().out.contains("all 3 workers have done it"), "{ran}");
+    s.until("the dashboard knows the limits", || {
+        let limits = d.json(&format!("{C}/topic"))["meaning"]["limits"].clone();
+        (&limits["pages"], &limits["relevant"]) == (&json!(limit), &json!(100_000))
+    });
+    let ran = s.cli(&["steer", "seed", SEEDS[0], "http://late.steered9.example/"]);
+    assert!(ran.ok().out.contains("1 known already"), "{ran}");
+    assert!(s.cli(&["steer", "free", &boosted]).ok().out.contains("as any other again"));
+    s.cli(&["steer", "block", "no.such.host"]).fails(4, &["no host `no.such.host`"]);
+    s.cli(&["steer", "seed", "no url"]).fails(2, &["seed `no url`"]);
+    finish(gleaner().args(["steer", "pause"])).fails(2, &["--store"]);
+
     // It goes on, with all of that.
     let of_blocked = s.asked(|e| e.host == blocked);
     let last = s.number("SELECT max(seq) FROM gleaner.page");
-    all_of(&s, &act(&d, "resume"), 3);
+    assert!(s.cli(&["steer", "resume"]).ok().out.contains("all 3 workers"));
     for w in workers.into_iter().chain([third]) {
         let ran = w.wait();
         assert!(ran.ok().out.contains("page limit reached"), "{ran}");

@@ -78,6 +78,9 @@ pub struct Args {
     /// With --store: a worker that is silent for this long has lost its hosts to the others [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = setup::span, requires = "store")]
     pub lease: Option<Span>,
+    /// With --store: of more URLs than this the best are loaded first, the rest while it crawls [default: 100000]
+    #[arg(long, value_name = "N", requires = "store")]
+    pub load_at_once: Option<u32>,
     /// With --store: write WARC files into a bucket of S3-compatible storage (credentials: AWS_… in the environment)
     #[arg(long, value_name = "s3://BUCKET/PREFIX")]
     pub archive: Option<String>,
@@ -230,7 +233,8 @@ fn shared_store(out: &Path, args: &Args) -> Result<Option<SharedStore>, Problem>
         return Err(Problem::usage("--lease is too short").hint("a second at least; 30s is a good choice"));
     }
     let crawl = args.crawl.clone().unwrap_or_else(|| folder.to_string());
-    Ok(Some(SharedStore { url: url.clone(), crawl, lease }))
+    let load_at_once = args.load_at_once.unwrap_or(store::LOAD_AT_ONCE);
+    Ok(Some(SharedStore { url: url.clone(), crawl, lease, load_at_once }))
 }
 
 /// The dashboard of this one crawl.

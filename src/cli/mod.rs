@@ -46,6 +46,7 @@ mod serve;
 mod setup;
 mod source;
 mod status;
+mod steer;
 mod terms;
 mod text;
 mod threshold;
@@ -107,6 +108,8 @@ enum Command {
     Explain(explain::Args),
     /// Say of pages whether they are relevant
     Label(label::Args),
+    /// Pause, resume, stop or change a crawl that workers share
+    Steer(steer::Args),
     /// Apply a changed topic or new labels to a collection, without fetching
     Rejudge(rejudge::Args),
     /// Write a collection's pages as JSON lines, CSV, Parquet or WARC
@@ -177,6 +180,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Label(args) => label::run(args),
+        Command::Steer(args) => steer::run(args),
         Command::Rejudge(args) => rejudge::run(args),
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),

@@ -43,6 +43,8 @@ pub struct SharedStore {
     pub crawl: String,
     /// A worker that is not heard of for this long has lost its hosts to the others.
     pub lease: std::time::Duration,
+    /// Of more URLs than this the best are loaded first, the rest while it crawls.
+    pub load_at_once: u32,
 }
 
 impl SharedStore {
@@ -57,6 +59,7 @@ impl SharedStore {
         let options = store::SharedOptions {
             topic: loaded.text.clone(),
             lease: self.lease,
+            load_at_once: self.load_at_once,
             budget: Collection::has_budget(config),
             ..store::SharedOptions::new(
                 &self.url,

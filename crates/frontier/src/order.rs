@@ -2,12 +2,12 @@
 
 use crate::entry::{Entry, GONE, Info, LEASED, NONE, OUTCOMES, PENDING, SETTLED, State, code_of};
 use crate::guards;
-use crate::heap::{NOWHERE, Node};
+use crate::heap::{Heap, NOWHERE, Node};
 use crate::host::{Clock, Host, HostInfo, HostState, RobotsState};
 use crate::limits::{Limits, Refusal};
 use crate::schedule::{Held, IpState, Lanes};
 use hashbrown::HashTable;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use types::{Candidate, Fingerprint, LinkKind, Millis, Outcome, Priority, UrlId};
@@ -425,6 +425,29 @@ impl Order {
         all.truncate(n);
         all.sort_unstable();
         all.into_iter().map(UrlId).collect()
+    }
+
+    /// The best `k` URLs that are queued, best first, whether their hosts may be contacted now or not.
+    pub fn best(&self, k: usize) -> Vec<UrlId> {
+        let rank = |host: usize, lane: u8, at: usize, node: Node| {
+            (Priority::new(lane, node.key), std::cmp::Reverse(node.id), host, at)
+        };
+        // The first of every host; then what stands behind the best of these.
+        let mut open: BinaryHeap<_> = (self.hosts.iter().enumerate())
+            .flat_map(|(host, h)| {
+                h.queues.iter().filter_map(move |(lane, q)| Some(rank(host, *lane, 0, q.top()?)))
+            })
+            .collect();
+        let mut out = Vec::with_capacity(k.min(open.len()));
+        while out.len() < k
+            && let Some((priority, std::cmp::Reverse(id), host, at)) = open.pop()
+        {
+            out.push(UrlId(id));
+            let queue = self.hosts[host].queue(priority.lane);
+            let behind = |at| queue.and_then(|q| q.get(at)).map(|node| rank(host, priority.lane, at, node));
+            open.extend(Heap::children(at).filter_map(behind));
+        }
+        out
     }
 
     /// Every pending URL of a host, first found first.

@@ -11,6 +11,6 @@ mod trust;
 
 pub use ledger::{Durability, FileLog, Ledger, MemLog, Options};
 pub use postgres::{
-    CommandInfo, Given, Helm, Judged, Reached, Shared, SharedOptions, SharedReader, WorkerInfo,
+    CommandInfo, Given, Helm, Judged, LOAD_AT_ONCE, Reached, Shared, SharedOptions, SharedReader, WorkerInfo,
 };
 pub use traits::{Done, Stats, Store, Wanted};

@@ -414,6 +414,19 @@ impl<L: Log> Ledger<L> {
         }
         Ok(())
     }
+
+    /// What was not here when its host was given up ends as the rest of the host did. Hosts that were given up before `since`
+    /// may have URLs that are to be tried again.
+    pub(crate) fn drop_closed_since(&mut self, since: Millis) -> Result<(), Problem> {
+        let closed = since.0.saturating_add(self.order.limits().closed_ms);
+        for host in 0..self.order.host_count() as u32 {
+            if self.order.clock(host).is_some_and(|c| c.closed_until >= closed) {
+                let pending = self.order.pending_of(host);
+                self.drop_urls(&pending, Outcome::Unreachable);
+            }
+        }
+        Ok(())
+    }
 }
 
 pub(crate) fn check_candidate(c: &Candidate) -> Result<(), Problem> {

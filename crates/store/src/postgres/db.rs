@@ -48,23 +48,11 @@ impl Db {
             .keepalives_interval(Duration::from_secs(2))
             .keepalives_retries(3)
             .tcp_user_timeout(Duration::from_secs(12));
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|e| Problem::new("cannot start the network").because(e))?;
+        let runtime = runtime()?;
         let client = runtime
             .block_on(open(&config, &tls, silence))
             .map_err(|e| problem("connect to", &config, &e, true))?;
-        Ok(Db {
-            runtime,
-            config,
-            tls,
-            client: RwLock::new(Arc::new(client)),
-            prepared: Mutex::default(),
-            statements: AtomicU64::new(0),
-            silence,
-            patience,
-        })
+        Ok(Line { config, tls, silence, patience }.with(runtime, client))
     }
 
     pub fn reconnect(&self) -> Result<(), Error> {
@@ -78,23 +66,23 @@ impl Db {
 
     /// A second connection to the same place.
     pub fn another(&self) -> Result<Db, Problem> {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|e| Problem::new("cannot start the network").because(e))?;
+        let line = self.line();
+        let runtime = runtime()?;
         let client = self
             .patiently(|| runtime.block_on(open(&self.config, &self.tls, self.silence)))
             .map_err(|e| problem("connect to", &self.config, &e, false))?;
-        Ok(Db {
-            runtime,
-            config: self.config.clone(),
-            tls: self.tls.clone(),
-            client: RwLock::new(Arc::new(client)),
-            prepared: Mutex::default(),
-            statements: AtomicU64::new(0),
-            silence: self.silence,
-            patience: self.patience,
-        })
+        Ok(line.with(runtime, client))
+    }
+
+    /// How to make one later, elsewhere.
+    pub fn line(&self) -> Line {
+        let (config, tls) = (self.config.clone(), self.tls.clone());
+        Line { config, tls, silence: self.silence, patience: self.patience }
+    }
+
+    /// How long a database that is away is waited for.
+    pub fn patience(&self) -> Duration {
+        self.patience
     }
 
     pub fn is_closed(&self) -> bool {
@@ -158,7 +146,7 @@ impl Db {
     }
 
     /// Tries again as long as it may pass by itself.
-    pub fn patiently<T>(&self, mut work: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    pub fn patiently<T>(&self, work: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         let give_up = Instant::now() + self.patience;
         let mut pause = Duration::from_millis(100);
         loop {
@@ -223,6 +211,44 @@ impl Db {
 
     pub fn problem(&self, doing: &str, e: &Error) -> Problem {
         problem(doing, &self.config, e, false)
+    }
+}
+
+fn runtime() -> Result<Runtime, Problem> {
+    let made = Builder::new_current_thread().enable_all().build();
+    made.map_err(|e| Problem::new("cannot start the network").because(e))
+}
+
+/// The way to a database.
+pub(super) struct Line {
+    config: Config,
+    tls: Tls,
+    silence: Duration,
+    patience: Duration,
+}
+
+impl Line {
+    /// `None`: not now, but perhaps later (no connection is free, the server restarts).
+    pub fn connect(&self) -> Result<Option<Db>, Problem> {
+        let runtime = runtime()?;
+        match runtime.block_on(open(&self.config, &self.tls, self.silence)) {
+            Ok(client) => Ok(Some(self.with(runtime, client))),
+            Err(e) if passes(&e) => Ok(None),
+            Err(e) => Err(problem("connect to", &self.config, &e, false)),
+        }
+    }
+
+    fn with(&self, runtime: Runtime, client: Client) -> Db {
+        Db {
+            runtime,
+            config: self.config.clone(),
+            tls: self.tls.clone(),
+            client: RwLock::new(Arc::new(client)),
+            prepared: Mutex::default(),
+            statements: AtomicU64::new(0),
+            silence: self.silence,
+            patience: self.patience,
+        }
     }
 }
 

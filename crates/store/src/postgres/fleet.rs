@@ -64,6 +64,7 @@ impl Shared {
         now: Millis,
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<Option<News>, Problem> {
+        let began = Instant::now();
         let lost = self.lost || self.heart.as_ref().is_none_or(|h| h.is_lost());
         if !lost && !self.arriving.is_empty() {
             self.take_arrivals()?;
@@ -78,7 +79,7 @@ impl Shared {
             self.tended_at = Instant::now();
             return Ok(None);
         }
-        let tended = self.tend_once(now, merge);
+        let tended = self.tend_once(now, began, merge);
         self.tended_at = Instant::now();
         tended.map(|mut news| {
             news.rejoined = lost;
@@ -86,9 +87,11 @@ impl Shared {
         })
     }
 
+    /// `now` is the time at `began`.
     fn tend_once(
         &mut self,
         now: Millis,
+        began: Instant,
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<News, Problem> {
         self.clear_handles();
@@ -107,8 +110,8 @@ impl Shared {
         }
         (news.told, news.missed) = self.read_commands(newest)?;
         self.tell_budget()?;
-        self.leave_hints(now)?;
-        self.share_out(now)?;
+        self.leave_hints()?;
+        self.share_out(now, began)?;
         (news.seeds, news.mailed) = self.take_in_mail(now, merge)?;
         news.deltas = self.read_deltas()?;
         news.taken = self.newly_loaded();
@@ -116,7 +119,7 @@ impl Shared {
     }
 
     /// Gives up what is beyond our share, takes what is missing.
-    fn share_out(&mut self, now: Millis) -> Result<(), Problem> {
+    fn share_out(&mut self, now: Millis, began: Instant) -> Result<(), Problem> {
         let share = self.share();
         if self.owned.len() > share {
             let busy: BTreeSet<i16> =
@@ -127,7 +130,7 @@ impl Shared {
             free.sort_by_key(|s| !self.is_arriving(*s));
             self.give_up(free.get(..surplus).unwrap_or(&free))?;
         }
-        self.take_shards(now)?;
+        self.take_shards(now, began)?;
         Ok(())
     }
 

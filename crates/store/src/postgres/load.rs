@@ -64,10 +64,10 @@ pub(super) fn read_shards(
     db: &Db,
     crawl: i32,
     shards: &[i16],
-    take: &mut dyn FnMut(Rows) -> bool,
+    take: Take,
 ) -> Result<(), tokio_postgres::Error> {
-    let hosts = db.query(HOSTS, &[&crawl, &shards])?;
-    if take(Rows::Hosts(hosts)) { stream(db, URLS, &[&crawl, &shards], take) } else { Ok(()) }
+    stream_hosts(db, HOSTS, &[&crawl, &shards], take)?;
+    stream_urls(db, URLS, &[&crawl, &shards], take)
 }
 
 /// What the workers that had these shards meant to fetch next, by their own last word: a hint that costs no search.
@@ -75,7 +75,7 @@ pub(super) fn read_hints(
     db: &Db,
     crawl: i32,
     shards: &[i16],
-    take: &mut dyn FnMut(Rows) -> bool,
+    take: Take,
 ) -> Result<(), tokio_postgres::Error> {
     let said =
         db.query("SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2", &[&crawl, &HINT])?;
@@ -89,7 +89,7 @@ pub(super) fn read_best(
     crawl: i32,
     shards: &[i16],
     most: i64,
-    take: &mut dyn FnMut(Rows) -> bool,
+    take: Take,
 ) -> Result<(), tokio_postgres::Error> {
     let best = db.query(BEST, &[&crawl, &shards, &most])?;
     read_named(db, crawl, best.iter().map(|r| (r.get(0), r.get(1))).collect(), take)
@@ -100,11 +100,11 @@ fn read_named(
     db: &Db,
     crawl: i32,
     named: BTreeSet<(i16, i64)>,
-    take: &mut dyn FnMut(Rows) -> bool,
+    take: Take,
 ) -> Result<(), tokio_postgres::Error> {
     let (shards, ids): (Vec<i16>, Vec<i64>) = named.into_iter().unzip();
-    let hosts = db.query(HOSTS_OF, &[&crawl, &shards, &ids])?;
-    if take(Rows::Hosts(hosts)) { stream(db, NAMED, &[&crawl, &shards, &ids], take) } else { Ok(()) }
+    stream_hosts(db, HOSTS_OF, &[&crawl, &shards, &ids], take)?;
+    stream_urls(db, NAMED, &[&crawl, &shards, &ids], take)
 }
 
 /// The state in which a worker says what it means to fetch next.
@@ -119,24 +119,38 @@ fn hints(bytes: &[u8]) -> impl Iterator<Item = (i16, i64)> {
     all.iter().map(|[a, b, id @ ..]| (i16::from_le_bytes([*a, *b]), i64::from(u32::from_le_bytes(*id))))
 }
 
+fn stream_hosts(db: &Db, sql: &str, params: Params, take: Take) -> Result<(), tokio_postgres::Error> {
+    stream(db, sql, params, |_| true, &mut |rows| take(Rows::Hosts(rows)))
+}
+
+fn stream_urls(db: &Db, sql: &str, params: Params, take: Take) -> Result<(), tokio_postgres::Error> {
+    let is_url = |row: &Row| row.get::<_, i16>(22) == 0;
+    stream(db, sql, params, is_url, &mut |rows| take(Rows::Urls(rows)))
+}
+
+type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+/// What takes rows in; `false` = no more of them.
+pub(super) type Take<'a> = &'a mut dyn FnMut(Rows) -> bool;
+
+/// `begins`: a piece may begin with this row.
 fn stream(
     db: &Db,
-    sql: &'static str,
-    params: &[&(dyn ToSql + Sync)],
-    take: &mut dyn FnMut(Rows) -> bool,
+    sql: &str,
+    params: Params,
+    begins: impl Fn(&Row) -> bool,
+    take: &mut dyn FnMut(Vec<Row>) -> bool,
 ) -> Result<(), tokio_postgres::Error> {
     db.run(async {
         let rows = db.client().query_raw(sql, params.iter().copied()).await?;
         let mut rows = std::pin::pin!(rows);
         let mut piece: Vec<Row> = Vec::with_capacity(ROWS);
         while let Some(row) = rows.try_next().await? {
-            let next_url = row.get::<_, i16>(22) == 0;
-            if next_url && piece.len() >= ROWS && !take(Rows::Urls(std::mem::take(&mut piece))) {
+            if piece.len() >= ROWS && begins(&row) && !take(std::mem::take(&mut piece)) {
                 return Ok(());
             }
             piece.push(row);
         }
-        take(Rows::Urls(piece));
+        take(piece);
         Ok(())
     })
 }

@@ -96,11 +96,13 @@ impl SharedOptions {
             commit_within: Duration::from_millis(200),
             database_time: true,
             budget: false,
-            // A second or so.
-            load_at_once: 100_000,
+            load_at_once: LOAD_AT_ONCE,
         }
     }
 }
+
+/// So many URLs are loaded before a worker goes on: that takes a second or so.
+pub const LOAD_AT_ONCE: u32 = 100_000;
 
 /// Shards of a new crawl.
 pub(crate) const SHARDS: i16 = 256;

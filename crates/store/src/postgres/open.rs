@@ -253,7 +253,7 @@ impl Shared {
         shared.take_up_state(kept.fresh)?;
         shared.skip_old_deltas()?;
         shared.look_around()?;
-        shared.take_shards(now)?;
+        shared.take_shards(now, began)?;
         shared.ship()?;
         Ok(shared)
     }
@@ -316,8 +316,8 @@ impl Shared {
 
     /// Takes shards that nobody has, up to this worker's share, and loads them. When that is much the crawl goes on
     /// meanwhile: see [`Arriving`].
-    pub(super) fn take_shards(&mut self, now: Millis) -> Result<(), Problem> {
-        let began = Instant::now();
+    /// `now` is the time at `began`.
+    pub(super) fn take_shards(&mut self, now: Millis, began: Instant) -> Result<(), Problem> {
         let share = self.share();
         if self.owned.len() >= share {
             return Ok(());
@@ -345,8 +345,8 @@ impl Shared {
         let at_once = i64::from(self.options.load_at_once);
         if urls * clean.len() as i64 / i64::from(self.shards.max(1)) > at_once {
             let shards_at_once = (at_once * i64::from(self.shards) / urls) as usize;
-            let db = self.db.another()?;
-            let arriving = Arriving::bring(db, self.me.crawl, clean, at_once / 4, shards_at_once, now);
+            let arriving =
+                Arriving::bring(self.db.line(), self.me.crawl, clean, at_once / 4, shards_at_once, now);
             self.arriving.push(arriving);
             return Ok(());
         }
@@ -367,7 +367,7 @@ impl Shared {
         }
         let list: Vec<i16> = shards.keys().copied().collect();
         let crawl = self.me.crawl;
-        self.load(shards, &mut HashMap::new(), now, |db, loader, log| {
+        self.load(shards, &mut HashMap::new(), now, true, |db, loader, log| {
             let mut taken = Ok(());
             load::read_shards(db, crawl, &list, &mut |rows| {
                 taken = loader.take_in(&rows, log);
@@ -434,7 +434,7 @@ impl Shared {
         self.take_up_state(false)?;
         self.skip_old_deltas()?;
         self.look_around()?;
-        self.take_shards(now)?;
+        self.take_shards(now, began)?;
         self.ship()
     }
 }

@@ -21,6 +21,8 @@ const HANDLES: u32 = u32::MAX - 1;
 const MOST_FAR_KNOWN: usize = 250_000;
 /// Nothing to do now: look again this much later.
 const NAP: u64 = 150;
+/// The same while shards are on their way.
+const SHORT_NAP: Duration = Duration::from_millis(10);
 /// Texts of far URLs that are remembered.
 const FAR_URLS: usize = 10_000;
 
@@ -194,9 +196,15 @@ impl Frontier for Shared {
         }
         let lease = match self.inner.lease(now, lane)? {
             Next::Lease(lease) => lease,
-            Next::Empty(_) if !self.arriving.is_empty() => return Ok(self.wait(now)),
+            Next::Empty(idle) if !self.arriving.is_empty() => {
+                return Ok(Next::Wait { until: now.plus(SHORT_NAP), idle });
+            }
             Next::Empty(idle) => {
                 return Ok(if self.all_done()? { Next::Empty(idle) } else { self.wait(now) });
+            }
+            // What is on its way is taken in between two turns.
+            Next::Wait { until, idle } if !self.arriving.is_empty() => {
+                return Ok(Next::Wait { until: until.min(now.plus(SHORT_NAP)), idle });
             }
             Next::Wait { until, idle } => return Ok(Next::Wait { until, idle }),
         };

@@ -125,9 +125,11 @@ fn what_was_meant_to_be_fetched_next_is_there_first() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    // So few at once that no search is made for the best.
-    let few = || SharedOptions { load_at_once: 3, ..many(dir.path(), "a", quick()) };
-    let top = |w: &mut Shared| -> Vec<UrlId> { w.peek(Millis(0), None, 500).iter().map(|p| p.id).collect() };
+    // So few at once that no search is made for the best. Hosts that wait for their turn count like all others.
+    let slow = || Limits { delay_ms: 60_000, ..quick() };
+    let few = || SharedOptions { load_at_once: 3, ..many(dir.path(), "a", slow()) };
+    let top =
+        |w: &mut Shared| -> Vec<UrlId> { w.peek(Millis(200_000), None, 500).iter().map(|p| p.id).collect() };
     let mut a = filled(few());
     a.tend(Millis(0), &best).unwrap();
     let (urls, order) = (a.stats().urls, top(&mut a));
@@ -256,4 +258,63 @@ fn a_line_that_is_cut_meanwhile_is_taken_up_again() {
     }
     whole(&mut [&mut b], urls);
     assert_eq!(b.stats().pending, pending);
+}
+
+#[test]
+fn a_host_that_is_given_up_meanwhile_is_given_up_whole() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let a = filled(many(dir.path(), "a", quick()));
+    let urls = a.stats().urls;
+    drop(a);
+    let strict = || Limits { host_failures: 1, ..quick() };
+    let mut b = Shared::open(many(dir.path(), "a", strict()), Millis(5_000)).unwrap();
+    begun(&mut b);
+    let lease = b.lease_at(5_000).unwrap();
+    let host = types::HostUpdate { failed: Some(true), ..contact(5_001) };
+    let turn =
+        Turn { host, ..Turn::new(types::Settle::Done { id: lease.id, outcome: Outcome::Unreachable }) };
+    b.apply(turn, &best).unwrap();
+    assert!(b.arriving() > 0);
+    whole(&mut [&mut b], urls);
+    let name = lease.url.host_key().to_string();
+    let left = b.hosts().find(|h| h.name == name).map(|h| h.pending);
+    assert_eq!(left, Some(0), "nothing is left of {name}");
+    assert!(b.stats().pending > 0);
+}
+
+#[test]
+fn no_free_connection_is_waited_for_while_the_crawl_goes_on() {
+    let Some(own) = Server::start(false) else { return };
+    own.sql("CREATE ROLE few LOGIN; CREATE SCHEMA gleaner AUTHORIZATION few");
+    let dir = tempfile::tempdir().unwrap();
+    let options = SharedOptions {
+        load_at_once: 400,
+        key: Some((1, 2)),
+        database_time: false,
+        patience: Duration::from_secs(1),
+        ..SharedOptions::new(
+            &own.url().replace("gleaner@", "few@"),
+            "few",
+            "a",
+            dir.path().join("a"),
+            quick(),
+        )
+    };
+    let a = filled(options.clone());
+    let urls = a.stats().urls;
+    drop(a);
+    // One to work and one for the heartbeat.
+    own.sql("ALTER ROLE few CONNECTION LIMIT 2");
+    let mut b = Shared::open(options, Millis(0)).unwrap();
+    let end = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < end {
+        b.tend(Millis(0), &best).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!((b.arriving(), b.stats().urls), (256, 0), "longer than its patience");
+    own.sql("ALTER ROLE few CONNECTION LIMIT -1");
+    whole(&mut [&mut b], urls);
 }
