@@ -50,6 +50,12 @@ fn a_topic_file_with_a_mistake() {
         ),
         ("name = \"x\"\nquery = \"y\"\n[limits]\nexpand_min = 2\n", &["expand_min must be between 0 and 1"]),
         ("name = \"x\"\nquery = \"y\"\n[scope]\npatterns = [\"(\"]\n", &["pattern", "("]),
+        ("name = \"x\"\nquery = \"y\"\n[limits]\nper_host = 0\n", &["per_host = 0 would fetch nothing"]),
+        // A typo beside the options of a judge.
+        (
+            "name = \"x\"\nquery = \"y\"\n[judge]\ntreshold = 0.5\n",
+            &["`treshold`", "did you mean `threshold`?"],
+        ),
         // Nothing says what is wanted.
         (
             "# mine\nname = \"x\"\n",
@@ -517,4 +523,51 @@ fn ctrl_c_twice_leaves_at_once() {
         (1, 1),
         "what was committed is there, the rest is pending"
     );
+}
+
+#[test]
+fn seeds_in_a_file_that_are_none_are_named() {
+    let web = serve("//- http://a.test/\n<title>A</title><p>sql</p>\n");
+    let dir = folder();
+    let topic = file(dir.path(), "topic.toml", TOPIC);
+    let seeds = "\u{feff}http://a.test/\nnot a url\nmailto:me@example.org\n";
+    let seeds = file(dir.path(), "seeds.txt", seeds);
+    let ran = finish(crawl(&web, &topic, &dir.path().join("out")).arg("--seeds").arg(&seeds));
+    assert!(ran.ok().err.contains("left out:") && ran.err.contains("not a url"), "{ran}");
+    assert!(web.log().entries().iter().any(|e| e.path == "/"), "the first line is a seed");
+}
+
+#[test]
+fn what_is_there_is_not_written_over() {
+    let web = serve("//- http://a.test/\n<title>A</title><p>sql</p>\n");
+    let dir = folder();
+    let topic = file(dir.path(), "topic.toml", TOPIC);
+    let out = dir.path().join("out");
+    finish(crawl(&web, &topic, &out).args(["--seed", "http://a.test/"])).ok();
+    let before = std::fs::read(out.join("report.html")).unwrap();
+    // The demo and a backtest need folders of their own.
+    for more in [&["--fresh"][..], &[]] {
+        let ran = finish(gleaner().args(["demo", "--out"]).arg(&out).args(more));
+        ran.fails(2, &["holds a collection of another topic", "--out"]);
+    }
+    let mut backtest = gleaner();
+    backtest.args(["backtest", "--web", "sim:campus?pages=50", "--strategies", "breadth-first", "--out"]);
+    finish(backtest.arg(&out)).fails(2, &["holds a collection", "--out"]);
+    assert!(std::fs::read(out.join("report.html")).unwrap() == before, "and its report is its own");
+    // Another topic is taken, but not without a word.
+    let other = file(dir.path(), "other.toml", "name = \"Cooking\"\n[content]\nterms = [\"recipes\"]\n");
+    let ran = finish(crawl(&web, &other, &out).args(["--seed", "http://a.test/"]));
+    assert!(ran.err.contains("the topic is not what it was") && ran.err.contains("gleaner rejudge"), "{ran}");
+}
+
+#[test]
+fn a_file_that_is_missing_is_not_looked_for_on_the_web() {
+    let dir = folder();
+    let topic = file(dir.path(), "topic.toml", TOPIC);
+    let at = |args: &[&str]| finish(gleaner().args(args).current_dir(dir.path()));
+    for args in [&["judge", topic.to_str().unwrap(), "good1.html"][..], &["terms", "good1.html"]] {
+        let ran = at(args);
+        assert!(ran.code != Some(0) && ran.err.contains("there is no file `good1.html`"), "{ran}");
+    }
+    at(&["extract", "."]).fails(2, &["`.` is a folder"]);
 }

@@ -252,6 +252,13 @@ fn labels_from_a_file_and_their_errors() {
     assert!(ran.code == 1 && ran.err.contains("never saw it"), "{}", ran.err);
     let ran = gleaner(d, &["label", "nothere", "http://campus.example/", "--yes"]);
     assert!(ran.code == 2 && ran.err.contains("is not a collection"), "{}", ran.err);
+    // As some editors write files.
+    std::fs::write(d.join("bom.tsv"), "\u{feff}http://campus.example/db1\tno\r\n").unwrap();
+    let ran = fine(d, &["label", "c", "--from", "bom.tsv"]);
+    assert!(ran.err.contains("1 page labelled"), "{}", ran.err);
+    std::fs::write(d.join("bad.tsv"), "http://campus.example/db1\t\n").unwrap();
+    let ran = gleaner(d, &["label", "c", "--from", "bad.tsv"]);
+    assert!(ran.code == 2 && ran.err.contains("bad.tsv:1: no label after the tab"), "{}", ran.err);
     std::fs::write(d.join("bad.tsv"), "http://campus.example/db1 yes\n").unwrap();
     let ran = gleaner(d, &["label", "c", "--from", "bad.tsv"]);
     assert!(ran.code == 2 && ran.err.contains("bad.tsv:1"), "{}", ran.err);

@@ -191,6 +191,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         let r = &run.result;
         line(&format!("{done} of {of} runs: {} {} rng {}: auc {}", r.topic, r.strategy, r.rng, show(r.auc)));
     };
+    if crawl::collection::Collection::exists(&args.out) {
+        return Err(Problem::usage(format!("{} holds a collection", args.out.display()))
+            .hint("name another folder for the results with --out"));
+    }
     let outcome = plan.run(&tell)?;
     line("");
     let seconds = started.elapsed();
@@ -520,7 +524,12 @@ fn print_table(results: &Results) {
             super::text::shorten(&s.topic, 24),
             s.strategy,
             show(s.auc_mean),
-            format!("{} – {}", show(s.auc_low), show(s.auc_high)),
+            // Of one run, or of runs that went alike, nothing can be said.
+            if s.auc_low == s.auc_high {
+                "–".into()
+            } else {
+                format!("{} – {}", show(s.auc_low), show(s.auc_high))
+            },
             show(s.normalised_auc_mean),
             show(s.recall_mean),
             show(s.harvest_mean),

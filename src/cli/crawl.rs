@@ -75,6 +75,9 @@ pub struct Args {
     /// With --store: the crawl's name (default: as the folder)
     #[arg(long, value_name = "NAME", requires = "store")]
     pub crawl: Option<String>,
+    /// Ask once more for what gave no answer in earlier runs
+    #[arg(long, conflicts_with = "store")]
+    pub retry: bool,
     /// With --store: a worker that is silent for this long has lost its hosts to the others [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = setup::span, requires = "store")]
     pub lease: Option<Span>,
@@ -129,6 +132,7 @@ impl Args {
         }
         if let Some(to) = &self.archive {
             set(&mut t, "archive", "to", to.as_str());
+            set(&mut t, "archive", "warc", true);
         }
         if self.no_archive {
             set(&mut t, "archive", "warc", false);
@@ -198,6 +202,14 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
         return Err(Problem::nothing("there is nowhere to start: no seeds")
             .hint("give --seed URL or --seeds FILE, or put urls = [\"…\"] under [seeds] in the topic file"));
     }
+    if shared.is_none() && begun && asks_for_other_pages(out, &loaded.text) && mode != Mode::Json {
+        let dir = out.display();
+        eprintln!(
+            "{} the topic is not what it was when {dir} was crawled: pages judged so far keep their verdicts; `gleaner rejudge {dir}` \
+             judges them again",
+            style("note:").yellow().for_stderr()
+        );
+    }
     let mut open = Collection::open_in(out, shared.as_ref(), loaded, &seeds, args.rng)?;
     let display = Arc::new(Mutex::new(Display::new(mode, config)));
     let shown = display.clone();
@@ -216,12 +228,29 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
         false => None,
     };
     open.start(&seeds, types::Millis::now())?;
+    if args.retry {
+        let again = open.crawl.retry_unanswered(types::Millis::now())?;
+        tracing::info!(again, "tried once more");
+    }
     let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
     // What this worker saw of a shared crawl is no report of it.
     if shared.is_none() {
         super::report::write_crawl_report(out)?;
     }
     Ok(result)
+}
+
+/// Does the topic want other pages than the one the collection was made with? Limits, pace and the like may differ.
+fn asks_for_other_pages(dir: &Path, new: &str) -> bool {
+    let wanted = |text: &str| {
+        let mut table: toml::Table = text.parse().unwrap_or_default();
+        table.retain(|k, _| {
+            ["query", "genre", "content", "url", "exclude", "examples", "judge", "text"].contains(&k)
+        });
+        table
+    };
+    let old = std::fs::read_to_string(Collection::topic_file(dir)).unwrap_or_default();
+    wanted(&old) != wanted(new)
 }
 
 /// The database that `--store` names.
@@ -309,6 +338,12 @@ pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
     if !p.errors.is_empty() {
         let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
         eprintln!("  not fetched: {}", text.join(", "));
+    }
+    if p.unanswered > 0 && !shared {
+        eprintln!(
+            "  {} URLs gave no answer; the same command with --retry asks once more",
+            count(p.unanswered)
+        );
     }
     if shared {
         eprintln!("  (this worker; `gleaner status --store …` shows all of them)");

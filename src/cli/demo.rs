@@ -5,6 +5,7 @@ use super::progress::Mode;
 use super::text::count;
 use clap::Args as ClapArgs;
 use console::style;
+use crawl::collection::Collection;
 use crawl::config::Config;
 use crawl::reader::Reader;
 use gleaner::demo::{Log, SEEDS, Server, Site, Size, TOPIC};
@@ -71,7 +72,14 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         server.run_forever();
         return Ok(ExitCode::SUCCESS);
     }
-    if args.fresh && args.out.join("ledger.log").is_file() {
+    let title = |c: crawl::config::Loaded| c.config.title().to_string();
+    let own = title(Config::load(TOPIC, "the demo topic", toml::Table::new())?);
+    let there = Config::read(&Collection::topic_file(&args.out), toml::Table::new()).map(title);
+    if Collection::exists(&args.out) && there.is_ok_and(|t| t != own) {
+        return Err(Problem::usage(format!("{} holds a collection of another topic", args.out.display()))
+            .hint("name a folder for the demo with --out"));
+    }
+    if args.fresh && Collection::exists(&args.out) {
         std::fs::remove_dir_all(&args.out).map_err(|e| Problem::io("remove", &args.out, &e))?;
     }
     if !args.json {

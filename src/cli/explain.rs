@@ -82,6 +82,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             if let Some(a) = &r.archive {
                 println!("  archived in {} at {}", a.file, a.offset);
             }
+            if r.noindex {
+                println!("  asks not to be indexed (noindex): it is left out of searches and exports");
+            }
             if let Some(url) = &e.duplicate_of {
                 println!("  same content as {url}");
             }

@@ -64,10 +64,11 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         info: Vec::new(),
     };
     let mut exporter = (format.open)(out, &options)?;
-    let mut n = 0u64;
+    let (mut n, mut unwanted) = (0u64, 0u64);
     for record in reader.records(args.all) {
         let record = record?;
         if record.noindex {
+            unwanted += 1;
             continue;
         }
         let parent = record.parent.and_then(|id| reader.url(id));
@@ -89,6 +90,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     exporter.finish()?;
     if args.output.is_some() {
         eprintln!("wrote {n} pages as {}", format.name);
+    }
+    if unwanted > 0 {
+        let pages = if unwanted == 1 { "page asks" } else { "pages ask" };
+        eprintln!("left out: {unwanted} {pages} not to be indexed (noindex)");
     }
     Ok(ExitCode::SUCCESS)
 }

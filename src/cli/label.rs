@@ -139,16 +139,22 @@ fn read(path: &Path, rules: &Rules) -> Result<Vec<(String, Option<bool>)>, Probl
     let text = std::fs::read(path).map_err(|e| Problem::io("read the labels", path, &e))?;
     let text = String::from_utf8_lossy(&text);
     let mut out = Vec::new();
-    for (n, line) in text.lines().enumerate() {
-        let line = line.trim_end();
-        if line.is_empty() || line.starts_with('#') {
+    // Some editors begin every file with a mark of its encoding.
+    for (n, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let line = line.trim_end_matches(' ');
+        if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
         let Some((url, rest)) = line.split_once('\t') else {
             return Err(Problem::usage(format!("{}:{}: no tab after the URL", path.display(), n + 1))
                 .hint("each line is url<TAB>label"));
         };
-        match rules.class(rest.split('\t').next().unwrap_or(rest)) {
+        let label = rest.split('\t').next().unwrap_or(rest);
+        if label.trim().is_empty() {
+            return Err(Problem::usage(format!("{}:{}: no label after the tab", path.display(), n + 1))
+                .hint("each line is url<TAB>label"));
+        }
+        match rules.class(label) {
             Class::Relevant => out.push((url.to_string(), Some(true))),
             Class::Neutral => {}
             Class::Irrelevant => out.push((url.to_string(), Some(false))),
@@ -221,7 +227,12 @@ fn told(args: &Args, changed: usize, same: usize, strange: &[String]) -> Result<
     if strange.len() > 10 {
         eprintln!("… and {} more", strange.len() - 10);
     }
-    let what = if args.clear { "labels taken back" } else { "pages labelled" };
+    let what = match (args.clear, changed) {
+        (true, 1) => "label taken back",
+        (true, _) => "labels taken back",
+        (false, 1) => "page labelled",
+        (false, _) => "pages labelled",
+    };
     eprintln!("{changed} {what}{}", if same > 0 { format!(", {same} as before") } else { String::new() });
     if let Some(q) = args.open()?.quality()? {
         eprintln!("{}", describe(&q));

@@ -45,7 +45,10 @@ fn show(what: &str, items: &[Item], name: Option<String>) -> Result<ExitCode, Pr
                 let p = Problem::usage(format!("there is no {what} `{name}`"));
                 match nearest(&name, items.iter().map(|i| i.name)) {
                     Some(near) => p.hint(format!("did you mean `{near}`?")),
-                    None => p.hint("run the command without a name for the list"),
+                    None => {
+                        let names: Vec<&str> = items.iter().map(|i| i.name).collect();
+                        p.hint(format!("there are {}", names.join(", ")))
+                    }
                 }
             })?;
             println!("{}: {}\n\n{}", style(item.name).bold(), item.summary, item.doc.trim());

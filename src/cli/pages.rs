@@ -142,6 +142,7 @@ impl Pages {
         if !name.contains("://") && Path::new(name).is_file() {
             return source::file(Path::new(name));
         }
+        source::not_a_missing_file(name)?;
         let mut url = self.canon.parse_typed(name).map_err(|e| {
             Problem::usage(format!("`{name}` is neither a file nor a URL"))
                 .because(e)
@@ -194,8 +195,12 @@ pub fn doc(fetched: &Fetched, options: &extract::Options, text: &TextOptions) ->
         )),
     };
     if page.kind == PageKind::Opaque {
-        return Err(Problem::new(format!("{} is not a page that can be read", fetched.url))
-            .because(format!("its type is {}", fetched.media_type())));
+        return Err(Problem::new(format!("{} is not a page that can be read", fetched.url)).because(
+            match fetched.media_type().as_str() {
+                "" => "its type is not known".to_string(),
+                media => format!("its type is {media}"),
+            },
+        ));
     }
     Ok(Doc::new(page, text))
 }

@@ -44,7 +44,15 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let keep = |id| args.all || reader.is_relevant(id);
     let found = index.search(&query, args.limit, args.offset, &keep)?;
     if found.is_empty() && !args.json {
+        let pages = reader.ledger().stats().pages;
         eprintln!("nothing found among {} pages", index.len());
+        if let Some(more) = pages.checked_sub(index.len() as u64).filter(|n| *n > 0) {
+            eprintln!(
+                "{} more were fetched and are not in the index, which is brought up to date while the crawl runs and when it goes on \
+                 (pages that ask not to be indexed stay out)",
+                super::text::count(more)
+            );
+        }
         if !args.all {
             eprintln!("hint: --all also searches pages that were judged not relevant");
         }

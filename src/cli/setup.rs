@@ -199,7 +199,16 @@ pub fn seeds(config: &Config, urls: &[String], files: &[String], canon: &Canon) 
         out.push(url);
     }
     for file in config.seeds.files.iter().chain(files) {
-        out.extend(eval::labels::Seeds::open(file)?.urls.iter().filter_map(|u| canon.parse(u.as_str()).ok()));
+        let mut seeds = eval::labels::Seeds::open(file)?;
+        for url in &seeds.urls {
+            match canon.parse(url.as_str()) {
+                Ok(url) => out.push(url),
+                Err(_) => seeds.notes.add("seed that cannot be fetched", url.as_str()),
+            }
+        }
+        if !seeds.notes.is_empty() {
+            eprintln!("{} {file}: {}", console::style("left out:").yellow().for_stderr(), seeds.notes);
+        }
     }
     let mut seen = std::collections::HashSet::new();
     out.retain(|u| seen.insert(u.clone()));

@@ -13,10 +13,7 @@ pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<V
     if path.is_file() {
         return Ok(vec![file(path)?]);
     }
-    if looks_like_a_path(text) {
-        return Err(Problem::usage(format!("there is no file `{text}`"))
-            .hint("check the path; a URL begins with http:// or https://"));
-    }
+    not_a_missing_file(text)?;
     let canon = Canon::default();
     let mut url = canon.parse_typed(text).map_err(|e| {
         Problem::usage(format!("`{text}` is neither a file nor a URL"))
@@ -47,6 +44,20 @@ pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<V
             _ => return Ok(out),
         }
     }
+}
+
+/// What is meant to be a file and is none must not be looked for on the Web.
+pub fn not_a_missing_file(text: &str) -> Result<(), Problem> {
+    let path = Path::new(text);
+    if text.contains("://") || !(looks_like_a_path(text) || path.exists()) {
+        return Ok(());
+    }
+    let what = match path.is_dir() {
+        true => format!("`{text}` is a folder"),
+        false if path.exists() => format!("`{text}` is not an ordinary file"),
+        false => format!("there is no file `{text}`"),
+    };
+    Err(Problem::usage(what).hint("check the path; a URL begins with http:// or https://"))
 }
 
 /// `example.org/page.html` may be either; nobody means a host by `/tmp/page.html`, `./page` or `page.html`.

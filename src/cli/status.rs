@@ -1,6 +1,6 @@
 //! `gleaner status DIR`: how a collection stands.
 
-use super::text::{bar_curve, count, outlook};
+use super::text::{bar_curve, count, outlook, things};
 use clap::Args as ClapArgs;
 use console::style;
 use std::path::PathBuf;
@@ -39,14 +39,17 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         100.0 * s.harvest()
     );
     println!("  harvest    {}", style(bar_curve(&s.curve, 60)).green());
-    println!("  frontier   {} URLs pending on {} hosts", count(s.pending), count(s.hosts as u64));
+    println!("  frontier   {} URLs pending on {}", count(s.pending), things(s.hosts as u64, "host"));
     let outcomes: Vec<String> = s.outcomes.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
     println!("  settled    {}", outcomes.join(", "));
     if let Some(o) = &s.outlook {
         println!("  outlook    {}", outlook(o, s.relevant));
     }
     match s.choices.last() {
-        Some(c) => println!("  threshold  {} (after {} pages)", c.why, count(c.pages)),
+        Some(c) => {
+            let why = c.why.strip_prefix("threshold ").unwrap_or(&c.why);
+            println!("  threshold  {why} (after {})", things(c.pages, "page"));
+        }
         None => println!("  threshold  {:.3}", s.threshold),
     }
     if let Some(q) = &s.labels {

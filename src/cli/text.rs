@@ -18,6 +18,11 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// `1 page`, `1,200 pages`
+pub fn things(n: u64, name: &str) -> String {
+    format!("{} {name}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// `0:42`, `1:02:03`, `3 d 4 h`
 pub fn duration(d: Duration) -> String {
     let s = d.as_secs();
@@ -41,7 +46,7 @@ pub fn outlook(o: &Outlook, found: u64) -> String {
         _ => "nothing promising is left".to_string(),
     };
     if o.growing {
-        format!("no end in sight, at least {} more; {rate}", count(o.remaining as u64))
+        format!("no end in sight; {rate}")
     } else {
         format!("about {share:.0} % of what can be reached is found; {rate}")
     }

@@ -134,6 +134,7 @@ impl Collection {
             proxy: f.proxy.clone(),
             resolve,
             languages: f.languages.clone(),
+            cookies: f.cookies,
             max_idle: defaults.max_idle.max(f.concurrency),
             max_idle_per_origin: defaults.max_idle_per_origin.max(f.per_host_in_flight as usize),
             ..defaults
@@ -185,6 +186,7 @@ impl Collection {
             concurrency: f.concurrency,
             // Addresses that the user made up say nothing about who shares a server; nor does a proxy's.
             group_by_ip: f.resolve.is_empty() && f.proxy.is_none(),
+            watch_network: true,
             only_relevant_archived: config.archive.only_relevant,
             keep: true,
             noise: 0.0,
@@ -298,13 +300,18 @@ impl Collection {
             true => Some(open_index(dir, ledger.as_ref())?),
             false => None,
         };
+        // A crawl that is taken up again has the seeds it was begun with, whether they are named again or not.
+        let mut all_seeds = seeds.to_vec();
+        if config.scope.seed_hosts_only && shared.is_none() {
+            all_seeds.extend(first_urls(ledger.as_ref())?);
+        }
         let parts = Parts {
             name: config.title().to_string(),
             strategy_name: topic.strategy.kind.clone(),
             judge_name: topic.judge.kind.clone(),
             rules: Self::rules(config, rng),
             canon,
-            scope: Scope::new(&config.scope, seeds)?,
+            scope: Scope::new(&config.scope, &all_seeds)?,
             ledger,
             judge: made.analyst.judge.clone(),
             strategy: made.strategy,
@@ -344,6 +351,13 @@ impl Open {
         self.crawl.seed(seeds, now)?;
         Ok(())
     }
+}
+
+/// What a crawl began with, as its ledger has it.
+fn first_urls(ledger: &dyn Ledger) -> Result<Vec<Url>, Problem> {
+    let ids = (0..ledger.stats().urls as u32).map(types::UrlId);
+    let first = ids.filter(|id| ledger.entry(*id).is_some_and(|e| e.depth == 0 && e.parent.is_none()));
+    first.map(|id| ledger.url(id)).collect()
 }
 
 /// The thinking parts of a crawl, made from a topic.

@@ -349,6 +349,11 @@ impl Config {
             return Err(at("[limits] a limit of 0 pages leaves nothing to do")
                 .hint("leave the limit out, or use 1 or more"));
         }
+        if self.limits.per_host == Some(0) {
+            return Err(
+                at("[limits] per_host = 0 would fetch nothing").hint("leave it out, or use 1 or more")
+            );
+        }
         if self.limits.links_per_page == 0 {
             return Err(at("[limits] links_per_page = 0 would follow no link").hint("use 1 or more"));
         }

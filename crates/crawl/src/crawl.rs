@@ -5,6 +5,7 @@ use crate::collection::position_bytes;
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
+use crate::network::Network;
 use crate::outlook::Outlook;
 use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
@@ -12,7 +13,7 @@ use crate::sweep::Sweep;
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
-use frontier::{Frontier, Gate, News, Next};
+use frontier::{Frontier, Gate, News, Next, State};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub struct Rules {
     pub concurrency: usize,
     /// Group hosts by the address that answered (off when addresses are made up by `--resolve`).
     pub group_by_ip: bool,
+    /// When no host answers any more, wait for the network.
+    pub watch_network: bool,
     pub only_relevant_archived: bool,
     /// Keep records and learnt state in the ledger. Off in a backtest, which is never taken up again.
     pub keep: bool,
@@ -70,6 +73,7 @@ impl Default for Rules {
             attempts: 3,
             concurrency: 1,
             group_by_ip: false,
+            watch_network: false,
             only_relevant_archived: false,
             keep: true,
             noise: 0.0,
@@ -174,6 +178,7 @@ pub struct Crawl {
     stop: Option<Stop>,
     paused: bool,
     recent: VecDeque<Millis>,
+    pub(crate) network: Network,
     idle: String,
     /// URLs of pages that led to others lately.
     pub(crate) parents: HashMap<UrlId, Arc<str>>,
@@ -266,6 +271,7 @@ impl Crawl {
             stop: None,
             paused: false,
             recent: VecDeque::new(),
+            network: Network::default(),
             idle: String::new(),
             parents: HashMap::new(),
             unsaved: 0,
@@ -303,7 +309,8 @@ impl Crawl {
                 self.counts.refuse(&format!("scope: {}", why.kind()), 1);
                 continue;
             }
-            if self.parts.ledger.find(url).is_some() {
+            let known = self.parts.ledger.find(url).and_then(|id| self.parts.ledger.entry(id));
+            if known.is_some_and(|e| !matches!(e.state, State::Settled(outcome) if outcome.is_no_answer())) {
                 // Known from an earlier run: a strategy must not hear of it twice.
                 continue;
             }
@@ -316,6 +323,35 @@ impl Crawl {
         self.save_run()?;
         self.parts.ledger.commit()?;
         Ok(new)
+    }
+
+    /// Everything that ended without an answer is asked for once more, with what is known of it. How many these are.
+    pub fn retry_unanswered(&mut self, now: Millis) -> Result<usize, Problem> {
+        let mut again = 0;
+        for id in (0..self.parts.ledger.stats().urls as u32).map(UrlId) {
+            let Some(e) = self.parts.ledger.entry(id) else { continue };
+            if !matches!(e.state, State::Settled(outcome) if outcome.is_no_answer()) {
+                continue;
+            }
+            let best = self.parts.ledger.sources(id)?.into_iter().max_by_key(|s| s.priority);
+            let Some(source) = best else { continue };
+            let candidate = Candidate {
+                url: self.parts.ledger.url(id)?,
+                parent: source.parent,
+                kind: source.kind,
+                depth: e.depth,
+                site_depth: e.site_depth,
+                hops: e.hops,
+                priority: source.priority,
+                evidence: source.evidence,
+                model: e.model,
+                ttl: None,
+                anchor: source.anchor,
+            };
+            again += usize::from(self.parts.ledger.seed(candidate, now)?);
+        }
+        self.parts.ledger.commit()?;
+        Ok(again)
     }
 
     /// A URL the user named, as the strategy sees it.
@@ -362,6 +398,10 @@ impl Crawl {
         }
         if let Some(stop) = self.reached(now, started) {
             return Ok(busy_or(stop));
+        }
+        if let Some(until) = self.network.hold(now, self.in_flight.len()) {
+            self.idle = "no host answers any more: waiting for the network".into();
+            return Ok(Step::Wait { until, idle: self.idle.clone() });
         }
         let pages_in_flight = self.in_flight.values().filter(|(_, t)| *t == Task::Page).count() as u64;
         if self.in_flight.len() >= self.parts.rules.concurrency
@@ -659,6 +699,13 @@ impl Crawl {
             near_duplicates: self.counts.near_duplicates,
             curve: self.counts.curve.points().to_vec(),
             outlook: Outlook::of(self.counts.curve.points()),
+            unanswered: unanswered(&stats),
         }
     }
+}
+
+/// URLs that ended without an answer.
+fn unanswered(stats: &store::Stats) -> u64 {
+    let of = |name: &str| stats.outcomes.iter().filter(|(n, _)| *n == name).map(|(_, n)| n).sum::<u64>();
+    of("unreachable") + of("refused")
 }

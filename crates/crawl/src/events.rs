@@ -76,6 +76,8 @@ pub struct Progress {
     pub curve: Vec<(u64, u64)>,
     /// What is still to be found; `None` = too little is known.
     pub outlook: Option<Outlook>,
+    /// URLs that ended without an answer.
+    pub unanswered: u64,
 }
 
 impl Progress {

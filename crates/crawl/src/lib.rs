@@ -23,6 +23,7 @@ pub mod helm;
 pub mod labels;
 mod links;
 pub mod live;
+mod network;
 mod outlook;
 pub mod reader;
 pub mod rejudge;

@@ -25,6 +25,9 @@ impl Crawl {
     pub(crate) fn visit(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
         let Arrival { lease, fetched, analysis } = arrival;
         self.counts.bytes += fetched.wire_bytes;
+        if self.parts.rules.watch_network && self.is_cut_off(&lease, &fetched, now) {
+            return self.withheld(&lease, now);
+        }
         if lease.task == Task::Robots {
             return self.robots_arrived(&lease, &fetched, now);
         }
@@ -83,7 +86,26 @@ impl Crawl {
         }
     }
 
+    /// Was there no answer because there is no network?
+    fn is_cut_off(&mut self, lease: &Lease, fetched: &Fetched, now: Millis) -> bool {
+        match &fetched.failure {
+            Some(Failure::Guarded(_) | Failure::Unsupported(_)) => false,
+            Some(Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_)) => {
+                self.network.was_silent(lease.url.host_key(), now)
+            }
+            _ => {
+                self.network.answered(lease.url.host_key());
+                false
+            }
+        }
+    }
+
     fn robots_arrived(&mut self, lease: &Lease, fetched: &Fetched, now: Millis) -> Result<(), Problem> {
+        if let Some(Failure::Guarded(_) | Failure::Unsupported(_)) = &fetched.failure {
+            // Nobody was asked, and nobody will be.
+            self.apply(Turn::new(Settle::Done { id: lease.id, outcome: Outcome::Refused }))?;
+            return self.miss(lease, &error_kind(fetched), Some(Outcome::Refused), now);
+        }
         let status = if fetched.failure.is_some() { 0 } else { fetched.status };
         let body = if (200..300).contains(&status) { fetched.payload.decoded().to_vec() } else { Vec::new() };
         let robots = Arc::new(Robots::from_answer(status, &body, &self.parts.rules.user_agent));
@@ -117,7 +139,9 @@ impl Crawl {
         self.apply(turn)?;
         self.remember_robots(lease.url.host_key(), robots);
         if unavailable {
-            self.miss(lease, "robots-unavailable", None, now)?;
+            let kind =
+                if fetched.failure.is_some() { error_kind(fetched) } else { "robots-unavailable".into() };
+            self.miss(lease, &kind, None, now)?;
         }
         Ok(())
     }

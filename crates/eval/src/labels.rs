@@ -239,7 +239,9 @@ impl Seeds {
             _ => (PathBuf::from(spec), None),
         };
         let bytes = fs::read(&path).map_err(|e| Problem::io("read the seeds", &path, &e))?;
-        Seeds::parse(&String::from_utf8_lossy(&bytes), set, &path.display().to_string())
+        let text = String::from_utf8_lossy(&bytes);
+        // Some editors begin every file with a mark of its encoding.
+        Seeds::parse(text.trim_start_matches('\u{feff}'), set, &path.display().to_string())
     }
 
     pub fn parse(text: &str, set: Option<&str>, name: &str) -> Result<Seeds, Problem> {

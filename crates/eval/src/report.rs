@@ -523,7 +523,8 @@ impl Report {
             })
         };
         let class = if x.auc_mean.is_some_and(|v| v >= best - 1e-12) { " class=\"best\"" } else { "" };
-        let interval = x.auc_low.zip(x.auc_high).map_or("–".into(), |(l, h)| format!("{l:.3} – {h:.3}"));
+        let interval = x.auc_low.zip(x.auc_high).filter(|(l, h)| h - l > 1e-9);
+        let interval = interval.map_or("–".into(), |(l, h)| format!("{l:.3} – {h:.3}"));
         let _ = writeln!(
             out,
             "<tr{class}><td>{}</td>{}<td>{interval}</td>{}{}{}{}{}{}<td>{}</td></tr>",

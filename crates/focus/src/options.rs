@@ -1,19 +1,29 @@
 //! Options of judges and strategies: a table of the topic file, checked against the chosen one's own struct.
 
-use crate::topic::did_you_mean;
+use crate::topic::nearest;
 use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 use types::Problem;
+
+/// Keys of the two sections that are for all judges and strategies.
+const JUDGE: &[&str] = &["kind", "threshold", "weights", "model"];
+const STRATEGY: &[&str] = &["kind", "model"];
 
 /// Reads `table` into a struct with `deny_unknown_fields`. `what` is what the user chose: "strategy `genre`".
 pub(crate) fn parse<T: DeserializeOwned>(what: &str, table: &toml::Table) -> Result<T, Problem> {
     let known = fields_of::<T>();
     if let Some(key) = table.keys().find(|k| !known.contains(&k.as_str())) {
         let problem = Problem::usage(format!("{what} has no option `{key}`"));
-        return Err(if known.is_empty() {
-            problem.hint("it has no options; remove the line")
-        } else {
-            problem.hint(did_you_mean(key, known))
-        });
+        // What stands beside the options may be what was meant.
+        let beside = if what.starts_with("judge") { JUDGE } else { STRATEGY };
+        let all: Vec<&str> = known.iter().chain(beside).copied().collect();
+        let hint = match nearest(key, all) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.is_empty() => {
+                format!("it has no options; beside them there are {}", beside.join(", "))
+            }
+            None => format!("known: {}; beside them {}", known.join(", "), beside.join(", ")),
+        };
+        return Err(problem.hint(hint));
     }
     table.clone().try_into().map_err(|e: toml::de::Error| {
         Problem::usage(format!("an option of {what} is not right")).because(e.message())

@@ -269,10 +269,14 @@ impl Order {
         if l.path_repeat.is_some_and(|most| guards::repeats(url, most)) {
             return Some(Refusal::PathRepeat);
         }
-        if l.query_variants.is_some_and(|most| met(guards::query_group(url, self.key)) >= most) {
+        // A URL that belongs to no such group is as any other, whatever the limit.
+        let beyond = |most: Option<u32>, group: Option<u64>| {
+            group.is_some() && most.is_some_and(|most| met(group) >= most)
+        };
+        if beyond(l.query_variants, guards::query_group(url, self.key)) {
             return Some(Refusal::QueryVariants);
         }
-        if l.calendar_pages.is_some_and(|most| met(guards::calendar_group(url, self.key)) >= most) {
+        if beyond(l.calendar_pages, guards::calendar_group(url, self.key)) {
             return Some(Refusal::Calendar);
         }
         None
@@ -664,5 +668,11 @@ impl Order {
     /// Is it settled as forgotten? Such a URL may be admitted again.
     pub fn is_forgotten(&self, id: UrlId) -> bool {
         self.entries.get(id.0 as usize).is_some_and(|e| e.state() == State::Settled(Outcome::Dropped))
+    }
+
+    /// Did it end without an answer?
+    pub fn is_unanswered(&self, id: UrlId) -> bool {
+        let entry = self.entries.get(id.0 as usize);
+        entry.is_some_and(|e| matches!(e.state(), State::Settled(outcome) if outcome.is_no_answer()))
     }
 }

@@ -148,6 +148,13 @@ pub enum Outcome {
     Dropped,
 }
 
+impl Outcome {
+    /// Nobody answered: that says nothing of the page. It may be asked for again when the user wants it.
+    pub fn is_no_answer(self) -> bool {
+        matches!(self, Outcome::Unreachable | Outcome::Refused)
+    }
+}
+
 /// What a robots.txt request brought, to be kept with the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RobotsAnswer {

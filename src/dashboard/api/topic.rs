@@ -124,14 +124,25 @@ fn from_outside(config: &Config) -> Result<(), Problem> {
     if f.allow_private || !f.resolve.is_empty() || f.proxy.is_some() || !f.robots {
         return refuse("[fetch] allow_private, resolve, proxy or robots");
     }
-    // Options of judges and strategies may name files as well; which ones, only they know.
-    let path_like =
-        |v: &toml::Value| v.as_str().is_some_and(|s| s.contains(['/', '\\']) || s.starts_with('.'));
-    let folder = |t: &toml::Table| {
-        t.iter().any(|(k, v)| matches!(k.as_str(), "taxonomy" | "file" | "model") || path_like(v))
-    };
-    if folder(&config.judge.options) || folder(&config.strategy.options) {
+    if config.judge.model.is_some() || config.strategy.model.is_some() {
+        return refuse("[judge] or [strategy] model");
+    }
+    if names_files(&config.judge.options) || names_files(&config.strategy.options) {
         return refuse("options that name files");
     }
     Ok(())
+}
+
+/// Options of judges and strategies may name files as well; which ones, only they know. Judges may be made of others, each with
+/// options of its own.
+fn names_files(options: &toml::Table) -> bool {
+    fn path_like(v: &toml::Value) -> bool {
+        match v {
+            toml::Value::String(s) => s.contains(['/', '\\']) || s.starts_with('.'),
+            toml::Value::Array(all) => all.iter().any(path_like),
+            toml::Value::Table(t) => names_files(t),
+            _ => false,
+        }
+    }
+    options.iter().any(|(k, v)| matches!(k.as_str(), "taxonomy" | "file" | "model") || path_like(v))
 }

@@ -9,8 +9,8 @@ use frontier::{
 };
 use std::collections::HashSet;
 use types::{
-    Candidate, Lease, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, Source, Task, Turn,
-    UrlId,
+    Candidate, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, Source,
+    Task, Turn, UrlId,
 };
 
 /// Most bytes of one record.
@@ -72,6 +72,13 @@ impl<L: Log> Frontier for Ledger<L> {
         self.writable()?;
         check_candidate(&candidate)?;
         let mut applied = Applied::default();
+        let known = self.order.find(candidate.url.fingerprint(self.order.key()));
+        if let Some(id) = known.filter(|id| self.order.is_unanswered(*id)) {
+            // Whatever it was when it was found.
+            let host = self.order.info(id).map_or(0, |i| i.host);
+            self.admit(&candidate, host, Some(id));
+            return Ok(true);
+        }
         self.offer(&candidate, now.0, &|old, new| old.max(new), &mut HashSet::new(), &mut applied);
         self.shed(&mut applied);
         Ok(applied.admitted > 0)
@@ -124,7 +131,9 @@ impl<L: Log> Frontier for Ledger<L> {
                 if self.note_robots(info.host, answer, &mut clock) >= u32::from(limits.max_attempts) {
                     clock.robots_failures = 0;
                     clock.closed_until = finished.0.saturating_add(limits.closed_ms);
-                    purge = purge.or(Some(Outcome::RobotsDenied));
+                    let no_answer = answer.status == 0;
+                    purge =
+                        purge.or(Some(if no_answer { Outcome::Unreachable } else { Outcome::RobotsDenied }));
                 }
             }
             _ if settled => applied.stale = true,
@@ -286,8 +295,11 @@ impl<L: Log> Ledger<L> {
     ) -> Option<UrlId> {
         let print = c.url.fingerprint(self.order.key());
         let known = self.order.find(print);
+        // Named by the user once more, it is tried once more.
+        let again = known.is_some_and(|id| c.kind == LinkKind::Seed && self.order.is_unanswered(id));
         if let Some(id) = known
             && !self.order.is_forgotten(id)
+            && !again
         {
             if self.order.is_open(id) {
                 applied.merged += 1;
@@ -307,6 +319,14 @@ impl<L: Log> Ledger<L> {
             self.put(Kind::Host, |o| o.rest(host_key.as_bytes()));
             self.order.add_host(host_key)
         });
+        let id = self.admit(c, host, known);
+        met.insert(id);
+        applied.admitted += 1;
+        Some(id)
+    }
+
+    /// A new URL, or one that is pending anew under its old number.
+    fn admit(&mut self, c: &Candidate, host: u32, known: Option<UrlId>) -> UrlId {
         let id = known.unwrap_or(UrlId(self.order.len() as u32));
         let expires = self.expires(c);
         let admit = Admit {
@@ -323,7 +343,7 @@ impl<L: Log> Ledger<L> {
         let offset = self.put(Kind::Admit, |o| admit.put(o));
         let fresh = Fresh {
             url: c.url.as_str(),
-            print,
+            print: c.url.fingerprint(self.order.key()),
             offset,
             host,
             parent: c.parent,
@@ -340,9 +360,7 @@ impl<L: Log> Ledger<L> {
                 self.order.insert(&fresh);
             }
         }
-        met.insert(id);
-        applied.admitted += 1;
-        Some(id)
+        id
     }
 
     /// A URL that is still wanted was seen again. `again`: on the same page as before, where only a better sighting is

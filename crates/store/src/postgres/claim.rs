@@ -6,7 +6,7 @@
 //! renew    every sixth of the lease, by a thread of its own: `expires` moves on, but only if it has not passed
 //! bury     a worker whose `expires` has passed loses its incarnation; from here on nothing it sends is accepted
 //! take     shards without a living owner: new owner, next epoch
-//! give     shards beyond one's share, with nothing in flight: no owner, marked clean
+//! give     shards beyond one's share, with nothing in flight: no owner; marked clean, unless their hosts still rest
 //! ```
 //! A worker that slept through its lease is buried by whoever looks first. When it wakes, its renewal and its commits
 //! change no row, which tells it to forget everything and to join anew. Its requests stop a third of the lease earlier:

@@ -164,7 +164,7 @@ impl Shared {
         claim::give(&self.db, &self.me, shards, &unclean)
     }
 
-    /// What others found of our shards. Seeds are handed to the loop, which knows what they are worth; and the numbers of
+    /// What was found of our shards by others, or by us before all of a shard was here. Seeds are handed to the loop, which knows what they are worth; and the numbers of
     /// what is pending of the rest.
     fn take_in_mail(
         &mut self,

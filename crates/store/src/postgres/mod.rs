@@ -6,7 +6,7 @@
 //!   URL.
 //! * Everything that happened since goes to the database as **one transaction per batch** (`ship`), which holds only if
 //!   the claim does. Sent twice, it counts once. With an archive in a bucket it waits for the bucket first (`seal`).
-//! * A URL of a shard that is not here goes to that shard's **outbox** (`post`); its owner takes it in.
+//! * A URL of a shard that is not here, or not all of it, goes to that shard's **outbox** (`post`); its owner takes it in.
 //! * Who reads (`reader`) needs no claim and sees whatever is committed. Who steers (`steer`) writes commands that every
 //!   worker follows.
 //!
@@ -77,7 +77,8 @@ pub struct SharedOptions {
     pub database_time: bool,
     /// The crawl stops after so many pages: a worker that has only poor URLs leaves them to the others.
     pub budget: bool,
-    /// Shards with more URLs than this are loaded while the crawl goes on, the best URLs first.
+    /// When the shards that are taken at a time have more URLs than this together they are loaded while the crawl goes on,
+    /// the best URLs first.
     pub load_at_once: u32,
 }
 
@@ -149,7 +150,7 @@ pub struct Shared {
     rests: BTreeMap<i16, Instant>,
     /// Slots from, up to: these came from the database, where their records are. In order.
     loaded: Vec<(u32, u32)>,
-    /// URLs of other shards that were sighted here of late.
+    /// URLs of shards that are not (all) here that were sighted here of late.
     far_known: HashSet<u64>,
     /// Pages with links to other shards.
     far_pages: HashSet<u32>,

@@ -238,7 +238,8 @@ impl Frontier for Shared {
             self.number_new()?;
             return Ok(new);
         }
-        let known = self.find(&candidate.url).is_some();
+        let known = self.find(&candidate.url).and_then(|id| self.entry(id));
+        let known = known.is_some_and(|e| !matches!(e.state, State::Settled(o) if o.is_no_answer()));
         if !known {
             self.send(&candidate);
         }
@@ -362,8 +363,8 @@ impl Frontier for Shared {
                     handles.push(child);
                     out.push(UrlId(handle));
                 }
-                // It was here when its parent was read and has moved since: its owner hears of it by number only, which
-                // is not worth a message.
+                // It was here when its parent was read and has moved since, or is not here yet: whoever has it would
+                // hear of it by number only, which is not worth a message.
                 (None, Child::Known(_)) => {}
             }
         }

@@ -69,6 +69,14 @@ enum At {
     Pending,
     Leased,
     Settled,
+    /// Settled too, because nobody answered: given as a seed once more, it begins anew.
+    Unanswered,
+}
+
+impl At {
+    fn is_settled(self) -> bool {
+        matches!(self, At::Settled | At::Unanswered)
+    }
 }
 
 #[derive(Debug)]
@@ -116,7 +124,7 @@ impl Naive {
 
     fn see(&mut self, text: &str, host: usize, priority: Priority) {
         match self.urls.iter_mut().find(|u| u.url == text) {
-            Some(u) if u.at == At::Settled => {}
+            Some(u) if u.at.is_settled() => {}
             Some(u) => u.priority = u.priority.max(priority),
             None => {
                 let at = At::Pending;
@@ -172,7 +180,10 @@ fn run<L: Restart>(mut l: L, limits: Limits, ops: &[Op]) -> Result<Vec<String>, 
                 let p = Priority::new(*lane, f64::from(*key));
                 let c = types::Candidate { priority: p, ..seed(&text, 0.0) };
                 l.seed(c, Millis(m.now)).unwrap();
-                m.see(&text, usize::from(*host), p);
+                match m.urls.iter_mut().find(|u| u.url == text && u.at == At::Unanswered) {
+                    Some(u) => (u.at, u.priority, u.not_before, u.attempts) = (At::Pending, p, 0, 0),
+                    None => m.see(&text, usize::from(*host), p),
+                }
             }
             Op::Advance(ms) => m.now += u64::from(*ms),
             Op::Lease(lane) => {
@@ -207,7 +218,7 @@ fn run<L: Restart>(mut l: L, limits: Limits, ops: &[Op]) -> Result<Vec<String>, 
                     (Next::Empty(_), None) => {
                         prop_assert!(out.is_empty());
                         let floor = m.limits.floor.unwrap_or(f64::NEG_INFINITY);
-                        prop_assert!(m.urls.iter().all(|u| u.at == At::Settled || u.priority.key() < floor));
+                        prop_assert!(m.urls.iter().all(|u| u.at.is_settled() || u.priority.key() < floor));
                     }
                     (next, best) => prop_assert!(false, "{next:?}, expected {best:?}"),
                 }
@@ -238,12 +249,13 @@ fn run<L: Restart>(mut l: L, limits: Limits, ops: &[Op]) -> Result<Vec<String>, 
                 l.apply(Turn { host, add, ..Turn::new(settle) }, &best).unwrap();
                 m.hosts[m.urls[i].host].in_flight -= 1;
                 match how {
-                    How::Done | How::Denied | How::Failed => m.urls[i].at = At::Settled,
+                    How::Done | How::Denied => m.urls[i].at = At::Settled,
+                    How::Failed => m.urls[i].at = At::Unanswered,
                     How::Retry(ms) => {
                         m.urls[i].attempts += 1;
                         m.urls[i].not_before = m.now + u64::from(*ms);
                         let given_up = m.urls[i].attempts >= m.limits.max_attempts;
-                        m.urls[i].at = if given_up { At::Settled } else { At::Pending };
+                        m.urls[i].at = if given_up { At::Unanswered } else { At::Pending };
                     }
                     How::Return => m.urls[i].at = At::Pending,
                 }
@@ -262,7 +274,7 @@ fn run<L: Restart>(mut l: L, limits: Limits, ops: &[Op]) -> Result<Vec<String>, 
                 let i = usize::from(*url) % m.urls.len();
                 let priority = Priority::new(*lane, f64::from(*key));
                 l.rescore(&[Rescored { id: UrlId(i as u32), priority, model: 2, cause: None }]).unwrap();
-                if m.urls[i].at != At::Settled {
+                if !m.urls[i].at.is_settled() {
                     m.urls[i].priority = priority;
                 }
             }
