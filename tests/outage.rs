@@ -10,6 +10,13 @@ use std::time::{Duration, Instant};
 
 const TOPIC: &str = "name = 'All'\nquery = 'page'\n[fetch]\ndelay = '5ms'\n";
 
+/// A folder with the topic.
+fn scene() -> tempfile::TempDir {
+    let dir = folder();
+    file(dir.path(), "all.toml", TOPIC);
+    dir
+}
+
 fn site() -> Site {
     Site::new(3, Size::Pages(700))
 }
@@ -32,9 +39,8 @@ fn outcomes(dir: &Path) -> (u64, BTreeMap<String, u64>) {
 
 #[test]
 fn an_outage_costs_time_and_no_urls() {
-    let dir = folder();
+    let dir = scene();
     let d = dir.path();
-    file(d, "all.toml", TOPIC);
     let web = Server::start(site(), "127.0.0.1:0".parse().unwrap(), Log::off()).unwrap();
     let (addr, resolve) = (web.addr(), web.resolve());
     let seeds: Vec<&str> = SEEDS.iter().flat_map(|s| ["--seed", *s]).collect();
@@ -63,9 +69,8 @@ fn an_outage_costs_time_and_no_urls() {
 
 #[test]
 fn a_seed_that_nobody_answered_is_asked_for_again_by_the_same_command() {
-    let dir = folder();
+    let dir = scene();
     let d = dir.path();
-    file(d, "all.toml", TOPIC);
     let web = Server::start(site(), "127.0.0.1:0".parse().unwrap(), Log::off()).unwrap();
     let (addr, resolve) = (web.addr(), web.resolve());
     drop(web);
@@ -86,9 +91,8 @@ fn a_seed_that_nobody_answered_is_asked_for_again_by_the_same_command() {
 
 #[test]
 fn what_gave_no_answer_is_asked_for_once_more_when_the_user_says_so() {
-    let dir = folder();
+    let dir = scene();
     let d = dir.path();
-    file(d, "all.toml", TOPIC);
     let web = serve(
         "//- http://a.test/\n<title>A</title><a href='http://b.test/far'>far away</a>\n\
          //- http://b.test/far\n<title>B</title><p>far away</p>\n",
@@ -108,9 +112,8 @@ fn what_gave_no_answer_is_asked_for_once_more_when_the_user_says_so() {
 
 #[test]
 fn what_the_guard_refuses_is_said_at_once() {
-    let dir = folder();
+    let dir = scene();
     let d = dir.path();
-    file(d, "all.toml", TOPIC);
     let mut command = gleaner();
     command.args([
         "crawl",

@@ -1,7 +1,7 @@
 //! `gleaner label DIR URL… --yes|--no`: what the user says of pages.
 
 use super::setup::{self, StoreArgs};
-use super::text::{count, shorten, strip_controls};
+use super::text::{count, shorten, strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
@@ -227,13 +227,9 @@ fn told(args: &Args, changed: usize, same: usize, strange: &[String]) -> Result<
     if strange.len() > 10 {
         eprintln!("… and {} more", strange.len() - 10);
     }
-    let what = match (args.clear, changed) {
-        (true, 1) => "label taken back",
-        (true, _) => "labels taken back",
-        (false, 1) => "page labelled",
-        (false, _) => "pages labelled",
-    };
-    eprintln!("{changed} {what}{}", if same > 0 { format!(", {same} as before") } else { String::new() });
+    let (thing, done) = if args.clear { ("label", "taken back") } else { ("page", "labelled") };
+    let what = format!("{} {done}", things(changed as u64, thing));
+    eprintln!("{what}{}", if same > 0 { format!(", {same} as before") } else { String::new() });
     if let Some(q) = args.open()?.quality()? {
         eprintln!("{}", describe(&q));
     }

@@ -188,15 +188,19 @@ pub fn span(text: &str) -> Result<Span, String> {
     text.parse()
 }
 
+/// A seed as it was typed.
+pub fn seed(text: &str, canon: &Canon) -> Result<Url, Problem> {
+    canon.parse_typed(text).map_err(|e| {
+        Problem::usage(format!("seed `{text}`: {e}"))
+            .hint("seeds are whole URLs, as in https://www.example.org/courses/")
+    })
+}
+
 /// Seeds from the settings, flags and files, in order, without repeats.
 pub fn seeds(config: &Config, urls: &[String], files: &[String], canon: &Canon) -> Result<Vec<Url>, Problem> {
     let mut out: Vec<Url> = Vec::new();
     for text in config.seeds.urls.iter().chain(urls) {
-        let url = canon.parse_typed(text).map_err(|e| {
-            Problem::usage(format!("seed `{text}`: {e}"))
-                .hint("seeds are whole URLs, as in https://www.example.org/courses/")
-        })?;
-        out.push(url);
+        out.push(seed(text, canon)?);
     }
     for file in config.seeds.files.iter().chain(files) {
         let mut seeds = eval::labels::Seeds::open(file)?;

@@ -146,11 +146,8 @@ fn commands(what: &What, reader: &Reader) -> Result<Vec<Command>, Problem> {
         What::Free { hosts: all } => hosts(all, HostRule::None)?,
         What::Seed { urls } => {
             let canon = Collection::canon(reader.config());
-            let parse = |text: &String| {
-                let wrong = |e| Problem::usage(format!("seed `{text}`: {e}")).hint("seeds are whole URLs");
-                canon.parse_typed(text).map_err(wrong)
-            };
-            vec![Command::Seeds(urls.iter().map(parse).collect::<Result<_, _>>()?)]
+            let urls = urls.iter().map(|text| setup::seed(text, &canon));
+            vec![Command::Seeds(urls.collect::<Result<_, _>>()?)]
         }
     })
 }

@@ -13,7 +13,7 @@ use crate::sweep::Sweep;
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
-use frontier::{Frontier, Gate, News, Next, State};
+use frontier::{Frontier, Gate, News, Next};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -310,7 +310,7 @@ impl Crawl {
                 continue;
             }
             let known = self.parts.ledger.find(url).and_then(|id| self.parts.ledger.entry(id));
-            if known.is_some_and(|e| !matches!(e.state, State::Settled(outcome) if outcome.is_no_answer())) {
+            if known.is_some_and(|e| !e.state.is_unanswered()) {
                 // Known from an earlier run: a strategy must not hear of it twice.
                 continue;
             }
@@ -330,7 +330,7 @@ impl Crawl {
         let mut again = 0;
         for id in (0..self.parts.ledger.stats().urls as u32).map(UrlId) {
             let Some(e) = self.parts.ledger.entry(id) else { continue };
-            if !matches!(e.state, State::Settled(outcome) if outcome.is_no_answer()) {
+            if !e.state.is_unanswered() {
                 continue;
             }
             let best = self.parts.ledger.sources(id)?.into_iter().max_by_key(|s| s.priority);
@@ -699,13 +699,7 @@ impl Crawl {
             near_duplicates: self.counts.near_duplicates,
             curve: self.counts.curve.points().to_vec(),
             outlook: Outlook::of(self.counts.curve.points()),
-            unanswered: unanswered(&stats),
+            unanswered: stats.unanswered(),
         }
     }
-}
-
-/// URLs that ended without an answer.
-fn unanswered(stats: &store::Stats) -> u64 {
-    let of = |name: &str| stats.outcomes.iter().filter(|(n, _)| *n == name).map(|(_, n)| n).sum::<u64>();
-    of("unreachable") + of("refused")
 }

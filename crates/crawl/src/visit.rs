@@ -37,10 +37,7 @@ impl Crawl {
             outcome: class.outcome().unwrap_or(Outcome::Unreachable),
         });
         turn.host = HostUpdate {
-            contacted: fetched
-                .failure
-                .as_ref()
-                .is_none_or(|f| !matches!(f, Failure::Guarded(_) | Failure::Unsupported(_))),
+            contacted: !fetched.failure.as_ref().is_some_and(Failure::is_refusal),
             finished: now,
             crawl_delay: None,
             not_before: None,
@@ -89,7 +86,7 @@ impl Crawl {
     /// Was there no answer because there is no network?
     fn is_cut_off(&mut self, lease: &Lease, fetched: &Fetched, now: Millis) -> bool {
         match &fetched.failure {
-            Some(Failure::Guarded(_) | Failure::Unsupported(_)) => false,
+            Some(failure) if failure.is_refusal() => false,
             Some(Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_)) => {
                 self.network.was_silent(lease.url.host_key(), now)
             }
@@ -101,7 +98,7 @@ impl Crawl {
     }
 
     fn robots_arrived(&mut self, lease: &Lease, fetched: &Fetched, now: Millis) -> Result<(), Problem> {
-        if let Some(Failure::Guarded(_) | Failure::Unsupported(_)) = &fetched.failure {
+        if fetched.failure.as_ref().is_some_and(Failure::is_refusal) {
             // Nobody was asked, and nobody will be.
             self.apply(Turn::new(Settle::Done { id: lease.id, outcome: Outcome::Refused }))?;
             return self.miss(lease, &error_kind(fetched), Some(Outcome::Refused), now);

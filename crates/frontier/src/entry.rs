@@ -142,6 +142,13 @@ pub enum State {
     Settled(Outcome),
 }
 
+impl State {
+    /// Did it end without an answer?
+    pub fn is_unanswered(self) -> bool {
+        matches!(self, State::Settled(outcome) if outcome.is_no_answer())
+    }
+}
+
 /// What the frontier knows of one URL without looking on disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Info {

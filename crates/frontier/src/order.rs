@@ -672,7 +672,6 @@ impl Order {
 
     /// Did it end without an answer?
     pub fn is_unanswered(&self, id: UrlId) -> bool {
-        let entry = self.entries.get(id.0 as usize);
-        entry.is_some_and(|e| matches!(e.state(), State::Settled(outcome) if outcome.is_no_answer()))
+        self.entries.get(id.0 as usize).is_some_and(|e| e.state().is_unanswered())
     }
 }

@@ -87,6 +87,13 @@ pub enum Failure {
     TooLarge(String),
 }
 
+impl Failure {
+    /// No request was sent, and none will be.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Failure::Guarded(_) | Failure::Unsupported(_))
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

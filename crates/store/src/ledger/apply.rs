@@ -72,14 +72,7 @@ impl<L: Log> Frontier for Ledger<L> {
         self.writable()?;
         check_candidate(&candidate)?;
         let mut applied = Applied::default();
-        let known = self.order.find(candidate.url.fingerprint(self.order.key()));
-        if let Some(id) = known.filter(|id| self.order.is_unanswered(*id)) {
-            // Whatever it was when it was found.
-            let host = self.order.info(id).map_or(0, |i| i.host);
-            self.admit(&candidate, host, Some(id));
-            return Ok(true);
-        }
-        self.offer(&candidate, now.0, &|old, new| old.max(new), &mut HashSet::new(), &mut applied);
+        self.offer(&candidate, true, now.0, &|old, new| old.max(new), &mut HashSet::new(), &mut applied);
         self.shed(&mut applied);
         Ok(applied.admitted > 0)
     }
@@ -258,7 +251,8 @@ impl<L: Log> Ledger<L> {
     ) -> Result<(), Problem> {
         self.writable()?;
         check_candidate(candidate)?;
-        self.offer(candidate, now.0, merge, &mut HashSet::new(), applied);
+        let named = candidate.kind == LinkKind::Seed;
+        self.offer(candidate, named, now.0, merge, &mut HashSet::new(), applied);
         self.shed(applied);
         Ok(())
     }
@@ -277,7 +271,7 @@ impl<L: Log> Ledger<L> {
         for (i, candidate) in add.iter().enumerate() {
             if i >= most {
                 applied.refuse(Refusal::LinksPerPage);
-            } else if let Some(id) = self.offer(candidate, now, merge, &mut met, applied) {
+            } else if let Some(id) = self.offer(candidate, false, now, merge, &mut met, applied) {
                 children.push(id);
             }
         }
@@ -288,6 +282,7 @@ impl<L: Log> Ledger<L> {
     fn offer(
         &mut self,
         c: &Candidate,
+        named: bool,
         now: u64,
         merge: &dyn Fn(Priority, Priority) -> Priority,
         met: &mut HashSet<UrlId>,
@@ -295,8 +290,8 @@ impl<L: Log> Ledger<L> {
     ) -> Option<UrlId> {
         let print = c.url.fingerprint(self.order.key());
         let known = self.order.find(print);
-        // Named by the user once more, it is tried once more.
-        let again = known.is_some_and(|id| c.kind == LinkKind::Seed && self.order.is_unanswered(id));
+        // Named once more, it is tried once more, whatever it was when it was found.
+        let again = named && known.is_some_and(|id| self.order.is_unanswered(id));
         if let Some(id) = known
             && !self.order.is_forgotten(id)
             && !again
@@ -311,7 +306,7 @@ impl<L: Log> Ledger<L> {
         }
         let host_key = c.url.host_key();
         let host = self.order.find_host(host_key);
-        if let Some(why) = self.order.refuse(c, host, now) {
+        if let Some(why) = self.order.refuse(c, host, now).filter(|_| !again) {
             applied.refuse(why);
             return None;
         }
@@ -422,28 +417,27 @@ impl<L: Log> Ledger<L> {
     }
 
     /// Limits may have changed since the last run: hosts that have had their pages get no more.
-    pub(crate) fn drop_beyond_caps(&mut self) -> Result<(), Problem> {
-        let Some(most) = self.order.limits().pages_per_host else { return Ok(()) };
-        for host in 0..self.order.host_count() as u32 {
-            if self.order.clock(host).is_some_and(|c| c.pages >= most) {
-                let pending = self.order.pending_of(host);
-                self.drop_urls(&pending, Outcome::Dropped);
-            }
+    pub(crate) fn drop_beyond_caps(&mut self) {
+        if let Some(most) = self.order.limits().pages_per_host {
+            self.drop_hosts(Outcome::Dropped, |c| c.pages >= most);
         }
-        Ok(())
     }
 
     /// What was not here when its host was given up ends as the rest of the host did. Hosts that were given up before `since`
     /// may have URLs that are to be tried again.
-    pub(crate) fn drop_closed_since(&mut self, since: Millis) -> Result<(), Problem> {
+    pub(crate) fn drop_closed_since(&mut self, since: Millis) {
         let closed = since.0.saturating_add(self.order.limits().closed_ms);
+        self.drop_hosts(Outcome::Unreachable, |c| c.closed_until >= closed);
+    }
+
+    /// Settles whatever is pending of some hosts.
+    fn drop_hosts(&mut self, outcome: Outcome, which: impl Fn(&Clock) -> bool) {
         for host in 0..self.order.host_count() as u32 {
-            if self.order.clock(host).is_some_and(|c| c.closed_until >= closed) {
+            if self.order.clock(host).is_some_and(|c| which(&c)) {
                 let pending = self.order.pending_of(host);
-                self.drop_urls(&pending, Outcome::Unreachable);
+                self.drop_urls(&pending, outcome);
             }
         }
-        Ok(())
     }
 }
 

@@ -133,7 +133,7 @@ impl<L: Log> Ledger<L> {
         // From here on hosts may be contacted, and a crash must be told from an orderly end.
         ledger.closed = false;
         codec::record(&mut ledger.batch, Kind::Opened, |o| o.u64(now.0));
-        ledger.drop_beyond_caps()?;
+        ledger.drop_beyond_caps();
         ledger.write_batch()?;
         ledger.log.sync().map_err(|e| ledger.io("write", &e))?;
         Ok(ledger)

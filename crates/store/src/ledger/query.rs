@@ -335,6 +335,14 @@ pub(crate) const OUTCOMES: [(&str, Outcome); 9] = [
     ("dropped", Outcome::Dropped),
 ];
 
+impl Stats {
+    /// URLs that ended without an answer.
+    pub fn unanswered(&self) -> u64 {
+        let silent = |name: &str| OUTCOMES.iter().any(|(n, outcome)| *n == name && outcome.is_no_answer());
+        self.outcomes.iter().filter(|(name, _)| silent(name)).map(|(_, n)| n).sum()
+    }
+}
+
 fn outcomes(counts: &Counts) -> Vec<(&'static str, u64)> {
     OUTCOMES.map(|(name, outcome)| (name, counts.of(outcome))).to_vec()
 }

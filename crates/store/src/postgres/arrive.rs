@@ -222,8 +222,8 @@ impl Shared {
             Ok(Ok(Piece::Whole(shards))) => {
                 a.shards.retain(|shard, _| !shards.contains(shard));
                 // What came late of a host that had had its pages by then, or was given up.
-                self.inner.drop_beyond_caps()?;
-                self.inner.drop_closed_since(a.since)?;
+                self.inner.drop_beyond_caps();
+                self.inner.drop_closed_since(a.since);
             }
             Ok(Err(problem)) => return Err(problem),
             Err(TryRecvError::Empty) => return Ok(false),

@@ -21,11 +21,17 @@ pub(super) struct Step {
 
 pub(super) struct Db {
     runtime: Runtime,
-    config: Config,
-    tls: Tls,
+    line: Line,
     client: RwLock<Arc<Client>>,
     prepared: Mutex<HashMap<&'static str, Statement>>,
     statements: AtomicU64,
+}
+
+/// The way to a database.
+#[derive(Clone)]
+pub(super) struct Line {
+    config: Config,
+    tls: Tls,
     /// The server ends the session when it is silent for this long inside a transaction: a process that was stopped there
     /// must not hold its locks for ever.
     silence: Duration,
@@ -48,15 +54,14 @@ impl Db {
             .keepalives_interval(Duration::from_secs(2))
             .keepalives_retries(3)
             .tcp_user_timeout(Duration::from_secs(12));
+        let line = Line { config, tls, silence, patience };
         let runtime = runtime()?;
-        let client = runtime
-            .block_on(open(&config, &tls, silence))
-            .map_err(|e| problem("connect to", &config, &e, true))?;
-        Ok(Line { config, tls, silence, patience }.with(runtime, client))
+        let client = runtime.block_on(line.open()).map_err(|e| line.problem("connect to", &e, true))?;
+        Ok(line.with(runtime, client))
     }
 
     pub fn reconnect(&self) -> Result<(), Error> {
-        let client = self.runtime.block_on(open(&self.config, &self.tls, self.silence))?;
+        let client = self.runtime.block_on(self.line.open())?;
         // Statements belong to their connection: they go before it.
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         prepared.clear();
@@ -66,23 +71,21 @@ impl Db {
 
     /// A second connection to the same place.
     pub fn another(&self) -> Result<Db, Problem> {
-        let line = self.line();
         let runtime = runtime()?;
         let client = self
-            .patiently(|| runtime.block_on(open(&self.config, &self.tls, self.silence)))
-            .map_err(|e| problem("connect to", &self.config, &e, false))?;
-        Ok(line.with(runtime, client))
+            .patiently(|| runtime.block_on(self.line.open()))
+            .map_err(|e| self.problem("connect to", &e))?;
+        Ok(self.line().with(runtime, client))
     }
 
     /// How to make one later, elsewhere.
     pub fn line(&self) -> Line {
-        let (config, tls) = (self.config.clone(), self.tls.clone());
-        Line { config, tls, silence: self.silence, patience: self.patience }
+        self.line.clone()
     }
 
     /// How long a database that is away is waited for.
     pub fn patience(&self) -> Duration {
-        self.patience
+        self.line.patience
     }
 
     pub fn is_closed(&self) -> bool {
@@ -147,7 +150,7 @@ impl Db {
 
     /// Tries again as long as it may pass by itself.
     pub fn patiently<T>(&self, work: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
-        let give_up = Instant::now() + self.patience;
+        let give_up = Instant::now() + self.line.patience;
         let mut pause = Duration::from_millis(100);
         loop {
             match work() {
@@ -210,7 +213,7 @@ impl Db {
     }
 
     pub fn problem(&self, doing: &str, e: &Error) -> Problem {
-        problem(doing, &self.config, e, false)
+        self.line.problem(doing, e, false)
     }
 }
 
@@ -219,48 +222,42 @@ fn runtime() -> Result<Runtime, Problem> {
     made.map_err(|e| Problem::new("cannot start the network").because(e))
 }
 
-/// The way to a database.
-pub(super) struct Line {
-    config: Config,
-    tls: Tls,
-    silence: Duration,
-    patience: Duration,
-}
-
 impl Line {
+    async fn open(&self) -> Result<Client, Error> {
+        let (client, connection) = self.config.connect(self.tls.clone()).await?;
+        tokio::spawn(async move {
+            // Whoever uses the client hears of its end.
+            let _ = connection.await;
+        });
+        let ms = self.silence.as_millis();
+        client.batch_execute(&format!("SET idle_in_transaction_session_timeout = {ms}")).await?;
+        Ok(client)
+    }
+
     /// `None`: not now, but perhaps later (no connection is free, the server restarts).
     pub fn connect(&self) -> Result<Option<Db>, Problem> {
         let runtime = runtime()?;
-        match runtime.block_on(open(&self.config, &self.tls, self.silence)) {
-            Ok(client) => Ok(Some(self.with(runtime, client))),
+        match runtime.block_on(self.open()) {
+            Ok(client) => Ok(Some(self.clone().with(runtime, client))),
             Err(e) if passes(&e) => Ok(None),
-            Err(e) => Err(problem("connect to", &self.config, &e, false)),
+            Err(e) => Err(self.problem("connect to", &e, false)),
         }
     }
 
-    fn with(&self, runtime: Runtime, client: Client) -> Db {
+    fn with(self, runtime: Runtime, client: Client) -> Db {
         Db {
             runtime,
-            config: self.config.clone(),
-            tls: self.tls.clone(),
+            line: self,
             client: RwLock::new(Arc::new(client)),
             prepared: Mutex::default(),
             statements: AtomicU64::new(0),
-            silence: self.silence,
-            patience: self.patience,
         }
     }
-}
 
-async fn open(config: &Config, tls: &Tls, silence: Duration) -> Result<Client, Error> {
-    let (client, connection) = config.connect(tls.clone()).await?;
-    tokio::spawn(async move {
-        // Whoever uses the client hears of its end.
-        let _ = connection.await;
-    });
-    let ms = silence.as_millis();
-    client.batch_execute(&format!("SET idle_in_transaction_session_timeout = {ms}")).await?;
-    Ok(client)
+    /// What went wrong, in words. `first`: when it was first tried.
+    fn problem(&self, doing: &str, e: &Error, first: bool) -> Problem {
+        problem(doing, &self.config, e, first)
+    }
 }
 
 /// Will it perhaps go by itself: a server that restarts, a line that was cut, a disk that is being cleared?

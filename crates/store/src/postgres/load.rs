@@ -16,41 +16,53 @@ use types::{LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer
 /// Rows that are taken in at a time.
 const ROWS: usize = 1_000;
 
-const HOSTS: &str = "SELECT h.shard, h.host, h.name, h.clock, r.status, r.fetched, r.expires, r.body
-     FROM gleaner.host h LEFT JOIN gleaner.robots r USING (crawl, shard, host)
-     WHERE h.crawl = $1 AND h.shard = ANY($2) ORDER BY h.host";
+/// What is read of a host, and of a URL with one of its sightings. Of a settled URL only its text is needed: to know it again.
+macro_rules! host_columns {
+    () => {
+        "SELECT h.shard, h.host, h.name, h.clock, r.status, r.fetched, r.expires, r.body "
+    };
+}
+macro_rules! url_columns {
+    () => {
+        "SELECT u.id, u.host, u.parent, u.cause, u.key, u.not_before, u.expires, u.model, u.depth, u.site_depth, u.status,
+                u.state, u.lane, u.hops, u.attempts, s.url, s.kind, s.lane, s.key, s.parent_shard,
+                CASE WHEN u.state = 0 THEN s.anchor END, CASE WHEN u.state = 0 THEN s.evidence END, s.n, s.parent, u.shard "
+    };
+}
 
-/// As `HOSTS`, of the URLs that are named.
-const HOSTS_OF: &str = "SELECT h.shard, h.host, h.name, h.clock, r.status, r.fetched, r.expires, r.body
-     FROM (SELECT DISTINCT u.shard, u.host FROM unnest($2::int2[], $3::int8[]) AS t(shard, id)
+/// All of some shards.
+const HOSTS: &str = concat!(
+    host_columns!(),
+    "FROM gleaner.host h LEFT JOIN gleaner.robots r USING (crawl, shard, host)
+     WHERE h.crawl = $1 AND h.shard = ANY($2) ORDER BY h.host"
+);
+/// In the order they were found, each with its sightings.
+const URLS: &str = concat!(
+    url_columns!(),
+    "FROM gleaner.url u JOIN gleaner.sight s
+       ON s.crawl = $1 AND s.shard = u.shard AND s.id = u.id AND (s.n = 0 OR u.state = 0)
+     WHERE u.crawl = $1 AND u.shard = ANY($2) ORDER BY u.id, s.n"
+);
+
+/// The same of URLs that are named and pending, and of their hosts.
+const HOSTS_OF: &str = concat!(
+    host_columns!(),
+    "FROM (SELECT DISTINCT u.shard, u.host FROM unnest($2::int2[], $3::int8[]) AS t(shard, id)
            JOIN gleaner.url u ON u.crawl = $1 AND u.shard = t.shard AND u.id = t.id) AS n
      JOIN gleaner.host h ON h.crawl = $1 AND h.shard = n.shard AND h.host = n.host
-     LEFT JOIN gleaner.robots r ON r.crawl = $1 AND r.shard = n.shard AND r.host = n.host ORDER BY h.host";
-
-/// In the order they were found, each with its sightings. Of a settled URL only its text is needed: to know it again.
-const URLS: &str = "SELECT u.id, u.host, u.parent, u.cause, u.key, u.not_before, u.expires, u.model, u.depth,
-            u.site_depth, u.status, u.state, u.lane, u.hops, u.attempts,
-            s.url, s.kind, s.lane, s.key, s.parent_shard,
-            CASE WHEN u.state = 0 THEN s.anchor END, CASE WHEN u.state = 0 THEN s.evidence END,
-            s.n, s.parent, u.shard
-     FROM gleaner.url u JOIN gleaner.sight s
-       ON s.crawl = $1 AND s.shard = u.shard AND s.id = u.id AND (s.n = 0 OR u.state = 0)
-     WHERE u.crawl = $1 AND u.shard = ANY($2) ORDER BY u.id, s.n";
-
-/// The best that is pending of some shards. No index has priorities (they change too often): every row is looked at, once.
-const BEST: &str =
-    "SELECT shard, id, host FROM gleaner.url WHERE crawl = $1 AND shard = ANY($2) AND state = 0
-     ORDER BY lane DESC, key DESC, id LIMIT $3";
-
-/// As `URLS`, of those that are named and pending.
-const NAMED: &str =
-    "SELECT u.id, u.host, u.parent, u.cause, u.key, u.not_before, u.expires, u.model, u.depth,
-            u.site_depth, u.status, u.state, u.lane, u.hops, u.attempts,
-            s.url, s.kind, s.lane, s.key, s.parent_shard, s.anchor, s.evidence, s.n, s.parent, u.shard
-     FROM unnest($2::int2[], $3::int8[]) AS t(shard, id)
+     LEFT JOIN gleaner.robots r ON r.crawl = $1 AND r.shard = n.shard AND r.host = n.host ORDER BY h.host"
+);
+const NAMED: &str = concat!(
+    url_columns!(),
+    "FROM unnest($2::int2[], $3::int8[]) AS t(shard, id)
      JOIN gleaner.url u ON u.crawl = $1 AND u.shard = t.shard AND u.id = t.id AND u.state = 0
      JOIN gleaner.sight s ON s.crawl = $1 AND s.shard = t.shard AND s.id = t.id
-     ORDER BY u.id, s.n";
+     ORDER BY u.id, s.n"
+);
+
+/// The best that is pending of some shards. No index has priorities (they change too often): every row is looked at, once.
+const BEST: &str = "SELECT shard, id FROM gleaner.url WHERE crawl = $1 AND shard = ANY($2) AND state = 0
+     ORDER BY lane DESC, key DESC, id LIMIT $3";
 
 /// What is known of some shards, as it comes from the database.
 pub(super) enum Rows {

@@ -9,7 +9,7 @@
 //! * A number that is 32 bits without sign here is a `bigint` there.
 
 /// One step each; never changed once released. `{}` nothing: plain SQL, run as one.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 /// Serialises workers that create or migrate the schema at the same time.
 pub(super) const MIGRATION_LOCK: i64 = 0x0067_6c65_616e_6572;
@@ -159,6 +159,7 @@ CREATE TABLE gleaner.label (
 );
 -- the newest command whose effect is committed with this slot's state
 ALTER TABLE gleaner.worker ADD COLUMN applied bigint NOT NULL DEFAULT 0;
--- labelled pages are looked up by number, whatever their shards
-CREATE INDEX page_id ON gleaner.page (crawl, id);
 ";
+
+/// Labelled pages are looked up by number, whatever their shards.
+const V4: &str = "CREATE INDEX IF NOT EXISTS page_id ON gleaner.page (crawl, id);";

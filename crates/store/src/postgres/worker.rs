@@ -239,7 +239,7 @@ impl Frontier for Shared {
             return Ok(new);
         }
         let known = self.find(&candidate.url).and_then(|id| self.entry(id));
-        let known = known.is_some_and(|e| !matches!(e.state, State::Settled(o) if o.is_no_answer()));
+        let known = known.is_some_and(|e| !e.state.is_unanswered());
         if !known {
             self.send(&candidate);
         }

@@ -2,12 +2,12 @@
 
 use crate::harness::*;
 use crate::postgres::Server;
-use crate::shared::{server, shared};
+use crate::shared::{reader, server, shared};
 use frontier::{Frontier, Limits};
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use store::{Shared, SharedOptions, SharedReader, Store};
+use store::{Shared, SharedOptions, Store};
 use types::{Candidate, Millis, Outcome, Turn, UrlId};
 
 const HOSTS: u64 = 60;
@@ -37,6 +37,18 @@ fn filled(options: SharedOptions) -> Shared {
     a
 }
 
+/// One that has filled the crawl is gone without a word; its successor has these limits, and a part of it all. The URLs
+/// there are, and those that were pending.
+fn succeeded(dir: &Path, limits: Limits, now: u64) -> (Shared, u64, u64) {
+    let mut a = filled(many(dir, "a", quick()));
+    let (urls, pending) = (a.stats().urls, a.stats().pending);
+    a.stop_renewing();
+    drop(a);
+    let mut b = Shared::open(many(dir, "a", limits), Millis(now)).unwrap();
+    begun(&mut b);
+    (b, urls, pending)
+}
+
 /// Tends until something is here and something is not.
 fn begun(w: &mut Shared) {
     let end = Instant::now() + Duration::from_secs(20);
@@ -58,11 +70,6 @@ fn whole(workers: &mut [&mut Shared], urls: u64) {
     }
     assert_eq!(here(workers), urls);
     workers.iter().for_each(|w| w.check().unwrap());
-}
-
-fn reader(dir: &Path) -> SharedReader {
-    let crawl = dir.file_name().unwrap().to_string_lossy();
-    SharedReader::open(&server().unwrap().url(), Some(&crawl)).unwrap()
 }
 
 #[test]
@@ -158,12 +165,7 @@ fn what_is_on_its_way_can_be_handed_on() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let mut a = filled(many(dir.path(), "a", quick()));
-    let (urls, pending) = (a.stats().urls, a.stats().pending);
-    a.stop_renewing();
-    drop(a);
-    let mut b = Shared::open(many(dir.path(), "a", quick()), Millis(0)).unwrap();
-    begun(&mut b);
+    let (mut b, urls, pending) = succeeded(dir.path(), quick(), 0);
     // A third joins while half of it is under way.
     let mut c = Shared::open(many(dir.path(), "c", quick()), Millis(0)).unwrap();
     // Time to look up from its work: it finds that it is not alone.
@@ -215,12 +217,7 @@ fn a_host_that_has_had_its_pages_gets_no_more_of_what_comes_late() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let a = filled(many(dir.path(), "a", quick()));
-    let urls = a.stats().urls;
-    drop(a);
-    let capped = || Limits { pages_per_host: Some(2), ..quick() };
-    let mut b = Shared::open(many(dir.path(), "a", capped()), Millis(0)).unwrap();
-    begun(&mut b);
+    let (mut b, urls, _) = succeeded(dir.path(), Limits { pages_per_host: Some(2), ..quick() }, 0);
     let mut fetched = 0;
     while b.lease_at(0).is_some_and(|l| b.apply(done(l.id, Outcome::Fetched, 0), &best).is_ok()) {
         fetched += 1;
@@ -266,12 +263,7 @@ fn a_host_that_is_given_up_meanwhile_is_given_up_whole() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let a = filled(many(dir.path(), "a", quick()));
-    let urls = a.stats().urls;
-    drop(a);
-    let strict = || Limits { host_failures: 1, ..quick() };
-    let mut b = Shared::open(many(dir.path(), "a", strict()), Millis(5_000)).unwrap();
-    begun(&mut b);
+    let (mut b, urls, _) = succeeded(dir.path(), Limits { host_failures: 1, ..quick() }, 5_000);
     let lease = b.lease_at(5_000).unwrap();
     let host = types::HostUpdate { failed: Some(true), ..contact(5_001) };
     let turn =

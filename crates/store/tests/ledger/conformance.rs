@@ -56,34 +56,18 @@ impl Place for Crashing {
     }
 }
 
-/// A crawl of its own in one database.
-pub struct Postgres(tempfile::TempDir);
-impl Default for Postgres {
+/// A crawl of its own in one database. Of more URLs than `AT_ONCE` everything comes while the crawl goes on, as after a
+/// take-over of millions of them; here it has come.
+pub struct Postgres<const AT_ONCE: u32>(tempfile::TempDir);
+impl<const AT_ONCE: u32> Default for Postgres<AT_ONCE> {
     fn default() -> Self {
         Postgres(tempfile::tempdir().unwrap())
     }
 }
-impl Place for Postgres {
+impl<const AT_ONCE: u32> Place for Postgres<AT_ONCE> {
     type L = Shared;
     fn open(&mut self, limits: Limits, now: u64) -> Self::L {
-        Shared::open(shared(self.0.path(), "one", limits), Millis(now)).unwrap()
-    }
-    fn is_there() -> bool {
-        server().is_some()
-    }
-}
-
-/// As after a take-over of millions of URLs: everything comes while the crawl goes on. Here it has come.
-pub struct Arriving(tempfile::TempDir);
-impl Default for Arriving {
-    fn default() -> Arriving {
-        Arriving(tempfile::tempdir().unwrap())
-    }
-}
-impl Place for Arriving {
-    type L = Shared;
-    fn open(&mut self, limits: Limits, now: u64) -> Self::L {
-        let options = SharedOptions { load_at_once: 4, ..shared(self.0.path(), "one", limits) };
+        let options = SharedOptions { load_at_once: AT_ONCE, ..shared(self.0.path(), "one", limits) };
         let mut all = Shared::open(options, Millis(now)).unwrap();
         let end = Instant::now() + Duration::from_secs(30);
         while all.arriving() > 0 {
@@ -771,6 +755,6 @@ suite! {
     memory: Memory;
     folder: Folder;
     crashing: Crashing;
-    postgres: Postgres;
-    arriving: Arriving;
+    postgres: Postgres<{ store::LOAD_AT_ONCE }>;
+    arriving: Postgres<4>;
 }

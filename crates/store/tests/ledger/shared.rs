@@ -62,7 +62,7 @@ fn seeded(w: &mut Shared, n: usize) -> Vec<String> {
     urls
 }
 
-fn reader(dir: &Path) -> SharedReader {
+pub fn reader(dir: &Path) -> SharedReader {
     let crawl = dir.file_name().unwrap().to_string_lossy();
     SharedReader::open(&server().unwrap().url(), Some(&crawl)).unwrap()
 }
