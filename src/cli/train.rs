@@ -472,8 +472,9 @@ fn strategy_of_visits(args: &Args, file: &Path) -> Result<Option<Part>, Problem>
             continue;
         };
         let mut judge = made.analyst.judge.write().unwrap_or_else(|e| e.into_inner());
-        judge.observe(&analysis.assessment, None);
-        let mut verdict = judge.decide(&analysis.assessment);
+        let assessment = analysis.assessment.unwrap_or_else(|| judge.assess(&analysis.doc));
+        judge.observe(&assessment, None);
+        let mut verdict = judge.decide(&assessment);
         if let Some(label) = &visit.label {
             verdict.relevant = rules.class(label) == Class::Relevant;
             verdict.relevance = f64::from(u8::from(verdict.relevant));
@@ -484,7 +485,7 @@ fn strategy_of_visits(args: &Args, file: &Path) -> Result<Option<Part>, Problem>
             kind: if n == 0 { LinkKind::Seed } else { LinkKind::Anchor },
             parent: n.checked_sub(1),
             depth: u16::try_from(n).unwrap_or(u16::MAX),
-            assessment: analysis.assessment,
+            assessment,
             verdict,
             worthless: false,
         });

@@ -10,7 +10,8 @@ use types::{Assessment, Fetched, PageKind, Payload};
 /// What is known of an answer before anything is decided.
 pub struct Analysis {
     pub doc: Doc,
-    pub assessment: Assessment,
+    /// `None`: the judge reads a page without the menus of its host, which are known only when its turn comes.
+    pub assessment: Option<Assessment>,
     /// SHA-1 of the payload; zero for pages that come already extracted.
     pub digest: [u8; 20],
 }
@@ -32,8 +33,13 @@ impl Analyst {
         doc.prepare(self.parts);
         // A poisoned lock means another thread panicked while judging; the judge itself is still sound to read.
         let judge = self.judge.read().unwrap_or_else(|e| e.into_inner());
-        let assessment = judge.assess(&doc);
+        let assessment = (!judge.reads_own_text()).then(|| judge.assess(&doc));
         Some(Analysis { doc, assessment, digest })
+    }
+
+    /// Measures a page by itself, whatever its host's other pages have.
+    pub fn assess(&self, doc: &Doc) -> Assessment {
+        self.judge.read().unwrap_or_else(|e| e.into_inner()).assess(doc)
     }
 
     /// Step 3 alone: the page, and the SHA-1 of its payload.

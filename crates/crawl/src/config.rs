@@ -21,6 +21,8 @@ use types::Problem;
 pub struct Config {
     /// What the collection is called.
     pub name: Option<String>,
+    /// What is wanted, in a sentence.
+    pub description: Option<String>,
     /// The shortest topic: words and "phrases" that a wanted page contains.
     pub query: Option<String>,
     pub genre: GenreSection,
@@ -319,6 +321,7 @@ impl Config {
     pub fn topic(&self) -> Result<Topic, Problem> {
         let topic = Topic::from_sections(Sections {
             name: self.name.clone(),
+            description: self.description.clone(),
             query: self.query.clone(),
             genre: self.genre.clone(),
             content: self.content.clone(),

@@ -5,6 +5,7 @@ use crate::collection::position_bytes;
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
+use crate::measured::Measurer;
 use crate::network::Network;
 use crate::outlook::Outlook;
 use crate::scope::Scope;
@@ -169,6 +170,7 @@ pub struct Crawl {
     pub(crate) judged: Vec<Judged>,
     /// Their assessments, for judges that decide by more than the score.
     pub(crate) assessed: Vec<Assessment>,
+    pub(crate) measurer: Measurer,
     pub(crate) duplicates: Duplicates,
     pub(crate) counts: Counts,
     robots: HashMap<String, Arc<Robots>>,
@@ -262,6 +264,7 @@ impl Crawl {
             parts,
             judged: Vec::new(),
             assessed: Vec::new(),
+            measurer: Measurer::default(),
             duplicates: Duplicates::default(),
             counts: Counts::default(),
             robots: HashMap::new(),

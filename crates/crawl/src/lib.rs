@@ -23,6 +23,7 @@ pub mod helm;
 pub mod labels;
 mod links;
 pub mod live;
+mod measured;
 mod network;
 mod outlook;
 pub mod reader;

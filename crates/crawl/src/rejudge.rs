@@ -1,11 +1,12 @@
 //! A changed topic (or new labels) applied to what a collection already has: every page is read again from the archive
 //! and judged anew. Nothing is fetched.
 
-use crate::analyse::Analyst;
+use crate::analyse::{Analysis, Analyst};
 use crate::collection::{Collection, Made, write_topic};
 use crate::config::Loaded;
 use crate::crawl::{Judged, Ledger, Run};
 use crate::labels::{CHOICES, Choice, Labels, Quality};
+use crate::measured::{self, Measured, Measurer};
 use crate::scope::Scope;
 use crate::state::{page_line, parse_page_line};
 use crate::stored;
@@ -62,6 +63,7 @@ struct Old {
     verdict: Verdict,
     score: f64,
     new: Assessment,
+    measured: Option<Measured>,
     /// Its language is out of the topic's scope.
     foreign: bool,
 }
@@ -100,7 +102,7 @@ pub fn rejudge(
     }
     let result = compare(&mut pages, &labels, judge.as_ref(), without_archive);
     if keep {
-        write(ledger.as_mut(), &pages, &lines, judge.as_ref(), &topic)?;
+        write(ledger.as_mut(), &mut pages, &lines, judge.as_ref(), &topic)?;
         drop(ledger);
         write_topic(dir, &loaded.text)?;
     }
@@ -118,6 +120,7 @@ fn read_all(
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let mut out = Vec::with_capacity(lines.len());
     let mut without_archive = 0;
+    let mut measurer = Measurer::default();
     let archive = Stacks::new(Some(Collection::warc_dir(dir))).reading_on();
     for chunk in lines.chunks(CHUNK) {
         let mut waiting: Vec<(Record, Fetched)> = Vec::with_capacity(chunk.len());
@@ -128,34 +131,39 @@ fn read_all(
             waiting.push((record, answer.fetched));
         }
         let share = waiting.len().div_ceil(threads).max(1);
-        let measure = |(record, fetched): &(Record, Fetched)| {
-            let analysis = analyst.analyse(fetched);
-            // A page that can no longer be read (another version of the reader) keeps what was known of it.
-            let (new, language) = match analysis {
-                Some(a) => (a.assessment, a.doc.page.language.clone()),
-                None => (record.assessment.clone(), record.language.clone()),
-            };
-            Old {
-                id: record.id,
-                url: record.url.clone(),
-                title: record.title.clone(),
-                verdict: record.verdict,
-                score: record.assessment.score,
-                new,
-                foreign: !scope.speaks(&language),
-            }
-        };
-        let measured: Vec<Vec<Old>> = std::thread::scope(|s| {
+        let read = |(_, fetched): &(Record, Fetched)| analyst.analyse(fetched);
+        let analysed: Vec<Vec<Option<Analysis>>> = std::thread::scope(|s| {
             let parts: Vec<_> = waiting
                 .chunks(share)
-                .map(|part| s.spawn(move || part.iter().map(measure).collect::<Vec<Old>>()))
+                .map(|part| s.spawn(move || part.iter().map(read).collect()))
                 .collect();
             parts.into_iter().map(|p| p.join().unwrap_or_default()).collect()
         });
-        let before = out.len();
-        out.extend(measured.into_iter().flatten());
-        if out.len() - before != waiting.len() {
+        let analysed: Vec<Option<Analysis>> = analysed.into_iter().flatten().collect();
+        if analysed.len() != waiting.len() {
             return Err(Problem::new("a page could not be judged again").hint("nothing was changed"));
+        }
+        let judge = analyst.judge.read().unwrap_or_else(PoisonError::into_inner);
+        for ((record, fetched), analysis) in waiting.into_iter().zip(analysed) {
+            // A page that can no longer be read (another version of the reader) keeps what was known of it.
+            let (new, measured, language) = match analysis {
+                Some(Analysis { doc, assessment: Some(new), .. }) => (new, None, doc.page.language.clone()),
+                Some(Analysis { doc, .. }) => {
+                    let (new, measured) = measurer.measure(judge.as_ref(), record.id, &fetched.url, &doc);
+                    (new, Some(measured), doc.page.language.clone())
+                }
+                None => (record.assessment.clone(), None, record.language.clone()),
+            };
+            out.push(Old {
+                id: record.id,
+                title: record.title,
+                verdict: record.verdict,
+                score: record.assessment.score,
+                new,
+                measured,
+                foreign: !scope.speaks(&language),
+                url: record.url,
+            });
         }
     }
     Ok((out, without_archive))
@@ -181,6 +189,9 @@ fn compare(pages: &mut [Old], labels: &Labels, judge: &dyn Judge, without_archiv
         let old = page.verdict;
         let barred = page.new.excluded.is_some() || page.foreign;
         page.verdict = final_verdict(judge.decide(&page.new), barred, false);
+        if page.measured.is_some() {
+            page.new.score = page.verdict.relevance;
+        }
         r.threshold_after = Some(page.verdict.threshold);
         let label = labels.get(page.id);
         if let Some(l) = label {
@@ -210,11 +221,12 @@ fn compare(pages: &mut [Old], labels: &Labels, judge: &dyn Judge, without_archiv
 /// One commit (of a very large collection, several): the new assessments and verdicts, the judge's state, and what a resumed crawl knows of the pages.
 fn write(
     ledger: &mut dyn Ledger,
-    pages: &[Old],
+    pages: &mut [Old],
     lines: &[(Judged, [u8; 20], u64)],
     judge: &dyn Judge,
     topic: &Topic,
 ) -> Result<(), Problem> {
+    measured::write_all(ledger, pages.iter_mut().filter_map(|p| p.measured.take()))?;
     let new: HashMap<UrlId, &Old> = pages.iter().map(|p| (p.id, p)).collect();
     for part in pages.chunks(CHUNK) {
         let items: Vec<_> = part.iter().map(|p| (p.id, p.verdict, p.new.clone())).collect();

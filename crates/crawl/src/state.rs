@@ -3,8 +3,9 @@
 use crate::crawl::{Counts, Crawl, Judged, Run};
 use crate::duplicates::Duplicates;
 use crate::labels::{CHOICES, Choice, Labels};
+use crate::measured::{FEATURES, Measured, Measurer};
 use focus::judges::Judge;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::PoisonError;
 use types::{Assessment, Problem, Turn, UrlId, Verdict};
 
@@ -128,7 +129,7 @@ impl Crawl {
         let mut known = 0;
         if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
             judge.load(bytes)?;
-            known = u64::from_le_bytes(*n);
+            known = if judge.remembers_pages() { 0 } else { u64::from_le_bytes(*n) };
         }
         for j in &self.judged {
             self.counts.pages += 1;
@@ -179,6 +180,7 @@ impl Crawl {
         self.duplicates = Duplicates::default();
         self.judged.clear();
         self.assessed.clear();
+        self.measurer = Measurer::default();
         self.lessons.clear();
         let ledger = &self.parts.ledger;
         for line in ledger.state("pages")? {
@@ -200,14 +202,26 @@ impl Crawl {
             }
         }
         let others: Vec<UrlId> = labels.iter().map(|l| l.0).filter(|id| !at.contains_key(id)).collect();
-        let lessons = &mut self.lessons;
+        let mut lessons = BTreeMap::new();
         ledger.each_record(&others, &mut |record| {
-            if let Some(label) = labels.get(record.id) {
-                lessons.insert(record.id, (record.assessment, label));
+            let id = record.id;
+            if let Some(label) = labels.get(id) {
+                lessons.insert(id, (self.lesson(record)?, label));
             }
             Ok(())
         })?;
-        if !self.by_score() {
+        self.lessons = lessons;
+        let ledger = &self.parts.ledger;
+        if self.remembers_pages() {
+            self.assessed = self.judged.iter().map(|j| Assessment { score: j.score, ..Assessment::default() }).collect();
+            for entry in self.parts.ledger.state(FEATURES)? {
+                let Some(page) = Measured::decode(&entry) else { continue };
+                self.measurer.restore(&page);
+                if let Some(a) = at.get(&page.id).and_then(|&i| self.assessed.get_mut(i)) {
+                    a.features = page.features;
+                }
+            }
+        } else if !self.by_score() {
             let ids: Vec<UrlId> = self.judged.iter().map(|j| j.id).collect();
             let mut kept: HashMap<UrlId, Assessment> = HashMap::with_capacity(ids.len());
             ledger.each_record(&ids, &mut |record| {

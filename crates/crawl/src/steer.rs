@@ -10,6 +10,7 @@ use crate::control::{
 use crate::crawl::{Crawl, Judged, Stop};
 use crate::events::Event;
 use crate::labels::Labels;
+use crate::measured::{self, Measured, Measurer};
 use crate::state::page_line;
 use crate::stored;
 use crate::visit::final_verdict;
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use store::archive::Stacks;
-use types::{Assessment, Fetched, Millis, Problem, Rescored, Url, UrlId, Verdict};
+use types::{Assessment, Fetched, Millis, Problem, Record, Rescored, Url, UrlId, Verdict};
 
 /// What steering needs to know of a collection.
 pub(crate) struct Steering {
@@ -39,6 +40,7 @@ pub(crate) struct Steering {
 /// everything.
 pub(crate) struct Rejudging {
     judge: Box<dyn Judge>,
+    measurer: Measurer,
     /// In fetch order, as far as it got.
     done: Vec<New>,
 }
@@ -46,6 +48,7 @@ pub(crate) struct Rejudging {
 struct New {
     id: UrlId,
     assessment: Assessment,
+    measured: Option<Measured>,
     barred: bool,
     digest: [u8; 20],
     simhash: u64,
@@ -61,7 +64,7 @@ impl Crawl {
     pub(crate) fn steered_by(mut self, steering: Steering) -> Result<Crawl, Problem> {
         if self.is_rejudging()? {
             let judge = (steering.make_judge)()?;
-            self.rejudging = Some(Rejudging { judge, done: Vec::new() });
+            self.rejudging = Some(Rejudging { judge, measurer: Measurer::default(), done: Vec::new() });
         }
         self.steering = Some(steering);
         Ok(self)
@@ -253,7 +256,8 @@ impl Crawl {
         let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
         let judge = (steering.make_judge)()?;
         self.parts.ledger.put_state(REJUDGING, false, &[1])?;
-        self.rejudging = Some(Rejudging { judge, done: Vec::with_capacity(self.judged.len()) });
+        let done = Vec::with_capacity(self.judged.len());
+        self.rejudging = Some(Rejudging { judge, measurer: Measurer::default(), done });
         Ok(())
     }
 
@@ -275,13 +279,17 @@ impl Crawl {
             let answer = stored::answer(&steering.archive, self.parts.ledger.as_ref(), &record)?;
             let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
             // A page that can no longer be read keeps what was known of it.
-            let (assessment, language) = match &doc {
-                Some(doc) => (r.judge.assess(doc), doc.page.language.as_str()),
-                None => (record.assessment.clone(), record.language.as_str()),
+            let (assessment, measured, language) = match &doc {
+                Some(doc) if r.judge.reads_own_text() => {
+                    let (a, m) = r.measurer.measure(r.judge.as_ref(), old.id, &answer.fetched.url, doc);
+                    (a, Some(m), doc.page.language.as_str())
+                }
+                Some(doc) => (r.judge.assess(doc), None, doc.page.language.as_str()),
+                None => (record.assessment.clone(), None, record.language.as_str()),
             };
             let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(language);
             let digest = store::archive::Digest::from_hex(&record.digest).map_or([0; 20], |d| d.0);
-            r.done.push(New { id: old.id, assessment, barred, digest, simhash: record.simhash });
+            r.done.push(New { id: old.id, assessment, measured, barred, digest, simhash: record.simhash });
         }
         self.take_over(r)?;
         Ok(false)
@@ -296,8 +304,13 @@ impl Crawl {
         let (mut changed, mut told) = (0, Vec::new());
         let mut items = Vec::with_capacity(r.done.len());
         let mut lines = Vec::with_capacity(r.done.len());
-        for (j, new) in self.judged.iter_mut().zip(r.done) {
+        let mut features = Vec::new();
+        for (j, mut new) in self.judged.iter_mut().zip(r.done) {
             let verdict = final_verdict(r.judge.decide(&new.assessment), new.barred, false);
+            if new.measured.is_some() {
+                new.assessment.score = verdict.relevance;
+            }
+            features.extend(new.measured);
             let before = j.wanted();
             (j.score, j.barred, j.turned, j.relevant) =
                 (new.assessment.score, new.barred, false, verdict.relevant);
@@ -313,11 +326,13 @@ impl Crawl {
         for line in &lines {
             self.parts.ledger.put_state("pages", true, line)?;
         }
+        measured::write_all(self.parts.ledger.as_mut(), features.into_iter())?;
+        self.measurer = r.measurer;
         self.parts.ledger.put_state(REJUDGING, false, &[0])?;
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = r.judge;
         self.assessed = match self.by_score() {
             true => Vec::new(),
-            false => items.into_iter().map(|(_, _, assessment)| assessment).collect(),
+            false => items.iter().map(|(_, _, assessment)| measured::kept(assessment)).collect(),
         };
         self.tell_revised(&told, false)?;
         self.save_strategy_now()?;
@@ -360,8 +375,10 @@ impl Crawl {
         let mut lessons = BTreeMap::new();
         let others: Vec<UrlId> = said.keys().copied().filter(|id| !at.contains_key(id)).collect();
         self.parts.ledger.each_record(&others, &mut |record| {
-            let label = said.get(&record.id).copied().flatten();
-            lessons.insert(record.id, label.map(|l| (record.assessment, l)));
+            let id = record.id;
+            let label = said.get(&id).copied().flatten();
+            let lesson = label.map(|l| Ok::<_, Problem>((self.lesson(record)?, l))).transpose()?;
+            lessons.insert(id, lesson);
             Ok(())
         })?;
         let known: Vec<(UrlId, Option<bool>)> = (said.iter())
@@ -385,6 +402,16 @@ impl Crawl {
             };
         }
         Ok(known)
+    }
+
+    /// A labelled page of another worker, as the judge sees it. Its features are not in its record.
+    pub(crate) fn lesson(&self, record: Record) -> Result<Assessment, Problem> {
+        let Some(steering) = self.steering.as_ref().filter(|_| self.remembers_pages()) else {
+            return Ok(record.assessment);
+        };
+        let answer = stored::answer(&steering.archive, self.parts.ledger.as_ref(), &record)?;
+        let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
+        Ok(doc.map_or(record.assessment, |doc| steering.analyst.assess(&doc)))
     }
 
     /// A judge that has seen every page, and every label that counts now. From the beginning: it cannot forget a label

@@ -4,6 +4,7 @@ use crate::analyse::{Analysis, is_soft_404};
 use crate::crawl::{Arrival, Crawl, Judged};
 use crate::events::Event;
 use crate::links::links;
+use crate::measured::{self, FEATURES, Measured};
 use fetch::robots::Robots;
 use fetch::{Class, classify};
 use focus::judges::Judge;
@@ -239,18 +240,20 @@ impl Crawl {
         mut turn: Turn,
         now: Millis,
     ) -> Result<(), Problem> {
-        let Analysis { doc, mut assessment, digest } = analysis;
-        if self.measured_before.remove(&lease.number) {
-            assessment = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).assess(&doc);
-        }
+        let Analysis { doc, assessment, digest } = analysis;
         if matches!(doc.page.kind, PageKind::Sitemap | PageKind::Feed) {
             return self.listing(lease, doc, turn, now);
         }
+        let (mut assessment, measured) = self.measure(&lease, &doc, assessment);
         let (duplicate_of, near_duplicate_of) = self.duplicates.meet(lease.id, digest, doc.page.simhash);
         let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(&doc.page.language);
         let turned =
             self.parts.rules.noise > 0.0 && chance(&lease.url, self.parts.rules.rng) < self.parts.rules.noise;
         let (verdict, revise) = self.decide(&assessment, barred, turned);
+        if measured.is_some() {
+            // Its score is the probability it was judged by.
+            assessment.score = verdict.relevance;
+        }
         self.counts.pages += 1;
         self.counts.duplicates += u64::from(duplicate_of.is_some());
         self.counts.near_duplicates += u64::from(near_duplicate_of.is_some() && duplicate_of.is_none());
@@ -264,7 +267,7 @@ impl Crawl {
         };
         self.judged.push(judged);
         if !self.by_score() {
-            self.assessed.push(assessment.clone());
+            self.assessed.push(measured::kept(&assessment));
         }
         self.counts.relevant += u64::from(verdict.relevant);
         if revise {
@@ -332,6 +335,7 @@ impl Crawl {
             }
             turn.record = Some(record);
             self.page_state(&mut turn, judged, digest, doc.page.simhash, revise);
+            turn.state.extend(measured.map(|m| (FEATURES.into(), true, m.encode())));
         }
         let revised = turn.revised.len();
         let applied = self.apply(turn)?;
@@ -358,6 +362,25 @@ impl Crawl {
             self.emit(Event::Revised { pages: revised, relevant, threshold });
         }
         Ok(())
+    }
+
+    /// Step 4a where it was not done before: the judge reads pages in order of arrival, or it was another judge then.
+    fn measure(
+        &mut self,
+        lease: &Lease,
+        doc: &focus::text::Doc,
+        assessment: Option<Assessment>,
+    ) -> (Assessment, Option<Measured>) {
+        let stale = self.measured_before.remove(&lease.number);
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        match assessment {
+            Some(assessment) if !stale && !judge.reads_own_text() => (assessment, None),
+            _ if judge.reads_own_text() => {
+                let (a, m) = self.measurer.measure(judge.as_ref(), lease.id, &lease.url, doc);
+                (a, Some(m))
+            }
+            _ => (judge.assess(doc), None),
+        }
     }
 
     fn archive(
@@ -514,6 +537,10 @@ impl Crawl {
 
     pub(crate) fn by_score(&self) -> bool {
         self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).by_score()
+    }
+
+    pub(crate) fn remembers_pages(&self) -> bool {
+        self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).remembers_pages()
     }
 
     pub(crate) fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {

@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What a judge measured on a page: pure, parallel, independent of thresholds and of other pages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -11,6 +12,9 @@ pub struct Assessment {
     pub hits: Vec<Hit>,
     /// The `exclude` term that ruled the page out.
     pub excluded: Option<String>,
+    /// What a judge that learns keeps of the page, in a form of its own. It is not part of a record.
+    #[serde(skip)]
+    pub features: Arc<[u8]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

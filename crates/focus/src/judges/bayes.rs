@@ -207,7 +207,7 @@ impl Measure for BayesMeasure {
             }
             _ => Vec::new(),
         };
-        Assessment { score: score.clamp(0.0, 1.0), parts, hits, excluded: None }
+        Assessment { score: score.clamp(0.0, 1.0), parts, hits, ..Assessment::default() }
     }
 
     fn explain(&self) -> Option<String> {

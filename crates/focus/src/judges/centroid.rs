@@ -88,7 +88,7 @@ impl Measure for Centroid {
         if score > 0.0 && !name.is_empty() {
             parts.push(Part { name: format!("example:{name}"), value: score });
         }
-        Assessment { score, parts, hits, excluded: None }
+        Assessment { score, parts, hits, ..Assessment::default() }
     }
 
     fn usual(&self) -> f64 {

@@ -173,7 +173,7 @@ fn own(name: &str, a: &Assessment) -> Assessment {
         score: a.part(name).unwrap_or(0.0),
         parts: a.parts.iter().filter_map(|p| Some(Part { name: strip(&p.name)?, value: p.value })).collect(),
         hits: a.hits.iter().filter_map(|h| Some(Hit { set: strip(&h.set)?, ..h.clone() })).collect(),
-        excluded: None,
+        ..Assessment::default()
     }
 }
 

@@ -52,6 +52,12 @@ impl Judge for Excluding {
     fn by_score(&self) -> bool {
         self.inner.by_score()
     }
+    fn reads_own_text(&self) -> bool {
+        self.inner.reads_own_text()
+    }
+    fn remembers_pages(&self) -> bool {
+        self.inner.remembers_pages()
+    }
     fn trained(&self) -> Option<Vec<u8>> {
         self.inner.trained()
     }

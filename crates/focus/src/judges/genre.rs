@@ -231,7 +231,7 @@ impl Measure for GenreMeasure {
                 value: (own(Some(list)) - own(None)) as f64,
             });
         }
-        Assessment { score, parts, hits, excluded: None }
+        Assessment { score, parts, hits, ..Assessment::default() }
     }
 
     fn relevance(&self, assessment: &Assessment) -> f64 {

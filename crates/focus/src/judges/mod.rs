@@ -8,6 +8,7 @@ mod exclude;
 mod genre;
 mod measure;
 pub mod query;
+mod relevance;
 mod svm;
 #[cfg(test)]
 mod testing;
@@ -54,6 +55,17 @@ pub trait Judge: Send + Sync {
     /// day verdicts are given again.
     fn by_score(&self) -> bool {
         true
+    }
+
+    /// True when pages are to be measured without the menus of their hosts ([`Doc::leave_out`]): in arrival order, because
+    /// what repeats on a host is learnt from the pages before.
+    fn reads_own_text(&self) -> bool {
+        false
+    }
+
+    /// True when its state is made again by showing it every page, in order: [`Judge::save`] says only how.
+    fn remembers_pages(&self) -> bool {
+        false
     }
 
     /// What it was trained to, for a model file; `None` for judges that are not trained. [`JudgeSetup::model`] takes it.
@@ -138,10 +150,11 @@ pub struct JudgeEntry {
 }
 
 /// The judge of a topic that names none.
-pub const DEFAULT: &str = "genre";
+pub const DEFAULT: &str = "relevance";
 
 /// Every judge.
 pub const ALL: &[JudgeEntry] = &[
+    relevance::ENTRY,
     genre::GENRE,
     genre::TERMS,
     centroid::ENTRY,
@@ -171,7 +184,7 @@ pub fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
 }
 
 /// Judges that learn from examples beforehand: `gleaner train` makes model files of them.
-pub const TRAINED: &[&str] = &["bayes", "svm"];
+pub const TRAINED: &[&str] = &["relevance", "bayes", "svm"];
 
 /// A model that the chosen judge (or one of those it asks) does not know is a mistake.
 fn usable(model: &Model, kind: &str, options: &toml::Table) -> Result<(), Problem> {

@@ -360,7 +360,7 @@ impl Judge for QueryJudge {
         // Below one half as near as the words come; from one half on when it holds.
         let score = if holds { 0.5 + 0.5 * share } else { 0.49 * share };
         let parts = vec![types::Part { name: "query".into(), value: f64::from(u8::from(holds)) }];
-        Assessment { score, parts, hits, excluded: None }
+        Assessment { score, parts, hits, ..Assessment::default() }
     }
     fn decide(&self, a: &Assessment) -> Verdict {
         Verdict { relevant: a.score >= 0.5, relevance: a.score, threshold: 0.5, version: 0 }
@@ -428,7 +428,7 @@ impl Judge for RegexJudge {
         let share = matched as f64 / self.patterns.len().max(1) as f64;
         let score = if matched == self.patterns.len() { 1.0 } else { 0.49 * share };
         let parts = vec![types::Part { name: "regex".into(), value: share }];
-        Assessment { score, parts, hits, excluded: None }
+        Assessment { score, parts, hits, ..Assessment::default() }
     }
     fn decide(&self, a: &Assessment) -> Verdict {
         Verdict { relevant: a.score >= 0.5, relevance: a.score, threshold: 0.5, version: 0 }

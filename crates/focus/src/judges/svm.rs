@@ -144,7 +144,7 @@ impl Measure for SvmMeasure {
         ];
         let adds = self.svm.contributions(&x);
         let hits = evidence::hits("svm", doc, adds.iter(), TOP);
-        Assessment { score: p.clamp(0.0, 1.0), parts, hits, excluded: None }
+        Assessment { score: p.clamp(0.0, 1.0), parts, hits, ..Assessment::default() }
     }
 
     fn explain(&self) -> Option<String> {

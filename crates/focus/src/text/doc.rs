@@ -1,6 +1,7 @@
 //! A page with its words: what judges and strategies read. Built once per page, shared by all of them.
 
 use super::vector::Counts;
+use super::own::{self, Line, Repeats};
 use super::{Language, TextOptions, Token, url_tokens, words};
 use std::sync::{Arc, OnceLock};
 use types::{Link, Page, Span};
@@ -19,6 +20,8 @@ pub struct Doc {
     leaves: OnceLock<Vec<u32>>,
     links: OnceLock<LinkWords>,
     counts: OnceLock<Counts>,
+    lines: OnceLock<Vec<Line>>,
+    own: OnceLock<Vec<bool>>,
 }
 
 /// What not everybody reads of a [`Doc`].
@@ -70,6 +73,8 @@ impl Doc {
             leaves: OnceLock::new(),
             links: OnceLock::new(),
             counts: OnceLock::new(),
+            lines: OnceLock::new(),
+            own: OnceLock::new(),
         }
     }
 
@@ -108,6 +113,22 @@ impl Doc {
     /// How often each word that is not a stopword stands on the page (title included).
     pub fn counts(&self) -> &Counts {
         self.counts.get_or_init(|| Counts::of(&self.page_words()))
+    }
+
+    /// The lines of the text that hold a word.
+    pub fn lines(&self) -> &[Line] {
+        self.lines.get_or_init(|| own::lines(&self.page))
+    }
+    /// Leaves the menus of the page's host out of [`Doc::own_lines`]. Has no effect once these were read.
+    pub fn leave_out(&self, repeats: &Repeats, host: u64) {
+        self.own.get_or_init(|| repeats.own(host, self.lines()));
+    }
+    /// The lines that are the page's own: without navigation, and without what [`Doc::leave_out`] left out. All lines
+    /// when none would be left.
+    pub fn own_lines(&self) -> impl Iterator<Item = &Line> {
+        let own = self.own.get_or_init(|| Repeats::default().own(0, self.lines()));
+        let none = !own.contains(&true);
+        self.lines().iter().zip(own).filter(move |(_, own)| **own || none).map(|(line, _)| line)
     }
 
     /// Tokens of the visible text that begin inside `span`.

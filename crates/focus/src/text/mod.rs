@@ -2,6 +2,7 @@
 
 mod doc;
 mod language;
+mod own;
 mod terms;
 mod url_words;
 pub mod vector;
@@ -9,9 +10,11 @@ mod words;
 
 pub use doc::{Doc, Parts};
 pub use language::{Language, stopwords};
+pub use own::{Line, Repeats};
 pub use terms::{Found, Terms, TermsBuilder, sim};
 pub use url_words::url_tokens;
 pub use vector::{Counts, DocFreq, SparseVec};
+pub(crate) use words::word_hash_of;
 pub use words::{Token, normalise, word_hash};
 
 /// How texts and terms become tokens. One per crawl: the same for pages and for the topic.

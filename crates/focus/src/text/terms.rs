@@ -91,6 +91,15 @@ impl<'a> TermsBuilder<'a> {
         self
     }
 
+    /// How many terms there are so far.
+    pub(crate) fn len(&self) -> usize {
+        self.terms.terms.len()
+    }
+    /// A term that was added, with the language of its list.
+    pub(crate) fn get(&self, term: usize) -> Option<(&str, Option<Language>)> {
+        self.terms.terms.get(term).map(|t| (t.text.as_str(), t.language))
+    }
+
     pub fn terms<S: AsRef<str>>(self, texts: &[S]) -> Self {
         texts.iter().fold(self, |b, t| b.term(t.as_ref(), None))
     }
@@ -158,6 +167,10 @@ impl Terms {
     /// A term as the user wrote it.
     pub fn text(&self, term: usize) -> &str {
         self.terms.get(term).map_or("", |t| &t.text)
+    }
+    /// The language of the preset's list that a term is from; `None` for the user's own.
+    pub(crate) fn language_of(&self, term: usize) -> Option<Language> {
+        self.terms.get(term).and_then(|t| t.language)
     }
     /// The term of a set by its text.
     pub fn find(&self, set: usize, text: &str, language: Option<Language>) -> Option<usize> {

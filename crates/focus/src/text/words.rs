@@ -64,6 +64,13 @@ impl WordHash {
     }
 }
 
+/// The same hash of any bytes.
+pub(crate) fn word_hash_of(bytes: &[u8]) -> u64 {
+    let mut h = WordHash::new();
+    bytes.iter().for_each(|b| h.byte(*b));
+    h.finish()
+}
+
 /// Hash of a normalised word, as in [`Token::hash`].
 pub fn word_hash(normalised: &str) -> u64 {
     let mut h = WordHash::new();

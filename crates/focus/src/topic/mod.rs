@@ -22,6 +22,8 @@ use types::Problem;
 #[derive(Clone, Debug)]
 pub struct Topic {
     pub name: String,
+    /// What is wanted, in a sentence.
+    pub description: Option<String>,
     /// The query, when the topic (also) has one.
     pub query: Option<String>,
     pub genre: TermList,
@@ -157,6 +159,7 @@ impl Topic {
     pub fn from_sections(s: Sections) -> Result<Topic, Problem> {
         let name = s.name.map(|n| n.trim().to_string()).filter(|n| !n.is_empty());
         let query = s.query.map(|q| q.trim().to_string()).filter(|q| !q.is_empty());
+        let description = s.description.map(|d| d.trim().to_string()).filter(|d| !d.is_empty());
         let name = name.or_else(|| query.clone()).ok_or_else(|| {
             Problem::usage("the topic has no name")
                 .hint("add a line like `name = \"Syllabi of database courses\"` at the top")
@@ -208,6 +211,7 @@ impl Topic {
         let text = s.text.resolve()?;
         Ok(Topic {
             name,
+            description,
             query,
             genre,
             content,

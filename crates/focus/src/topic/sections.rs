@@ -14,6 +14,8 @@ use types::Problem;
 pub struct Sections {
     /// What people call the topic.
     pub name: Option<String>,
+    /// What is wanted, in a sentence. Judge `relevance` reads it.
+    pub description: Option<String>,
     /// The shortest topic: words, "phrases", AND, OR, NOT. Its words become content terms.
     pub query: Option<String>,
     pub genre: GenreSection,

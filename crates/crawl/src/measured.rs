@@ -1,0 +1,105 @@
+//! What is kept of every page for judges that learn: its features, and the lines that its host's menus are known by.
+//! State `features` of the ledger, one entry a page, in order of arrival. It is read when a crawl is resumed.
+
+use focus::judges::Judge;
+use focus::text::{Doc, Repeats, word_hash};
+use std::sync::Arc;
+use types::{Assessment, Problem, Url, UrlId};
+
+/// The state's name.
+pub(crate) const FEATURES: &str = "features";
+
+/// One page's entry.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub id: UrlId,
+    pub host: u64,
+    pub lines: Vec<u32>,
+    pub features: Arc<[u8]>,
+}
+
+impl Measured {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 + 4 * self.lines.len() + self.features.len());
+        out.extend(self.id.0.to_le_bytes());
+        out.extend(self.host.to_le_bytes());
+        out.extend((self.lines.len() as u32).to_le_bytes());
+        self.lines.iter().for_each(|l| out.extend(l.to_le_bytes()));
+        out.extend_from_slice(&self.features);
+        out
+    }
+
+    /// `None`: the entry is damaged.
+    pub fn decode(bytes: &[u8]) -> Option<Measured> {
+        let (id, rest) = bytes.split_first_chunk::<4>()?;
+        let (host, rest) = rest.split_first_chunk::<8>()?;
+        let (n, rest) = rest.split_first_chunk::<4>()?;
+        let (lines, features) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*n)).ok()?.checked_mul(4)?)?;
+        let line = |c: &[u8]| c.try_into().map_or(0, u32::from_le_bytes);
+        Some(Measured {
+            id: UrlId(u32::from_le_bytes(*id)),
+            host: u64::from_le_bytes(*host),
+            lines: lines.chunks_exact(4).map(line).collect(),
+            features: features.into(),
+        })
+    }
+}
+
+/// Measures pages in order of arrival, each without the menus that its host's pages before it had.
+#[derive(Default)]
+pub(crate) struct Measurer {
+    repeats: Repeats,
+}
+
+impl Measurer {
+    /// The page as the judge sees it, and what is kept of it.
+    pub fn measure(&mut self, judge: &dyn Judge, id: UrlId, url: &Url, doc: &Doc) -> (Assessment, Measured) {
+        let host = word_hash(url.host_key());
+        doc.leave_out(&self.repeats, host);
+        let assessment = judge.assess(doc);
+        let lines = self.repeats.meet(host, doc.lines());
+        // A page of a context that is not meant teaches nothing.
+        let excluded = assessment.excluded.is_some();
+        let features = if excluded { Arc::default() } else { assessment.features.clone() };
+        (assessment, Measured { id, host, lines, features })
+    }
+
+    /// Takes in a page of an earlier run.
+    pub fn restore(&mut self, page: &Measured) {
+        self.repeats.learn(page.host, &page.lines);
+    }
+}
+
+/// What of an assessment is kept in memory: the features say it all.
+pub(crate) fn kept(assessment: &Assessment) -> Assessment {
+    if assessment.features.is_empty() {
+        return assessment.clone();
+    }
+    let (score, features) = (assessment.score, assessment.features.clone());
+    Assessment { score, features, excluded: assessment.excluded.clone(), ..Assessment::default() }
+}
+
+/// Rewrites the state after every page was measured again.
+pub(crate) fn write_all(
+    ledger: &mut dyn crate::crawl::Ledger,
+    pages: impl Iterator<Item = Measured>,
+) -> Result<(), Problem> {
+    ledger.put_state(FEATURES, false, &[])?;
+    for page in pages {
+        ledger.put_state(FEATURES, true, &page.encode())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_comes_back_and_a_damaged_one_is_none() {
+        let page = Measured { id: UrlId(7), host: 9, lines: vec![1, u32::MAX], features: [1, 2, 3].into() };
+        let bytes = page.encode();
+        assert_eq!(Measured::decode(&bytes), Some(page));
+        assert!((0..24).all(|end| Measured::decode(&bytes[..end]).is_none()));
+    }
+}

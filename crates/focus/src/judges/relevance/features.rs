@@ -1,0 +1,197 @@
+//! What judge `relevance` keeps of a page: how often each term of the topic stands in which field, and the page's words
+//! as buckets. Half a kilobyte a page, enough to judge it again without reading it again.
+
+use super::terms::TopicTerms;
+use crate::bytes::{Reader, Writer};
+use crate::text::{Doc, Token};
+use std::collections::HashMap;
+use std::sync::Arc;
+use types::Problem;
+
+/// Words of all fields are hashed into so many buckets.
+pub(super) const BUCKETS: usize = 1 << 18;
+/// Words of the text that are kept; those that occur most often, and of these the first, go first.
+const MOST_WORDS: usize = 200;
+/// Words of title, headings and URL that are kept.
+const MOST_SHORT: usize = 40;
+/// Headings that are read.
+const MOST_HEADINGS: usize = 10;
+
+/// The fields of a page whose words are told apart.
+pub(super) const FIELDS: usize = 4;
+pub(super) const BODY: usize = 0;
+const TITLE: usize = 1;
+const HEADINGS: usize = 2;
+const URL: usize = 3;
+
+/// A term of the topic on a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TermCount {
+    pub term: u32,
+    /// In own text, title and headings together.
+    pub count: u32,
+    pub in_title: bool,
+    pub in_url: bool,
+}
+
+/// What is measured on one page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Features {
+    /// Words of the page's own text.
+    pub length: u32,
+    pub links: u32,
+    pub headings: u32,
+    /// Folders of the URL's path.
+    pub depth: u32,
+    /// The list of presets that counts on this page, as an index into the languages; 0 = none.
+    pub list: u8,
+    pub terms: Vec<TermCount>,
+    /// Bucket and how often, by field, sorted by bucket.
+    pub words: [Vec<(u32, u8)>; FIELDS],
+}
+
+impl Features {
+    pub fn of(doc: &Doc, topic: &TopicTerms) -> Features {
+        let own: Vec<&[Token]> = doc.own_lines().map(|line| doc.within(line.span)).collect();
+        let shown: Vec<&types::Heading> = {
+            let lines: Vec<_> = doc.own_lines().map(|l| l.span).collect();
+            let on_own = |start: u32| {
+                let at = lines.partition_point(|s| s.end <= start);
+                lines.get(at).is_some_and(|s| s.start <= start)
+            };
+            doc.page.headings.iter().filter(|h| on_own(h.span.start)).take(MOST_HEADINGS).collect()
+        };
+        let headings: Vec<&[Token]> = shown.iter().map(|h| doc.within(h.span)).collect();
+        let path = path_tokens(doc);
+        let mut f = Features {
+            length: own.iter().map(|l| l.len() as u32).sum(),
+            links: doc.page.links.len() as u32,
+            headings: doc.page.headings.len() as u32,
+            depth: doc.page.url.as_ref().map_or(0, |u| u.as_str().matches('/').count().saturating_sub(2) as u32),
+            ..Features::default()
+        };
+        (f.list, f.terms) = topic.count(&own, doc.title(), &headings, path, doc.language());
+        f.words = [
+            words(BODY, own.iter().flat_map(|l| l.iter()), MOST_WORDS),
+            words(TITLE, doc.title().iter(), MOST_SHORT),
+            words(HEADINGS, headings.iter().flat_map(|h| h.iter()), MOST_SHORT),
+            words(URL, path.iter(), MOST_SHORT),
+        ];
+        f
+    }
+
+    pub fn encode(&self) -> Arc<[u8]> {
+        let mut w = Writer(Vec::with_capacity(640));
+        for n in [self.length, self.links, self.headings, self.depth] {
+            w.var(u64::from(n));
+        }
+        w.u8(self.list).var(self.terms.len() as u64);
+        for t in &self.terms {
+            w.var(u64::from(t.term) << 2 | u64::from(t.in_title) << 1 | u64::from(t.in_url));
+            w.var(u64::from(t.count));
+        }
+        for field in &self.words {
+            w.var(field.len() as u64);
+            let mut last = 0;
+            for (bucket, n) in field {
+                w.var(u64::from(bucket - last) << 3 | u64::from(*n));
+                last = *bucket;
+            }
+        }
+        w.0.into()
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Features, Problem> {
+        let mut r = Reader(bytes);
+        let mut number = || r.var().map(|n| n as u32);
+        let mut f = Features {
+            length: number()?,
+            links: number()?,
+            headings: number()?,
+            depth: number()?,
+            ..Features::default()
+        };
+        f.list = r.u8()?;
+        for _ in 0..r.var()?.min(4096) {
+            let packed = r.var()?;
+            let (term, in_title, in_url) = ((packed >> 2) as u32, packed & 2 != 0, packed & 1 != 0);
+            f.terms.push(TermCount { term, count: r.var()? as u32, in_title, in_url });
+        }
+        for field in &mut f.words {
+            let n = r.var()?.min(4096) as usize;
+            field.reserve_exact(n);
+            let mut last = 0u64;
+            for _ in 0..n {
+                let packed = r.var()?;
+                last += packed >> 3;
+                field.push(((last as usize % BUCKETS) as u32, (packed & 7) as u8));
+            }
+        }
+        r.end()?;
+        Ok(f)
+    }
+
+    /// Which row of weights a word of some field has.
+    pub fn bucket(field: usize, hash: u64) -> u32 {
+        let mixed = (hash ^ (field as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        (mixed >> 40) as u32 % BUCKETS as u32
+    }
+}
+
+/// Tokens of the URL after its host.
+fn path_tokens(doc: &Doc) -> &[Token] {
+    let Some(url) = &doc.page.url else { return &[] };
+    let text = url.as_str();
+    let host = text.find("://").map_or(0, |i| i + 3);
+    let path = text.get(host..).and_then(|t| t.find('/')).map_or(text.len(), |i| host + i) as u32;
+    let from = doc.url().iter().position(|t| t.start >= path).unwrap_or(doc.url().len());
+    doc.url().get(from..).unwrap_or(&[])
+}
+
+/// The most frequent words of a field; how often is kept in steps of doubling: 1, 2, 3–4, 5–8 …
+fn words<'a>(field: usize, tokens: impl Iterator<Item = &'a Token>, most: usize) -> Vec<(u32, u8)> {
+    let mut counts: HashMap<u32, (u32, u32)> = HashMap::new();
+    for (at, t) in tokens.filter(|t| !t.is_stop()).enumerate() {
+        let entry = counts.entry(Features::bucket(field, t.hash)).or_insert((0, at as u32));
+        entry.0 += 1;
+    }
+    let mut all: Vec<(u32, u32, u32)> = counts.into_iter().map(|(b, (n, at))| (b, n, at)).collect();
+    if all.len() > most {
+        all.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.2.cmp(&b.2)));
+        all.truncate(most);
+    }
+    all.sort_unstable_by_key(|w| w.0);
+    all.into_iter().map(|(bucket, n, _)| (bucket, (32 - (n - 1).leading_zeros()).min(7) as u8)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_comes_back() {
+        let f = Features {
+            length: 700,
+            links: 3,
+            headings: 2,
+            depth: 4,
+            list: 1,
+            terms: vec![TermCount { term: 9, count: 300, in_title: true, in_url: false }],
+            words: [vec![(0, 0), (262_143, 7)], vec![], vec![(77, 1)], vec![(5, 0), (6, 2)]],
+        };
+        assert_eq!(Features::decode(&f.encode()).unwrap(), f);
+        let bytes = f.encode();
+        for end in 0..bytes.len() {
+            assert!(Features::decode(&bytes[..end]).is_err());
+        }
+    }
+
+    #[test]
+    fn counts_are_kept_in_steps() {
+        let token = |n: u64| Token::new(n, 0, 0, false);
+        let many = |n: usize| words(BODY, std::iter::repeat_n(&token(5), n), 10)[0].1;
+        assert_eq!([many(1), many(2), many(3), many(4), many(5), many(500)], [0, 1, 2, 2, 3, 7]);
+        let tokens: Vec<Token> = (0..9).map(token).collect();
+        assert_eq!(words(TITLE, tokens.iter(), 4).len(), 4, "the first of those that occur as often");
+    }
+}

@@ -1,0 +1,353 @@
+//! Judge `relevance`, the default: a calibrated probability from whatever is known of the wish.
+//!
+//! Everything it knows is a function of the pages it was shown, in order, and of the labels that count now
+//! ([`Relevance::fit`]): nothing is carried along, so taking a label back restores exactly what was.
+
+mod features;
+mod learner;
+mod line;
+mod prior;
+mod terms;
+
+use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup};
+use crate::bytes::{Reader, Writer, damaged};
+use crate::text::Doc;
+use crate::topic::Threshold;
+use features::Features;
+use learner::{Row, Scales, Weights, sigmoid};
+use line::Aim;
+use prior::{Background, MEASURES, Prior};
+use serde::Deserialize;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+use terms::{CONTENT, GENRE, TopicTerms, URL, WISH};
+use types::{Assessment, Hit, Part, Problem, Verdict};
+
+pub(super) const ENTRY: JudgeEntry = JudgeEntry {
+    name: "relevance",
+    summary: "a probability from terms, name, examples and labels; learns from every answer",
+    doc: "\
+## What it does
+Gives the probability that a page is wanted. It reads the page's own text (no menus, headers, footers), title, headings
+and URL. Without labels the topic decides: terms of the genre *and* terms of the subject, weighed by how rare they are
+in this crawl, words of the topic's name and description, and URL words. Example pages and labels then teach a logistic
+regression over the words of all fields that starts from there. Relevant from the line on that lets expect the best F1.
+
+## When it helps
+Always: it is the default. A few labels (`gleaner label`) help most.
+
+## When it hurts
+When a wanted page shares neither terms nor words with anything said or labelled.
+
+## Options
+`threshold` = \"auto\" (default) or a probability · `precision` or `recall` = 0–1: the line that lets expect this much of it.
+
+## Source
+Ours; docs/adr/0022-relevance.md. Genre and subject apart: Assis et al. BM25: Robertson et al.",
+    build: |setup| Ok(Box::new(Relevance::new(setup)?)),
+};
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Options {
+    precision: Option<f64>,
+    recall: Option<f64>,
+}
+
+/// One page in so many is wanted, until labels say otherwise.
+const USUAL_SHARE: f64 = 0.02;
+/// Unlabelled pages that the regression is shown.
+const SAMPLE: usize = 400;
+/// Pages that say which words are rare.
+const SCALE_SAMPLE: usize = 1_000;
+/// What was learnt is looked at again after a quarter more pages, and at least so many.
+const FEWEST_NEW: usize = 10;
+
+/// A page it was shown.
+struct Seen {
+    /// Of its features: the sample of unlabelled pages is those with the smallest.
+    hash: u64,
+    features: Arc<[u8]>,
+    label: Option<bool>,
+}
+
+struct Relevance {
+    terms: TopicTerms,
+    aim: Aim,
+    examples: Vec<(Arc<[u8]>, bool)>,
+    seen: Vec<Seen>,
+    labels: usize,
+    version: u32,
+    /// After so many pages it was last fitted in an earlier run: until then pages are only taken in.
+    fitted_before: usize,
+    fitted: OnceLock<Fitted>,
+}
+
+/// The judge's mind after some pages.
+struct Fitted {
+    after: usize,
+    prior: Prior,
+    learned: Option<(Scales, Weights)>,
+    line: f64,
+    expected_f1: f64,
+}
+
+impl Fitted {
+    /// Measures and log-odds of a page.
+    fn odds(&self, terms: &TopicTerms, page: &Features) -> ([f64; MEASURES], f64) {
+        let measures = self.prior.measure(terms, page);
+        let prior = start(&self.prior, &measures);
+        let odds = match &self.learned {
+            Some((scales, weights)) => weights.log_odds(&scales.row(page, &measures, prior)),
+            None => prior,
+        };
+        (measures, odds)
+    }
+}
+
+/// Log-odds before anything is learnt.
+fn start(prior: &Prior, measures: &[f64; MEASURES]) -> f64 {
+    prior.log_odds(measures) + libm::log(USUAL_SHARE / (1.0 - USUAL_SHARE))
+}
+
+impl Relevance {
+    fn new(setup: &JudgeSetup) -> Result<Relevance, Problem> {
+        let options: Options = crate::options::parse("judge `relevance`", setup.options)?;
+        let aim = aim(&options, setup)?;
+        let terms = TopicTerms::new(setup.topic);
+        let of = |e: &Example| {
+            let label = match e.kind {
+                ExampleKind::Relevant => true,
+                ExampleKind::Irrelevant => false,
+                ExampleKind::Genre => return None,
+            };
+            Some((Features::of(&e.doc, &terms).encode(), label))
+        };
+        let mut examples: Vec<(Arc<[u8]>, bool)> = setup.examples.iter().filter_map(of).collect();
+        if let Some(bytes) = setup.trained(ENTRY.name)? {
+            examples.extend(read_lessons(bytes)?);
+        }
+        Ok(Relevance {
+            terms,
+            aim,
+            examples,
+            seen: Vec::new(),
+            labels: 0,
+            version: 0,
+            fitted_before: 0,
+            fitted: OnceLock::new(),
+        })
+    }
+
+    fn fitted(&self) -> &Fitted {
+        self.fitted.get_or_init(|| self.fit())
+    }
+
+    /// Everything from the pages shown and the labels that count.
+    fn fit(&self) -> Fitted {
+        let mut background = Background::new(&self.terms);
+        for page in self.pages() {
+            background.add(&page);
+        }
+        let prior = Prior::new(&self.terms, background);
+        let learned = (self.labels + self.examples.len() > 0).then(|| self.learn(&prior));
+        let mut fitted = Fitted { after: self.seen.len(), prior, learned, line: 0.0, expected_f1: 0.0 };
+        let probabilities = self.pages().map(|p| sigmoid(fitted.odds(&self.terms, &p).1)).collect();
+        (fitted.line, fitted.expected_f1) = line::draw(self.aim, probabilities);
+        fitted
+    }
+
+    fn pages(&self) -> impl Iterator<Item = Features> + '_ {
+        self.seen.iter().filter_map(|s| Features::decode(&s.features).ok())
+    }
+
+    fn learn(&self, prior: &Prior) -> (Scales, Weights) {
+        let mut order: Vec<&Seen> = self.seen.iter().filter(|s| s.label.is_none()).collect();
+        order.sort_unstable_by_key(|s| s.hash);
+        let sample: Vec<Features> =
+            order.iter().take(SCALE_SAMPLE).filter_map(|s| Features::decode(&s.features).ok()).collect();
+        let labelled = self.seen.iter().filter_map(|s| Some((&s.features, s.label?)));
+        let labelled: Vec<(Features, bool)> = (self.examples.iter().map(|(f, l)| (f, *l)))
+            .chain(labelled)
+            .filter_map(|(bytes, label)| Some((Features::decode(bytes).ok()?, label)))
+            .collect();
+        let measure = |p: &Features| prior.measure(&self.terms, p);
+        let all = sample.iter().chain(labelled.iter().map(|l| &l.0));
+        let scales = Scales::of(all.map(|p| (p, measure(p))));
+        let row = |p: &Features| {
+            let measures = measure(p);
+            scales.row(p, &measures, start(prior, &measures))
+        };
+        let rows: Vec<(Row, bool)> = labelled.iter().map(|(p, label)| (row(p), *label)).collect();
+        let others: Vec<Row> = sample.iter().take(SAMPLE).map(row).collect();
+        let weights = Weights::learn(&rows, &others);
+        (scales, weights)
+    }
+
+    fn probability(&self, assessment: &Assessment) -> f64 {
+        match Features::decode(&assessment.features) {
+            Ok(page) => sigmoid(self.fitted().odds(&self.terms, &page).1),
+            // A page of which only the score is known keeps it.
+            Err(_) => assessment.score,
+        }
+    }
+
+    fn hits(&self, page: &Features) -> Vec<Hit> {
+        let mut out = Vec::new();
+        for set in [GENRE, CONTENT, URL, WISH] {
+            let active: HashSet<u32> = self.terms.active(set, page.list).collect();
+            for t in page.terms.iter().filter(|t| active.contains(&t.term)) {
+                let count = if set == URL { u32::from(t.in_url) } else { t.count };
+                if count > 0 {
+                    let (set, term) = (self.terms.set_name(set).into(), self.terms.text(t.term).into());
+                    out.push(Hit { set, term, count });
+                }
+            }
+        }
+        out
+    }
+}
+
+fn aim(options: &Options, setup: &JudgeSetup) -> Result<Aim, Problem> {
+    let share = |name: &str, v: f64| match v > 0.0 && v < 1.0 {
+        true => Ok(v),
+        false => Err(Problem::usage(format!("[judge] {name} = {v} is not a share between 0 and 1"))
+            .hint(format!("write {name} = 0.9 for nine in ten"))),
+    };
+    let given = setup.topic.judge.threshold_given.then_some(setup.topic.judge.threshold);
+    match (options.precision, options.recall, given) {
+        (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => Err(Problem::usage(
+            "[judge] threshold, precision and recall each draw the line",
+        )
+        .hint("keep one of them")),
+        (Some(p), None, None) => Ok(Aim::Precision(share("precision", p)?)),
+        (None, Some(r), None) => Ok(Aim::Recall(share("recall", r)?)),
+        (None, None, Some(Threshold::Fixed(t))) => Ok(Aim::Fixed(t)),
+        (None, None, Some(Threshold::Estimated(e))) => Err(Problem::usage(format!(
+            "judge `relevance` gives probabilities: threshold = \"{}\" is for the scores of other judges",
+            e.name()
+        ))
+        .hint("leave threshold out, or set [judge] kind = \"genre\"")),
+        _ => Ok(Aim::Best),
+    }
+}
+
+impl Judge for Relevance {
+    fn assess(&self, doc: &Doc) -> Assessment {
+        let page = Features::of(doc, &self.terms);
+        let (measures, odds) = self.fitted().odds(&self.terms, &page);
+        let before = start(&self.fitted().prior, &measures);
+        let parts = vec![
+            Part { name: "prior".into(), value: sigmoid(before) },
+            Part { name: "learned".into(), value: odds - before },
+        ];
+        let hits = self.hits(&page);
+        Assessment { score: sigmoid(odds), parts, hits, excluded: None, features: page.encode() }
+    }
+
+    fn decide(&self, assessment: &Assessment) -> Verdict {
+        let relevance = self.probability(assessment);
+        let threshold = self.fitted().line;
+        Verdict { relevant: relevance >= threshold, relevance, threshold, version: self.version }
+    }
+
+    fn observe(&mut self, assessment: &Assessment, label: Option<bool>) -> bool {
+        if assessment.features.is_empty() {
+            return false;
+        }
+        let features = assessment.features.clone();
+        self.seen.push(Seen { hash: crate::text::word_hash_of(&features), features, label });
+        self.labels += usize::from(label.is_some());
+        let n = self.seen.len();
+        if n < self.fitted_before {
+            return false;
+        }
+        let due = match self.fitted.get() {
+            Some(f) => label.is_some() || n >= f.after + FEWEST_NEW.max(f.after / 4),
+            None => true,
+        };
+        if due || n == self.fitted_before {
+            self.fitted = OnceLock::new();
+            self.version += 1;
+        }
+        if n == self.fitted_before {
+            // As the earlier run did, before it saw the pages that follow.
+            self.fitted();
+        }
+        due
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let mut w = Writer::default();
+        w.u8(1).var(self.fitted().after as u64).u32(self.version);
+        Some(w.0)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        if r.u8()? != 1 {
+            return Err(damaged());
+        }
+        self.fitted_before = usize::try_from(r.var()?).map_err(|_| damaged())?;
+        self.version = r.u32()?;
+        r.end()
+    }
+
+    fn by_score(&self) -> bool {
+        false
+    }
+    fn reads_own_text(&self) -> bool {
+        true
+    }
+    fn remembers_pages(&self) -> bool {
+        true
+    }
+
+    fn trained(&self) -> Option<Vec<u8>> {
+        let mut w = Writer::default();
+        let labelled = self.seen.iter().filter_map(|s| Some((&s.features, s.label?)));
+        let all: Vec<(&Arc<[u8]>, bool)> =
+            self.examples.iter().map(|(f, l)| (f, *l)).chain(labelled).collect();
+        w.u8(1).var(all.len() as u64);
+        for (features, label) in all {
+            w.u8(u8::from(label)).bytes(features);
+        }
+        Some(w.0)
+    }
+
+    fn explain(&self) -> Option<String> {
+        let f = self.fitted();
+        let known = match self.labels + self.examples.len() {
+            0 => "the topic's terms and name".to_string(),
+            1 => "the topic and one labelled page".to_string(),
+            n => format!("the topic and {n} labelled pages"),
+        };
+        let line = match self.aim {
+            Aim::Best => format!(
+                "the best to expect from the probabilities of {} pages (F1 {:.2})",
+                f.after, f.expected_f1
+            ),
+            Aim::Precision(p) => format!("for a precision of {p}"),
+            Aim::Recall(r) => format!("for a recall of {r}"),
+            Aim::Fixed(_) => "as set".to_string(),
+        };
+        Some(format!("probability from {known}; line {:.3}, {line}", f.line))
+    }
+}
+
+/// Labelled pages of a model file.
+fn read_lessons(bytes: &[u8]) -> Result<Vec<(Arc<[u8]>, bool)>, Problem> {
+    let mut r = Reader(bytes);
+    if r.u8()? != 1 {
+        return Err(damaged());
+    }
+    let mut out = Vec::new();
+    for _ in 0..r.var()? {
+        let label = r.u8()? != 0;
+        let features: Arc<[u8]> = r.bytes()?.into();
+        Features::decode(&features)?;
+        out.push((features, label));
+    }
+    r.end()?;
+    Ok(out)
+}

@@ -1,0 +1,224 @@
+//! A page's own text: its lines without navigation, headers, footers and asides, and without the menus that stand on
+//! many pages of its host.
+//!
+//! [`Repeats`] remembers, per host, how many pages a line stood on. A line is part of a menu when it stood on several
+//! earlier pages and either is long or has two neighbours of the same kind: a heading such as "Office hours" that every
+//! course page has stands alone between lines of the page's own, and stays.
+
+use std::collections::HashMap;
+use types::{Page, Region, Span};
+
+/// A line that stood on fewer earlier pages of the host is the page's own.
+const FEWEST_PAGES: u32 = 3;
+/// So is one that stood on less than one page in this many.
+const ONE_IN: u32 = 20;
+/// So many repeated lines in a row are a menu.
+const MENU: usize = 3;
+/// A repeated line of so many words is not the page's own, wherever it stands.
+const LONG: usize = 8;
+/// Pages of one host that are learnt from: a menu is known long before.
+const PAGES_PER_HOST: u32 = 200;
+/// Lines remembered per host. When they are full, lines seen once are forgotten.
+const LINES_PER_HOST: usize = 1_000;
+/// Lines remembered of all hosts. When they are full, the host met longest ago is forgotten.
+const LINES: usize = 1_000_000;
+
+/// One line of a page's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub span: Span,
+    pub region: Region,
+    /// Of its letters; digits count as one another, so that a date is no new line.
+    pub hash: u32,
+    words: u16,
+}
+
+/// The lines of a page that hold a word.
+pub fn lines(page: &Page) -> Vec<Line> {
+    let mut out = Vec::new();
+    let mut blocks = page.blocks.iter().peekable();
+    let mut region = Region::Body;
+    let mut start = 0;
+    for text in page.text.split_inclusive('\n') {
+        while let Some(block) = blocks.next_if(|b| b.span.start as usize <= start) {
+            region = block.region;
+        }
+        let (hash, words) = fingerprint(text);
+        if words > 0 {
+            out.push(Line { span: Span::new(start, start + text.len()), region, hash, words });
+        }
+        start += text.len();
+    }
+    out
+}
+
+/// FNV-1a over the letters of a line, and how many words it has.
+fn fingerprint(text: &str) -> (u32, u16) {
+    let (mut hash, mut words, mut inside) = (0x811c_9dc5_u32, 0u16, false);
+    for b in text.bytes() {
+        let letter = b.is_ascii_alphanumeric() || b >= 128;
+        if letter {
+            let b = if b.is_ascii_digit() { b'0' } else { b.to_ascii_lowercase() };
+            hash = (hash ^ u32::from(b)).wrapping_mul(0x0100_0193);
+            words = words.saturating_add(u16::from(!inside));
+        } else if inside {
+            hash = (hash ^ 0x20).wrapping_mul(0x0100_0193);
+        }
+        inside = letter;
+    }
+    (hash, words)
+}
+
+/// What stands on the pages of each host.
+#[derive(Default)]
+pub struct Repeats {
+    hosts: HashMap<u64, Host>,
+    lines: usize,
+    met: u64,
+}
+
+#[derive(Default)]
+struct Host {
+    pages: u32,
+    /// Line → pages it stood on.
+    lines: HashMap<u32, u16>,
+    last_met: u64,
+}
+
+impl Repeats {
+    /// Which of a page's lines are its own, given the pages of this host before it.
+    pub fn own(&self, host: u64, lines: &[Line]) -> Vec<bool> {
+        let known = self.hosts.get(&host);
+        let repeated = |line: &Line| {
+            known.is_some_and(|h| {
+                let pages = h.lines.get(&line.hash).map_or(0, |n| u32::from(*n));
+                pages >= FEWEST_PAGES && pages * ONE_IN >= h.pages
+            })
+        };
+        let again: Vec<bool> = lines.iter().map(|l| l.region != Region::Body || repeated(l)).collect();
+        let mut own = vec![true; lines.len()];
+        let mut run = 0;
+        for i in 0..=lines.len() {
+            if again.get(i) == Some(&true) {
+                run += 1;
+                continue;
+            }
+            for at in i - run..i {
+                let Some(line) = lines.get(at) else { continue };
+                let alone = line.region == Region::Body && run < MENU && usize::from(line.words) < LONG;
+                if let Some(o) = own.get_mut(at) {
+                    *o = alone;
+                }
+            }
+            run = 0;
+        }
+        own
+    }
+
+    /// Remembers a page's lines. Returns those that were learnt from, for [`Repeats::learn`] after a restart.
+    pub fn meet(&mut self, host: u64, lines: &[Line]) -> Vec<u32> {
+        let mut hashes: Vec<u32> =
+            lines.iter().filter(|l| l.region == Region::Body).map(|l| l.hash).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        hashes.truncate(LINES_PER_HOST);
+        if self.hosts.get(&host).is_some_and(|h| h.pages >= PAGES_PER_HOST) {
+            hashes.clear();
+        }
+        self.learn(host, &hashes);
+        hashes
+    }
+
+    /// Takes in the distinct lines of one page.
+    pub fn learn(&mut self, host: u64, hashes: &[u32]) {
+        self.met += 1;
+        let h = self.hosts.entry(host).or_default();
+        h.last_met = self.met;
+        if h.pages >= PAGES_PER_HOST {
+            return;
+        }
+        h.pages += 1;
+        let before = h.lines.len();
+        for hash in hashes {
+            if h.lines.len() >= LINES_PER_HOST && !h.lines.contains_key(hash) {
+                h.lines.retain(|_, pages| *pages > 1);
+            }
+            if h.lines.len() < LINES_PER_HOST || h.lines.contains_key(hash) {
+                let pages = h.lines.entry(*hash).or_default();
+                *pages = pages.saturating_add(1);
+            }
+        }
+        self.lines = self.lines + h.lines.len() - before;
+        while self.lines > LINES {
+            let oldest = self.hosts.iter().min_by_key(|(_, h)| h.last_met).map(|(host, _)| *host);
+            let Some(gone) = oldest.and_then(|host| self.hosts.remove(&host)) else { break };
+            self.lines -= gone.lines.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::Block;
+
+    fn page(text: &str, nav: usize) -> Page {
+        let block = |start, end, region| Block { span: Span::new(start, end), region };
+        Page {
+            text: text.into(),
+            blocks: vec![block(0, nav, Region::Nav), block(nav, text.len(), Region::Body)],
+            ..Page::default()
+        }
+    }
+
+    fn own_text(repeats: &Repeats, page: &Page) -> Vec<String> {
+        let lines = lines(page);
+        let own = repeats.own(1, &lines);
+        let kept = lines.iter().zip(own).filter(|(_, own)| *own);
+        kept.map(|(l, _)| l.span.of(&page.text).trim().to_string()).collect()
+    }
+
+    #[test]
+    fn navigation_is_not_the_page() {
+        let p = page("Home Courses\nCS 1\nSyllabus\n", 13);
+        assert_eq!(own_text(&Repeats::default(), &p), ["CS 1", "Syllabus"]);
+    }
+
+    #[test]
+    fn a_menu_is_known_after_three_pages_and_a_heading_is_not_a_menu() {
+        let mut repeats = Repeats::default();
+        let text = |n: usize| format!("Home\nPeople\nCourses\nCourse {}\nOffice hours\nRoom {}\n", "x".repeat(n), "y".repeat(n));
+        for n in 1..=3 {
+            let p = page(&text(n), 0);
+            assert_eq!(own_text(&repeats, &p).len(), 6, "page {n}");
+            repeats.meet(1, &lines(&p));
+        }
+        let fourth = page(&text(4), 0);
+        assert_eq!(own_text(&repeats, &fourth), ["Course xxxx", "Office hours", "Room yyyy"]);
+        // Another host's pages are its own.
+        assert!(repeats.own(2, &lines(&fourth)).iter().all(|own| *own));
+    }
+
+    #[test]
+    fn a_long_line_that_repeats_is_not_the_page_and_a_date_is_no_new_line() {
+        let mut repeats = Repeats::default();
+        for n in 1..=3 {
+            repeats.meet(1, &lines(&page(&format!("This page was last changed by the webmaster on {n} May\n"), 0)));
+        }
+        let p = page("Home of robots\nThis page was last changed by the webmaster on 4 May\n", 0);
+        assert_eq!(own_text(&repeats, &p), ["Home of robots"]);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_the_same_after_a_restart() {
+        let mut a = Repeats::default();
+        let mut b = Repeats::default();
+        for n in 0..300u32 {
+            let text: String = (0..50).map(|i| format!("line {} of {}\n", "a".repeat(i), "b".repeat(n as usize))).collect();
+            b.learn(7, &a.meet(7, &lines(&page(&text, 0))));
+        }
+        assert!(a.hosts[&7].lines.len() <= LINES_PER_HOST && a.hosts[&7].pages == PAGES_PER_HOST);
+        assert_eq!(a.hosts[&7].lines, b.hosts[&7].lines);
+        assert_eq!(a.lines, b.lines);
+    }
+}
