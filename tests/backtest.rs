@@ -86,6 +86,8 @@ fn numbers_worked_out_on_paper() {
     // Best possible: / 3 2 4 1: hits at 2 and 4: ((5−2+½) + (5−4+½)) / 10 = 0.5.
     assert_eq!(r["oracle_auc"], 0.5);
     assert_eq!(r["harvest"], 0.4);
+    // The crawl ends after 5 pages: what it has then.
+    assert_eq!((&r["found"]["100"], &r["found"]["2000"]), (&2.into(), &2.into()));
     assert_eq!((r["search_length"]["50"].as_u64(), r["search_length"]["90"].as_u64()), (Some(4), Some(5)));
     // The judge: page 3 has one of two terms, cos = 1/√2 ≥ ½; page 4 both. Nothing else has any.
     assert_eq!((r["judge"]["precision"].as_f64(), r["judge"]["recall"].as_f64()), (Some(1.0), Some(1.0)));
@@ -142,6 +144,59 @@ fn the_same_bytes_whatever_the_number_of_threads() {
     }
 }
 
+/// Labels play the person: the crawl without labels is as ever, those with labels are the same on any number of threads.
+#[test]
+fn crawls_that_are_taught() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |name: &str, more: &[&str]| -> (String, String) {
+        let out = dir.path().join(name);
+        let mut args = vec!["backtest", "--web", "sim:campus?pages=400&hosts=8", "--strategies", "adaptive"];
+        args.extend(["--rng", "1..2", "--out", out.to_str().unwrap()]);
+        args.extend(more);
+        let done = gleaner(&args, dir.path());
+        ok(&done);
+        let table = String::from_utf8(done.stdout).unwrap();
+        (fs::read_to_string(out.join("results.json")).unwrap(), table)
+    };
+    let one = run("one", &["--teach", "0,7,20", "--threads", "1"]);
+    let three = run("three", &["--teach", "7,20", "--threads", "3"]);
+    assert!(one == three);
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let (taught, plain) = (json(&one.0), json(&run("plain", &[]).0));
+    for (with, without) in taught["runs"].as_array().unwrap().iter().zip(plain["runs"].as_array().unwrap()) {
+        let mut rest = with.clone();
+        let lessons = rest.as_object_mut().unwrap().remove("teach").unwrap();
+        assert_eq!(rest, *without, "what is not about labels is without labels");
+        let lessons = lessons.as_array().unwrap();
+        let numbers = |key: &str| lessons.iter().map(|l| l[key].as_u64().unwrap()).collect::<Vec<_>>();
+        assert_eq!((numbers("labels"), numbers("given")), (vec![0, 7, 20], vec![0, 7, 20]));
+        assert_eq!(lessons[0]["found"], with["found"]);
+        assert!(
+            lessons[0]["f1_all"] == with["judge"]["f1"],
+            "without labels all pages have the judge's verdict"
+        );
+        assert!(
+            lessons.iter().all(|l| l["brier"].as_f64().unwrap() < 0.5 && l["calibration"]["pages"].is_u64())
+        );
+        assert_ne!(lessons[0]["f1_all"], lessons[2]["f1_all"]);
+    }
+    assert_eq!(taught["teaching"]["labels"], serde_json::json!([0, 7, 20]));
+    assert!(taught["teaching"]["how"].as_str().unwrap().contains("the other half"));
+    assert!(
+        one.1.contains("F1 all") && one.1.lines().any(|l| l.starts_with("campus") && l.contains(" 20 ")),
+        "{}",
+        one.1
+    );
+    let html = fs::read_to_string(dir.path().join("one/report.html")).unwrap();
+    assert!(html.contains("Verdicts by number of labels") && html.contains("adaptive, with labels"));
+    // Answers that are all wrong do harm; the crawl without any is the same.
+    let wrong = json(&run("wrong", &["--teach", "20", "--wrong", "1"]).0);
+    assert_eq!(wrong["teaching"]["wrong"], 1.0);
+    let all = |of: &serde_json::Value, i: usize| of["summary"][0]["teach"][i]["f1_all"].as_f64().unwrap();
+    assert_eq!(all(&wrong, 0), all(&taught, 0));
+    assert!(all(&wrong, 1) < all(&taught, 2), "{} {}", all(&wrong, 1), all(&taught, 2));
+}
+
 #[test]
 fn bad_input_is_explained() {
     let dir = tempfile::tempdir().unwrap();
@@ -160,6 +215,19 @@ fn bad_input_is_explained() {
     fails(&run(&["--web", w, "--strategies", "best-frist"]), 2, &["best-frist", "best-first"]);
     fails(&run(&["--web", w, "--relevant-label", "maybe"]), 2, &["maybe", "yes"]);
     fails(&run(&["--web", w, "--rng", "x"]), 2, &["--rng"]);
+    fails(&run(&["--web", w, "--teach", "ten"]), 2, &["--teach ten", "`ten` is not a number", "hint"]);
+    fails(&run(&["--web", w, "--teach", "20,10"]), 2, &["10 comes after 20", "fewest first"]);
+    fails(&run(&["--web", w, "--teach", "-3"]), 2, &["--teach -3"]);
+    fails(&run(&["--web", w, "--teach", "10", "--wrong", "2"]), 2, &["--wrong 2", "from 0 to 1"]);
+    fails(&run(&["--web", w, "--wrong", "0.1"]), 2, &["--teach"]);
+    let bare = dir.path().join("bare");
+    tiny(&bare);
+    fs::remove_file(bare.join("labels.tsv")).unwrap();
+    fails(
+        &run(&["--web", bare.to_str().unwrap(), "--teach", "10"]),
+        2,
+        &["--teach needs labels", "--labels"],
+    );
     fails(&run(&["--web", w, "--seeds", "/no/such/file"]), 1, &["/no/such/file"]);
     let outside = dir.path().join("outside.txt");
     fs::write(&outside, "http://elsewhere.org/\n").unwrap();

@@ -13,6 +13,7 @@ use eval::cache::{self, CachedWeb};
 use eval::labels::{Labels, Rules, Seeds};
 use eval::report::{Report, StrategyCurve, TopicCurve};
 use eval::results::{OrderLine, Results, Timing, order_file, order_tsv};
+use eval::teach::Teach;
 use eval::tournament::{Outcome, Plan};
 use eval::webs::{self, Opened, Recorded, SimWeb};
 use focus::model::Role;
@@ -29,7 +30,8 @@ const EXAMPLES: &str = "\
 Examples:
   gleaner backtest --web sim:campus --strategies all --out results
   gleaner backtest --web webs/webkb --topic course.toml --labels webs/webkb/labels.tsv --relevant-label course \\
-          --ignore-label course_subpage --seeds webs/webkb/seeds.tsv#four_departments --strategies best-first,genre --rng 0..4 --out results";
+          --ignore-label course_subpage --seeds webs/webkb/seeds.tsv#four_departments --strategies best-first,genre --rng 0..4 --out results
+  gleaner backtest --web sim:campus --strategies adaptive --teach 0,10,20,40 --wrong 0.05 --out taught";
 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -64,6 +66,12 @@ pub struct Args {
     /// Turn this share of the verdicts around
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     judge_noise: f64,
+    /// Let the labels answer questions while a crawl runs, one crawl for each number of answers: how good do verdicts get?
+    #[arg(long, value_name = "0,10,20", allow_hyphen_values = true)]
+    teach: Option<String>,
+    /// With --teach: give this share of the answers wrong
+    #[arg(long, value_name = "P", requires = "teach", allow_hyphen_values = true)]
+    wrong: Option<f64>,
     /// Pages per run (default: everything reachable; on a web with endless traps, as many as the web has pages)
     #[arg(long, value_name = "N")]
     pages: Option<u64>,
@@ -103,6 +111,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let started = Instant::now();
     let threads =
         args.threads.unwrap_or_else(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+    let teach = match &args.teach {
+        Some(list) => Some(Teach::parse(list, args.wrong.unwrap_or(0.0))?),
+        None => None,
+    };
     let mut notes = Tally::default();
     let folder = args.cache.clone().or_else(cache::default_folder);
     let Opened { web, sim } = open_web(&args.web, folder.as_deref())?;
@@ -171,7 +183,12 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         max_pages: args.max_pages,
         strategy_model,
         on_disk: args.on_disk.then(|| args.out.clone()),
+        teach,
     };
+    if plan.labels.is_none() && plan.teach.is_some() {
+        return Err(Problem::usage("--teach needs labels: they give the answers")
+            .hint("name a file of url<TAB>label lines with --labels"));
+    }
     if plan.labels.is_none() {
         eprintln!(
             "{} no labels: the judge that guides also measures, so these numbers show how well a strategy pleases its judge, not how well it finds what you want",
@@ -189,7 +206,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let mut told = if args.strategies.as_deref() == Some("all") { leave_out(&mut plan)? } else { Vec::new() };
     let tell = |done: usize, of: usize, run: &eval::tournament::Run| {
         let r = &run.result;
-        line(&format!("{done} of {of} runs: {} {} rng {}: auc {}", r.topic, r.strategy, r.rng, show(r.auc)));
+        let taught = r.teach.last().filter(|l| l.labels > 0);
+        let taught = taught.map_or(String::new(), |l| format!(" with {} labels", l.labels));
+        let auc = show(r.auc);
+        line(&format!("{done} of {of} runs: {} {} rng {}{taught}: auc {auc}", r.topic, r.strategy, r.rng));
     };
     if crawl::collection::Collection::exists(&args.out) {
         return Err(Problem::usage(format!("{} holds a collection", args.out.display()))
@@ -205,6 +225,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     }
     let results = write(&args, &plan, outcome, threads, seconds, &notes, told)?;
     print_table(&results);
+    print_taught(&results);
     for entry in notes.entries() {
         eprintln!("note: {} × {} (first: {})", entry.count, entry.what, entry.first);
     }
@@ -462,7 +483,8 @@ fn write(
         timings.push(run.timing);
         runs.push(run.result);
     }
-    let results = Results::new(web.clone(), runs);
+    let mut results = Results::new(web.clone(), runs);
+    results.teaching = plan.teach.as_ref().map(Teach::told);
     put("results.json", &results.json())?;
     let timing = Timing { web, threads: threads.get(), seconds: elapsed.as_secs_f64(), runs: timings };
     put("timing.json", &timing.json())?;
@@ -492,6 +514,10 @@ fn write(
         ("pages per run".into(), plan.limit().map_or("all".into(), count)),
         ("judge noise".into(), args.judge_noise.to_string()),
     ];
+    if let Some(teaching) = &report.results.teaching {
+        let how = format!("{}; wrong answers: {} %", teaching.how, 100.0 * teaching.wrong);
+        report.settings.push(("labels given".into(), how));
+    }
     if outcome.graph_cut {
         report.notes.push(format!(
             "the web has more than {} pages; the rest was not taken into account",
@@ -513,14 +539,32 @@ fn show(v: Option<f64>) -> String {
     v.map_or("–".into(), |v| format!("{v:.3}"))
 }
 
+/// Budgets in the table, and the columns it takes with them.
+const SHOWN: [usize; 4] = [250, 500, 1000, 2000];
+const WIDE: u16 = 136;
+
 fn print_table(results: &Results) {
+    let terminal = console::Term::stdout();
+    let wide = !terminal.is_term() || terminal.size().1 >= WIDE;
+    let found = |cell: &dyn Fn(usize) -> String| -> String {
+        if wide { SHOWN.iter().map(|n| format!(" {:>5}", cell(*n))).collect() } else { String::new() }
+    };
     println!(
-        "{:<24} {:<20} {:>7} {:>15} {:>7} {:>7} {:>8} {:>8} {:>6}",
-        "topic", "strategy", "auc", "95 % interval", "norm.", "recall", "harvest", "judge F1", "runs"
+        "{:<24} {:<20} {:>7} {:>15}{} {:>7} {:>7} {:>8} {:>8} {:>6}",
+        "topic",
+        "strategy",
+        "auc",
+        "95 % interval",
+        found(&|n| format!("@{n}")),
+        "norm.",
+        "recall",
+        "harvest",
+        "judge F1",
+        "runs"
     );
     for s in &results.summary {
         println!(
-            "{:<24} {:<20} {:>7} {:>15} {:>7} {:>7} {:>8} {:>8} {:>6}",
+            "{:<24} {:<20} {:>7} {:>15}{} {:>7} {:>7} {:>8} {:>8} {:>6}",
             super::text::shorten(&s.topic, 24),
             s.strategy,
             show(s.auc_mean),
@@ -530,11 +574,50 @@ fn print_table(results: &Results) {
             } else {
                 format!("{} – {}", show(s.auc_low), show(s.auc_high))
             },
+            found(&|n| s.found_mean.get(&n).map_or("–".into(), |v| format!("{v:.0}"))),
             show(s.normalised_auc_mean),
             show(s.recall_mean),
             show(s.harvest_mean),
             show(s.judge_f1_mean),
             s.runs
         );
+    }
+}
+
+/// What labels make of the verdicts.
+fn print_taught(results: &Results) {
+    if results.teaching.is_none() {
+        return;
+    }
+    println!(
+        "\n{:<24} {:<20} {:>6} {:>6} {:>6} {:>9} {:>6} {:>6} {:>5}{}",
+        "topic",
+        "strategy",
+        "labels",
+        "F1",
+        "F1 all",
+        "precision",
+        "recall",
+        "brier",
+        "p≥.8",
+        SHOWN.iter().map(|n| format!(" {:>6}", format!("@{n}"))).collect::<String>()
+    );
+    for s in &results.summary {
+        for l in &s.teach {
+            let found = |n: &usize| l.found.get(n).map_or("–".into(), |v| format!("{v:.0}"));
+            println!(
+                "{:<24} {:<20} {:>6} {:>6} {:>6} {:>9} {:>6} {:>6} {:>5}{}",
+                super::text::shorten(&s.topic, 24),
+                s.strategy,
+                l.labels,
+                show(l.f1),
+                show(l.f1_all),
+                show(l.precision),
+                show(l.recall),
+                show(l.brier),
+                l.sure.map_or("–".into(), |v| format!("{v:.2}")),
+                SHOWN.iter().map(|n| format!(" {:>6}", found(n))).collect::<String>()
+            );
+        }
     }
 }

@@ -323,12 +323,11 @@ impl Collection {
             archive: Stacks::new(Some(Self::warc_dir(dir))).reading_on(),
             loaded: loaded.clone(),
             analyst: made.analyst.clone(),
-            make_judge: made.make_judge,
             seeds: seeds.len(),
             rng,
             answer: Box::new(move |url| live_answer(&answering)(url)),
         };
-        let mut crawl = Crawl::new(parts)?.steered_by(steering)?;
+        let mut crawl = Crawl::new(parts)?.taught_by(made.make_judge).steered_by(steering)?;
         if let Some(wanted) = wanted {
             crawl.join_in(wanted, failed)?;
         }

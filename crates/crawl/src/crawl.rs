@@ -1,7 +1,7 @@
 //! The loop's one place of order: what is leased next, and what an arrival changes.
 
 use crate::analyse::Analysis;
-use crate::collection::position_bytes;
+use crate::collection::{MakeJudge, position_bytes};
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
@@ -11,19 +11,20 @@ use crate::outlook::Outlook;
 use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
 use crate::sweep::Sweep;
+use crate::visit::decided;
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
 use frontier::{Frontier, Gate, News, Next};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use store::Store;
 use store::archive::{Archiver, Position};
 use store::index::Index;
 use types::{
     Assessment, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored,
-    Settle, Task, Turn, Url, UrlId,
+    Settle, Task, Turn, Url, UrlId, Verdict,
 };
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.
@@ -165,6 +166,16 @@ impl Judged {
     }
 }
 
+/// What is thought of a page now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    pub id: UrlId,
+    /// The judge's own.
+    pub verdict: Verdict,
+    /// What the user said counts instead.
+    pub label: Option<bool>,
+}
+
 pub struct Crawl {
     pub(crate) parts: Parts,
     pub(crate) judged: Vec<Judged>,
@@ -198,6 +209,8 @@ pub struct Crawl {
     /// What was changed while running, in this run or an earlier one.
     pub(crate) adjustments: Adjustments,
     pub(crate) steering: Option<Steering>,
+    /// Makes the judge again, as it was before it saw any page.
+    pub(crate) make_judge: Option<MakeJudge>,
     pub(crate) rejudging: Option<Rejudging>,
     /// Leases whose pages may have been measured by a judge that is gone.
     pub(crate) measured_before: HashSet<u64>,
@@ -285,6 +298,7 @@ impl Crawl {
             told_others: Millis(0),
             adjustments: Adjustments::default(),
             steering: None,
+            make_judge: None,
             rejudging: None,
             measured_before: HashSet::new(),
             lessons: BTreeMap::new(),
@@ -663,6 +677,17 @@ impl Crawl {
     /// The pages in fetch order, with their newest verdicts.
     pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool)> + '_ {
         self.judged.iter().map(|j| (j.id, j.wanted()))
+    }
+
+    /// The pages in fetch order, with what the judge makes of them now and what the user said of them.
+    pub fn judgements(&self) -> Vec<Judgement> {
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let pages = self.judged.iter().enumerate();
+        let of = |(i, j): (usize, &Judged)| {
+            let verdict = decided(judge.as_ref(), j, self.assessed.get(i));
+            Judgement { id: j.id, verdict, label: j.label }
+        };
+        pages.map(of).collect()
     }
 
     pub fn parts(&self) -> &Parts {

@@ -28,6 +28,9 @@ pub enum Event {
         priority: f64,
         new_links: usize,
         at: Millis,
+        /// Of its text; 0 = too short to tell. Larger than the numbers of JSON.
+        #[serde(skip)]
+        simhash: u64,
     },
     /// A URL ended without a page, or will be tried again.
     Miss {

@@ -41,6 +41,6 @@ mod visit;
 
 pub use analyse::{Analysis, Analyst};
 pub use config::Config;
-pub use crawl::{Arrival, Crawl, Ledger, Parts, Rules, Step, Stop};
+pub use crawl::{Arrival, Crawl, Judgement, Ledger, Parts, Rules, Step, Stop};
 pub use events::{Event, Progress};
 pub use outlook::Outlook;

@@ -10,6 +10,19 @@ use types::{Fetched, Lease, Millis, Problem, Request, Task, Web};
 
 /// Runs to the end. Answers arrive in order of (virtual finish time, lease number).
 pub fn run(crawl: &mut Crawl, web: &dyn Web, analyst: &Analyst) -> Result<Stop, Problem> {
+    run_with(crawl, web, analyst, &mut |_, _| Ok(()))
+}
+
+/// What someone does with a crawl between two turns.
+pub type Between<'a> = &'a mut dyn FnMut(&mut Crawl, Millis) -> Result<(), Problem>;
+
+/// As `run`, with someone who looks at the crawl after every arrival and may steer it, as users do a live one.
+pub fn run_with(
+    crawl: &mut Crawl,
+    web: &dyn Web,
+    analyst: &Analyst,
+    between: Between,
+) -> Result<Stop, Problem> {
     let mut now = Millis(0);
     let mut coming: BTreeMap<Reverse<(Millis, u64)>, Lease> = BTreeMap::new();
     loop {
@@ -32,6 +45,7 @@ pub fn run(crawl: &mut Crawl, web: &dyn Web, analyst: &Analyst) -> Result<Stop, 
                 let fetched = fetch(web, &lease, now)?;
                 let analysis = if lease.task == Task::Page { analyst.analyse(&fetched) } else { None };
                 crawl.arrived(Arrival { lease, fetched, analysis }, now)?;
+                between(crawl, now)?;
             }
             _ if wake == Millis::NEVER => {
                 return Err(Problem::new("the crawl waits for nothing")

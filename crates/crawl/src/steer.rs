@@ -29,7 +29,6 @@ pub(crate) struct Steering {
     pub archive: Stacks,
     pub loaded: Loaded,
     pub analyst: Analyst,
-    pub make_judge: MakeJudge,
     pub seeds: usize,
     pub rng: u64,
     /// Brings example pages of a changed topic.
@@ -61,9 +60,19 @@ const SLICE: Duration = Duration::from_millis(40);
 pub(crate) const REJUDGING: &str = "rejudging";
 
 impl Crawl {
+    /// Labels are told to a judge made by this one: it has to be as it was before it saw any page.
+    pub fn taught_by(mut self, make_judge: MakeJudge) -> Crawl {
+        self.make_judge = Some(make_judge);
+        self
+    }
+
+    fn new_judge(&self) -> Result<Box<dyn Judge>, Problem> {
+        self.make_judge.as_ref().ok_or_else(not_steerable)?()
+    }
+
     pub(crate) fn steered_by(mut self, steering: Steering) -> Result<Crawl, Problem> {
         if self.is_rejudging()? {
-            let judge = (steering.make_judge)()?;
+            let judge = self.new_judge()?;
             self.rejudging = Some(Rejudging { judge, measurer: Measurer::default(), done: Vec::new() });
         }
         self.steering = Some(steering);
@@ -234,9 +243,7 @@ impl Crawl {
         }
         self.parts.strategy = made.strategy;
         self.save_strategy_now()?;
-        if let Some(steering) = &mut self.steering {
-            steering.make_judge = made.make_judge;
-        }
+        self.make_judge = Some(made.make_judge);
         self.begin_rejudging()?;
         let pages = self.judged.len();
         Ok(Effect {
@@ -253,8 +260,7 @@ impl Crawl {
 
     /// Every page is judged again, from the first one on.
     pub(crate) fn begin_rejudging(&mut self) -> Result<(), Problem> {
-        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
-        let judge = (steering.make_judge)()?;
+        let judge = self.new_judge()?;
         self.parts.ledger.put_state(REJUDGING, false, &[1])?;
         let done = Vec::with_capacity(self.judged.len());
         self.rejudging = Some(Rejudging { judge, measurer: Measurer::default(), done });
@@ -417,8 +423,7 @@ impl Crawl {
     /// A judge that has seen every page, and every label that counts now. From the beginning: it cannot forget a label
     /// that was taken back. Verdicts that it changes are kept, and returned.
     pub(crate) fn judge_anew(&mut self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
-        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
-        let mut judge = (steering.make_judge)()?;
+        let mut judge = self.new_judge()?;
         self.show_pages(judge.as_mut(), 0);
         self.show_lessons(judge.as_mut());
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;

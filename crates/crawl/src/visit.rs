@@ -356,6 +356,7 @@ impl Crawl {
             priority: lease.priority.key(),
             new_links: applied.admitted as usize,
             at: now,
+            simhash: doc.page.simhash,
         });
         if revised > 0 {
             let (relevant, threshold) = (self.counts.relevant, self.counts.threshold);
@@ -589,7 +590,7 @@ fn parent_url(
 }
 
 /// The judge's verdict on a page that was measured before.
-fn decided(judge: &dyn Judge, j: &Judged, whole: Option<&Assessment>) -> Verdict {
+pub(crate) fn decided(judge: &dyn Judge, j: &Judged, whole: Option<&Assessment>) -> Verdict {
     let verdict = match whole {
         Some(whole) => judge.decide(whole),
         None => judge.decide(&Assessment { score: j.score, ..Assessment::default() }),

@@ -174,6 +174,7 @@ fn plan<'a>(
     Plan {
         on_disk: None,
         strategy_model: None,
+        teach: None,
         web,
         topics: vec![(topic.to_string(), config.clone())],
         strategies: vec![strategy.to_string()],

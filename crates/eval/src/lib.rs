@@ -22,6 +22,7 @@ pub mod report;
 pub mod results;
 pub mod stats;
 mod tally;
+pub mod teach;
 pub mod tournament;
 mod watch;
 pub mod webs;

@@ -13,11 +13,13 @@
 //! * **oracle_auc** = that of [`crate::oracle`], cut at the same budget.
 //! * **normalised_auc** = (auc − random) / (oracle − random): 1 = as good as the oracle, 0 = as good as chance.
 //! * **search length** of a share `q` = the smallest `n` with `rel(n) ≥ ⌈q·M⌉`.
+//! * **found** at a budget `b` = `rel(b)`; of a crawl that ended earlier, what it had at its end.
 //!
 //! Where a value is not defined (no relevant page, never reached) it is `None`, never NaN.
 
 use crate::labels::Class;
 use crate::oracle::area;
+use std::collections::BTreeMap;
 
 /// One counted page, in fetch order.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +81,8 @@ pub struct Measures {
     pub auc: Option<f64>,
     pub search_length_50: Option<usize>,
     pub search_length_90: Option<usize>,
+    /// Relevant pages among the first of each of [`BUDGETS`].
+    pub found: BTreeMap<usize, usize>,
     /// At most [`POINTS`] points `(n, recall)`, the first (0, 0), the last at the end of the crawl.
     pub recall: Vec<(usize, f64)>,
     /// At most [`POINTS`] points `(n, share of relevant pages among the window of pages before)`.
@@ -88,6 +92,9 @@ pub struct Measures {
 
 /// Most points of a curve in a results file.
 pub const POINTS: usize = 200;
+
+/// Pages that users let a crawl fetch: what is found until then matters more to them than the area, which hides the start.
+pub const BUDGETS: [usize; 5] = [100, 250, 500, 1000, 2000];
 
 pub fn measure(order: &[Step], truth: &Truth) -> Measures {
     let hits: Vec<bool> = order.iter().map(|s| s.class == Class::Relevant).collect();
@@ -99,6 +106,7 @@ pub fn measure(order: &[Step], truth: &Truth) -> Measures {
         auc: truth.auc(hits.iter().copied()),
         search_length_50: search_length(&hits, truth.relevant, 50),
         search_length_90: search_length(&hits, truth.relevant, 90),
+        found: found(&hits),
         recall: recall_curve(&hits, truth.relevant),
         harvest_rate: windowed(&hits),
         judge: Decision::of(order.iter().filter_map(|s| known(s.class).map(|r| (s.judged, r)))),
@@ -130,6 +138,12 @@ pub fn search_length(hits: &[bool], relevant: usize, percent: usize) -> Option<u
             *h && found == need
         })
         .map(|i| i + 1)
+}
+
+/// Relevant pages among the first of each of [`BUDGETS`].
+pub fn found(hits: &[bool]) -> BTreeMap<usize, usize> {
+    let count = |n: usize| hits.iter().take(n).filter(|h| **h).count();
+    BUDGETS.iter().map(|&n| (n, count(n))).collect()
 }
 
 /// Pages fetched for each relevant page found (S0 Tab. 4.5).
@@ -418,6 +432,15 @@ mod tests {
         let tight = Truth { budget: Some(4), ..truth };
         near(tight.auc_in_budget(o.order.iter().map(|&n| relevant(n))), 0.28);
         near(tight.random_auc(), 0.32);
+    }
+
+    #[test]
+    fn found_at_budgets() {
+        // Relevant: every third page of 700, the first of them the third: 33 of 100, 83 of 250, 166 of 500, 233 in all.
+        let hits: Vec<bool> = (1..=700).map(|n| n % 3 == 0).collect();
+        let expected = [(100, 33), (250, 83), (500, 166), (1000, 233), (2000, 233)];
+        assert_eq!(found(&hits), expected.into_iter().collect());
+        assert!(found(&[]).values().all(|n| *n == 0));
     }
 
     #[test]

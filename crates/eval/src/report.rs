@@ -1,8 +1,8 @@
 //! `report.html` of a backtest: one file, no network, light and dark, readable when printed.
 
-use crate::metrics::{SweepPoint, best_threshold};
+use crate::metrics::{BUDGETS, SweepPoint, best_threshold};
 use crate::plot::{self, Bar, BarChart, Format, LineChart, Look, Series, escape, number};
-use crate::results::{ALL, Results, Summary, Timing};
+use crate::results::{ALL, LessonMeans, Results, Summary, Timing};
 use std::fmt::Write;
 
 /// Everything the report shows. Only `results` is needed; the rest appears when it is there.
@@ -99,6 +99,7 @@ impl Report {
             &mut out,
         );
         self.sweep(&mut out);
+        self.taught(&mut out);
         self.pairs(&mut out);
         self.time(&mut out);
         self.tables(&mut out);
@@ -382,6 +383,91 @@ impl Report {
         out.push_str("</ul><figcaption>What the judge’s score is worth as a yes or no, against the labels of the pages that were fetched.</figcaption></figure>\n");
     }
 
+    /// What labels make of the verdicts: a curve and a table per topic.
+    fn taught(&self, out: &mut String) {
+        let mut topics = self.results.topics();
+        if topics.len() > 1 {
+            topics.insert(0, ALL);
+        }
+        let ranked = self.ranked();
+        let summary =
+            |topic: &str, s: &str| self.results.summary_of(topic, s).filter(|x| !x.teach.is_empty());
+        if !self.results.summary.iter().any(|s| !s.teach.is_empty()) {
+            return;
+        }
+        out.push_str("<h2>Verdicts by number of labels</h2>\n<figure><div class=\"grid\">\n");
+        for (n, topic) in topics.iter().enumerate() {
+            let name = if *topic == ALL { "all topics" } else { topic };
+            let mut c = LineChart::new(
+                format!("teach{n}"),
+                name,
+                format!(
+                    "F1 of the verdicts on {name} by the number of labels, and (dashed) with the labels in it"
+                ),
+            );
+            (c.small, c.y_max) = (true, Some(1.0));
+            (c.x_label, c.y_label) = ("labels".into(), "F1".into());
+            for (i, (s, _)) in ranked.iter().enumerate().take(CROSSING).rev() {
+                let Some(x) = summary(topic, s) else { continue };
+                let of = |f: &dyn Fn(&LessonMeans) -> Option<f64>| {
+                    x.teach.iter().filter_map(|l| f(l).map(|v| (l.labels as f64, v))).collect::<Vec<_>>()
+                };
+                c.series.push(Series::new(
+                    format!("{s}, with labels"),
+                    of(&|l| l.f1_all),
+                    Look::Colour(i + 10),
+                ));
+                c.series.push(Series::new(*s, of(&|l| l.f1), Look::Colour(i)));
+            }
+            let _ = writeln!(out, "<div>{}</div>", c.svg());
+        }
+        let _ = write!(
+            out,
+            "</div>\n{}<figcaption>F1 of the judge’s verdicts on the half of the pages that nobody was asked about; dashed: on all pages, \
+             with the labels in place of verdicts (what a user takes home). {}.</figcaption></figure>\n",
+            self.legend(CROSSING, false),
+            escape(self.results.teaching.as_ref().map_or("", |t| &t.how))
+        );
+        for (i, topic) in topics.iter().enumerate() {
+            let _ = write!(
+                out,
+                "<details{}><summary>{}</summary>\n<div class=\"scroll\"><table class=\"sort\"><thead><tr>",
+                if i == 0 { " open" } else { "" },
+                escape(if *topic == ALL { "All topics" } else { topic })
+            );
+            for h in [
+                "strategy",
+                "labels",
+                "F1",
+                "F1 with labels",
+                "precision",
+                "recall",
+                "Brier",
+                "right of p ≥ 0.8",
+            ] {
+                let _ = write!(out, "<th scope=\"col\"><button>{h}</button></th>");
+            }
+            for n in BUDGETS {
+                let n = number(n as f64, Format::Plain);
+                let _ = write!(out, "<th scope=\"col\"><button>found in {n}</button></th>");
+            }
+            out.push_str("</tr></thead><tbody>\n");
+            for (s, _) in &ranked {
+                for l in summary(topic, s).map_or(&[][..], |x| &x.teach) {
+                    let _ = write!(out, "<tr><td>{}</td><td>{}</td>", escape(s), l.labels);
+                    for v in [l.f1, l.f1_all, l.precision, l.recall, l.brier, l.sure] {
+                        out.push_str(&cell(v, 3));
+                    }
+                    for n in BUDGETS {
+                        out.push_str(&cell(l.found.get(&n).copied(), 1));
+                    }
+                    out.push_str("</tr>\n");
+                }
+            }
+            out.push_str("</tbody></table></div></details>\n");
+        }
+    }
+
     fn pairs(&self, out: &mut String) {
         let ranked = self.ranked();
         let chance = |p: f64| if p < 0.001 { "&lt; 0.001".to_string() } else { format!("{p:.3}") };
@@ -461,7 +547,7 @@ impl Report {
         if topics.len() > 1 {
             topics.insert(0, ALL);
         }
-        out.push_str("<h2>Numbers</h2>\n");
+        out.push_str("<h2>Numbers</h2>\n<p>“Found” counts the relevant pages among the first 100, 250, … pages fetched (the mean over crawls): small budgets do not show in the area.</p>\n");
         for (i, topic) in topics.iter().enumerate() {
             let _ = write!(
                 out,
@@ -473,6 +559,11 @@ impl Report {
                 "strategy",
                 "auc",
                 "95 % interval",
+                "found in 100",
+                "250",
+                "500",
+                "1,000",
+                "2,000",
                 "normalised",
                 "recall",
                 "harvest",
@@ -498,11 +589,7 @@ impl Report {
     }
 
     fn row(&self, topic: &str, x: &Summary, best: f64, out: &mut String) {
-        let three = |v: Option<f64>| {
-            v.map_or("<td data-v=\"-1\">–</td>".to_string(), |v| {
-                format!("<td data-v=\"{v:.6}\">{v:.3}</td>")
-            })
-        };
+        let three = |v: Option<f64>| cell(v, 3);
         let percent = |v: Option<f64>| {
             v.map_or("<td data-v=\"-1\">–</td>".to_string(), |v| {
                 format!("<td data-v=\"{v:.6}\">{:.1} %</td>", v * 100.0)
@@ -522,12 +609,13 @@ impl Report {
                 format!("<td data-v=\"{m:.1}\">{}</td>", number(m.round(), Format::Plain))
             })
         };
+        let found: String = BUDGETS.iter().map(|n| cell(x.found_mean.get(n).copied(), 1)).collect();
         let class = if x.auc_mean.is_some_and(|v| v >= best - 1e-12) { " class=\"best\"" } else { "" };
         let interval = x.auc_low.zip(x.auc_high).filter(|(l, h)| h - l > 1e-9);
         let interval = interval.map_or("–".into(), |(l, h)| format!("{l:.3} – {h:.3}"));
         let _ = writeln!(
             out,
-            "<tr{class}><td>{}</td>{}<td>{interval}</td>{}{}{}{}{}{}<td>{}</td></tr>",
+            "<tr{class}><td>{}</td>{}<td>{interval}</td>{found}{}{}{}{}{}{}<td>{}</td></tr>",
             escape(&x.strategy),
             three(x.auc_mean),
             three(x.normalised_auc_mean),
@@ -560,6 +648,11 @@ fn at(points: &[(usize, f64)], x: f64) -> f64 {
         Some(&(x1, y1)) if x1 > x0 => y0 + (y1 - y0) * (x - x0 as f64) / (x1 - x0) as f64,
         _ => y0,
     }
+}
+
+/// A number in a table, with so many digits after the point.
+fn cell(v: Option<f64>, digits: usize) -> String {
+    v.map_or("<td data-v=\"-1\">–</td>".to_string(), |v| format!("<td data-v=\"{v:.6}\">{v:.digits$}</td>"))
 }
 
 /// Mean of curves with the same x values.

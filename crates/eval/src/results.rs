@@ -5,6 +5,7 @@
 
 use crate::metrics::{self, Measures, Truth};
 use crate::stats::{self, Paired};
+use crate::teach::Teaching;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,6 +16,9 @@ use types::Problem;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     pub web: String,
+    /// How labels were given, when they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teaching: Option<Teaching>,
     pub runs: Vec<Run>,
     pub summary: Vec<Summary>,
 }
@@ -40,10 +44,68 @@ pub struct Run {
     #[serde(serialize_with = "six")]
     pub random_auc: Option<f64>,
     pub search_length: SearchLength,
+    /// Relevant pages among the first 100, 250, … pages. Results of older versions have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub found: BTreeMap<usize, usize>,
     /// `[n, recall]`, at most 200 points.
     #[serde(serialize_with = "six_points")]
     pub recall: Vec<(usize, f64)>,
     pub judge: JudgeScores,
+    /// What so many labels make of the verdicts, each in a crawl of its own; everything above is without labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub teach: Vec<Lesson>,
+}
+
+/// What verdicts are worth after so many labels (see [`crate::teach`]).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lesson {
+    pub labels: usize,
+    /// Questions that were answered (fewer than `labels` when there was nothing left to ask), and how often with yes.
+    pub given: usize,
+    pub yes: usize,
+    /// Of the judge's verdicts on the half of the pages that was never asked about.
+    #[serde(serialize_with = "six")]
+    pub precision: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub recall: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub f1: Option<f64>,
+    /// Of all pages, the labels in place of the verdicts.
+    #[serde(serialize_with = "six")]
+    pub f1_all: Option<f64>,
+    /// Mean of (relevance − truth)² on the half that was never asked about.
+    #[serde(serialize_with = "six")]
+    pub brier: Option<f64>,
+    pub found: BTreeMap<usize, usize>,
+    pub calibration: Calibration,
+}
+
+/// Pages that the judge gives a probability of at least 0.8, and how many of them are relevant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calibration {
+    pub pages: usize,
+    pub right: usize,
+}
+
+/// Means of [`Lesson`]s.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LessonMeans {
+    pub labels: usize,
+    #[serde(serialize_with = "six")]
+    pub precision: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub recall: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub f1: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub f1_all: Option<f64>,
+    #[serde(serialize_with = "six")]
+    pub brier: Option<f64>,
+    /// Share of relevant pages among those with a probability of at least 0.8.
+    #[serde(serialize_with = "six")]
+    pub sure: Option<f64>,
+    #[serde(serialize_with = "six_by_number")]
+    pub found: BTreeMap<usize, f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +149,11 @@ pub struct Summary {
     pub recall_mean: Option<f64>,
     #[serde(serialize_with = "six")]
     pub judge_f1_mean: Option<f64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "six_by_number")]
+    pub found_mean: BTreeMap<usize, f64>,
+    /// By number of labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub teach: Vec<LessonMeans>,
     pub runs: usize,
 }
 
@@ -104,6 +171,10 @@ fn six<S: Serializer>(v: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
 
 fn six_points<S: Serializer>(points: &[(usize, f64)], s: S) -> Result<S::Ok, S::Error> {
     s.collect_seq(points.iter().map(|(n, r)| (n, rounded(*r))))
+}
+
+fn six_by_number<S: Serializer>(values: &BTreeMap<usize, f64>, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_map(values.iter().map(|(n, v)| (n, rounded(*v))))
 }
 
 impl Run {
@@ -134,8 +205,10 @@ impl Run {
             oracle_auc,
             random_auc,
             search_length: SearchLength { half: m.search_length_50, most: m.search_length_90 },
+            found: m.found.clone(),
             recall: m.recall.clone(),
             judge: JudgeScores { precision: m.judge.precision, recall: m.judge.recall, f1: m.judge.f1 },
+            teach: Vec::new(),
         }
     }
 
@@ -153,7 +226,7 @@ impl Results {
     pub fn new(web: impl Into<String>, mut runs: Vec<Run>) -> Results {
         runs.sort_by(|a, b| a.key().cmp(&b.key()));
         let summary = summarise(&runs);
-        Results { web: web.into(), runs, summary }
+        Results { web: web.into(), teaching: None, runs, summary }
     }
 
     pub fn load(path: &Path) -> Result<Results, Problem> {
@@ -204,6 +277,13 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     list
 }
 
+fn distinct_numbers(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut list: Vec<usize> = numbers.collect();
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
 fn summarise(runs: &[Run]) -> Vec<Summary> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Run>> = BTreeMap::new();
     for r in runs {
@@ -232,6 +312,8 @@ fn summarise(runs: &[Run]) -> Vec<Summary> {
                 harvest_mean: mean(&of(runs, &|r| r.harvest)),
                 recall_mean: mean(&of(runs, &Run::recall_at_end)),
                 judge_f1_mean: mean(&of(runs, &|r| r.judge.f1)),
+                found_mean: mean_found(runs.iter().map(|r| &r.found)),
+                teach: lesson_means(runs),
                 runs: runs.len(),
             }
         })
@@ -244,6 +326,65 @@ fn summarise(runs: &[Run]) -> Vec<Summary> {
         list.extend(over);
     }
     list
+}
+
+/// Means by number, of those that have it.
+fn means<'a>(of: impl Iterator<Item = &'a BTreeMap<usize, f64>>) -> BTreeMap<usize, f64> {
+    let mut all: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    of.flatten().for_each(|(n, v)| all.entry(*n).or_default().push(*v));
+    all.into_iter().map(|(n, values)| (n, stats::mean(&values))).collect()
+}
+
+fn mean_found<'a>(found: impl Iterator<Item = &'a BTreeMap<usize, usize>>) -> BTreeMap<usize, f64> {
+    let each: Vec<BTreeMap<usize, f64>> =
+        found.map(|of| of.iter().map(|(n, v)| (*n, *v as f64)).collect()).collect();
+    means(each.iter())
+}
+
+/// The mean of those that have a value.
+fn mean_of(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Vec<f64> = values.flatten().collect();
+    (!values.is_empty()).then(|| stats::mean(&values))
+}
+
+fn lesson_means(runs: &[&Run]) -> Vec<LessonMeans> {
+    let numbers = distinct_numbers(runs.iter().flat_map(|r| r.teach.iter().map(|l| l.labels)));
+    let of = |labels: usize| {
+        let mine: Vec<&Lesson> =
+            runs.iter().flat_map(|r| &r.teach).filter(|lesson| lesson.labels == labels).collect();
+        let pages: usize = mine.iter().map(|l| l.calibration.pages).sum();
+        let right: usize = mine.iter().map(|l| l.calibration.right).sum();
+        LessonMeans {
+            labels,
+            precision: mean_of(mine.iter().map(|l| l.precision)),
+            recall: mean_of(mine.iter().map(|l| l.recall)),
+            f1: mean_of(mine.iter().map(|l| l.f1)),
+            f1_all: mean_of(mine.iter().map(|l| l.f1_all)),
+            brier: mean_of(mine.iter().map(|l| l.brier)),
+            sure: (pages > 0).then(|| right as f64 / pages as f64),
+            found: mean_found(mine.iter().map(|l| &l.found)),
+        }
+    };
+    numbers.into_iter().map(of).collect()
+}
+
+fn means_over_topics(topics: &[&Summary]) -> Vec<LessonMeans> {
+    let numbers = distinct_numbers(topics.iter().flat_map(|s| s.teach.iter().map(|l| l.labels)));
+    let of = |labels: usize| {
+        let mine: Vec<&LessonMeans> =
+            topics.iter().flat_map(|s| &s.teach).filter(|lesson| lesson.labels == labels).collect();
+        LessonMeans {
+            labels,
+            precision: mean_of(mine.iter().map(|l| l.precision)),
+            recall: mean_of(mine.iter().map(|l| l.recall)),
+            f1: mean_of(mine.iter().map(|l| l.f1)),
+            f1_all: mean_of(mine.iter().map(|l| l.f1_all)),
+            brier: mean_of(mine.iter().map(|l| l.brier)),
+            sure: mean_of(mine.iter().map(|l| l.sure)),
+            found: means(mine.iter().map(|l| &l.found)),
+        }
+    };
+    numbers.into_iter().map(of).collect()
 }
 
 /// Every topic counts the same, however many pages or runs it has.
@@ -266,6 +407,8 @@ fn over_topics(strategy: &str, per_topic: &[Summary]) -> Summary {
         harvest_mean: mean(of(&|s| s.harvest_mean)),
         recall_mean: mean(of(&|s| s.recall_mean)),
         judge_f1_mean: mean(of(&|s| s.judge_f1_mean)),
+        found_mean: means(mine.iter().map(|s| &s.found_mean)),
+        teach: means_over_topics(&mine),
         runs: mine.iter().map(|s| s.runs).sum(),
     }
 }
@@ -370,7 +513,36 @@ pub enum ChangeKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     pub changes: Vec<Change>,
+    pub found: Vec<FoundChange>,
     pub tolerance: f64,
+}
+
+/// Relevant pages that a strategy found at budgets, summed over the topics that can be compared (of each the mean over the
+/// runs that both results have).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FoundChange {
+    pub strategy: String,
+    pub topics: usize,
+    /// By budget: in A and in B.
+    pub sums: BTreeMap<usize, (f64, f64)>,
+}
+
+impl FoundChange {
+    /// Takes in the runs of one topic. Runs without such numbers are left out.
+    fn add(&mut self, both: &[(&Run, &Run)]) {
+        let have: Vec<_> = both.iter().filter(|(r, s)| !r.found.is_empty() && !s.found.is_empty()).collect();
+        if have.is_empty() {
+            return;
+        }
+        let old = mean_found(have.iter().map(|p| &p.0.found));
+        let new = mean_found(have.iter().map(|p| &p.1.found));
+        self.topics += 1;
+        for (n, before) in old {
+            let Some(after) = new.get(&n) else { continue };
+            let sum = self.sums.entry(n).or_default();
+            *sum = (sum.0 + before, sum.1 + after);
+        }
+    }
 }
 
 impl Comparison {
@@ -413,7 +585,28 @@ impl Comparison {
             self.changes.len(),
             self.tolerance
         );
+        self.found_table(&mut out);
         out
+    }
+
+    fn found_table(&self, out: &mut String) {
+        let budgets: Vec<usize> = distinct_numbers(self.found.iter().flat_map(|f| f.sums.keys().copied()));
+        if budgets.is_empty() {
+            return;
+        }
+        let _ = write!(out, "\n{:<48}", "relevant pages found after");
+        out.extend(budgets.iter().map(|n| format!(" {n:>20}")));
+        out.push('\n');
+        for f in self.found.iter().filter(|f| !f.sums.is_empty()) {
+            let of = if f.topics == 1 { "1 topic".into() } else { format!("sum of {} topics", f.topics) };
+            let _ = write!(out, "{:<25} {:<22}", of, f.strategy);
+            for n in &budgets {
+                let cell =
+                    f.sums.get(n).map_or("–".into(), |(a, b)| format!("{a:.1} → {b:.1} ({:+.1})", b - a));
+                let _ = write!(out, " {cell:>20}");
+            }
+            out.push('\n');
+        }
     }
 }
 
@@ -423,6 +616,7 @@ pub fn compare(a: &Results, b: &Results, tolerance: f64) -> Comparison {
         a.runs.iter().chain(&b.runs).map(|r| (r.topic.as_str(), r.strategy.as_str())).collect();
     keys.sort_unstable();
     keys.dedup();
+    let mut found: BTreeMap<&str, FoundChange> = BTreeMap::new();
     let changes = keys
         .into_iter()
         .map(|(topic, strategy)| {
@@ -450,11 +644,15 @@ pub fn compare(a: &Results, b: &Results, tolerance: f64) -> Comparison {
                 (Some(p), Some(q)) if q > p + tolerance => ChangeKind::Better,
                 _ => ChangeKind::Same,
             };
+            if same_web {
+                let new = || FoundChange { strategy: strategy.into(), ..FoundChange::default() };
+                found.entry(strategy).or_insert_with(new).add(&both);
+            }
             let pairs = stats::paired(&y, &x, 1e-9);
             Change { topic: topic.into(), strategy: strategy.into(), kind, before, after, pairs }
         })
         .collect();
-    Comparison { changes, tolerance }
+    Comparison { changes, found: found.into_values().collect(), tolerance }
 }
 
 #[cfg(test)]
@@ -476,8 +674,10 @@ mod tests {
             oracle_auc: Some(0.9),
             random_auc: Some(0.5),
             search_length: SearchLength { half: Some(3), most: None },
+            found: BTreeMap::from([(100, 2), (250, 4)]),
             recall: vec![(0, 0.0), (8, 0.5)],
             judge: JudgeScores { precision: Some(2.0 / 3.0), recall: None, f1: Some(0.5) },
+            teach: Vec::new(),
         }
     }
 
@@ -490,6 +690,7 @@ mod tests {
         assert_eq!(first["strategy"], "a", "sorted");
         assert_eq!(first["search_length"]["50"], 3);
         assert!(first["search_length"]["90"].is_null());
+        assert_eq!((&first["found"]["100"], &first["found"]["250"]), (&2.into(), &4.into()));
         assert_eq!(first["recall"][1][1], 0.5);
         assert_eq!(first["judge"]["precision"], 0.666667);
         assert_eq!(value["runs"][1]["auc"], 0.123457);
@@ -507,6 +708,7 @@ mod tests {
             "\"oracle_auc\"",
             "\"random_auc\"",
             "\"search_length\"",
+            "\"found\"",
             "\"recall\"",
             "\"judge\"",
         ]
@@ -588,6 +790,34 @@ mod tests {
         assert_eq!((c.changes[0].pairs.wins, c.changes[0].pairs.losses), (1, 1));
         assert_eq!(compare(&a, &a, 0.0).regressions(), 0);
         assert_eq!(a.versus("a", "b").wins, 1);
+    }
+
+    #[test]
+    fn found_pages_are_summed_up_and_compared() {
+        let with = |topic: &str, rng: u64, n: usize| Run {
+            found: BTreeMap::from([(100, n), (250, 2 * n)]),
+            ..run(topic, "a", rng, 0.5)
+        };
+        // Means per topic: t 3 and 6, u 10 and 20; over topics 6.5 and 13.
+        let a = Results::new("w", vec![with("t", 1, 2), with("t", 2, 4), with("u", 1, 10)]);
+        assert_eq!(a.summary_of("t", "a").unwrap().found_mean, BTreeMap::from([(100, 3.0), (250, 6.0)]));
+        assert_eq!(a.summary_of(ALL, "a").unwrap().found_mean, BTreeMap::from([(100, 6.5), (250, 13.0)]));
+        // The second draw of t is missing in B, which counts for neither: sums 2 + 10 and 5 + 7.
+        let b = Results::new("w", vec![with("t", 1, 5), with("u", 1, 7), with("new", 1, 50)]);
+        let c = compare(&a, &b, 0.1);
+        assert_eq!(c.found[0].topics, 2);
+        assert_eq!(c.found[0].sums, BTreeMap::from([(100, (12.0, 12.0)), (250, (24.0, 24.0))]));
+        assert!(
+            c.table().contains("sum of 2 topics") && c.table().contains("24.0 → 24.0 (+0.0)"),
+            "{}",
+            c.table()
+        );
+        // Results of an older version have none.
+        let old = a.json().replace("\"found\"", "\"lost\"").replace("\"found_mean\"", "\"lost_mean\"");
+        let old: Results = serde_json::from_str(&old).unwrap();
+        assert!(old.runs[0].found.is_empty() && old.summary[0].found_mean.is_empty());
+        let c = compare(&old, &b, 0.1);
+        assert!(c.found[0].sums.is_empty() && !c.table().contains("found after"), "{}", c.table());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::labels::{Class, Labels, Rules as LabelRules, Seeds};
 use crate::metrics::{self, Step, SweepPoint, Truth};
 use crate::oracle::oracle;
 use crate::results::{self, RunTiming};
+use crate::teach::{self, Seen, Teach, Teacher};
 use crate::watch::Watch;
 use crate::webs::Recorded;
 use crawl::collection::Made;
@@ -48,6 +49,8 @@ pub struct Plan<'a> {
     pub on_disk: Option<PathBuf>,
     /// A model file and the strategy that starts from it.
     pub strategy_model: Option<(String, String)>,
+    /// Crawls with labels beside those without.
+    pub teach: Option<Teach>,
 }
 
 /// One run, measured.
@@ -73,6 +76,15 @@ pub struct Line {
     pub judged: bool,
 }
 
+/// A page as the crawl told of it.
+struct Fetch {
+    id: UrlId,
+    url: String,
+    score: f64,
+    at: u64,
+    simhash: u64,
+}
+
 /// One crawl to measure.
 struct Job {
     topic: String,
@@ -80,6 +92,8 @@ struct Job {
     config: Config,
     /// Which of the draws of the seeds.
     rng: usize,
+    /// How many labels the user gives meanwhile.
+    labels: usize,
 }
 
 /// Everything a tournament found out.
@@ -167,7 +181,7 @@ impl Plan<'_> {
             for strategy in &self.strategies {
                 for rng in 0..self.rngs.len() {
                     let config = self.with_strategy(config, strategy);
-                    jobs.push(Job { topic: topic.clone(), strategy: strategy.clone(), config, rng });
+                    jobs.extend(self.jobs(topic, strategy, &config, rng));
                 }
             }
         }
@@ -182,11 +196,22 @@ impl Plan<'_> {
         tell: Tell,
     ) -> Result<Outcome, Problem> {
         let of = |(name, config): &(String, Config)| {
-            (0..self.rngs.len())
-                .map(|rng| Job { topic: topic.into(), strategy: name.clone(), config: config.clone(), rng })
-                .collect::<Vec<_>>()
+            (0..self.rngs.len()).flat_map(|rng| self.jobs(topic, name, config, rng)).collect::<Vec<_>>()
         };
         self.execute(&variants.iter().flat_map(of).collect::<Vec<_>>(), tell)
+    }
+
+    /// One crawl, and one more per number of labels.
+    fn jobs(&self, topic: &str, strategy: &str, config: &Config, rng: usize) -> Vec<Job> {
+        let numbers: &[usize] = self.teach.as_ref().map_or(&[0], |t| &t.labels);
+        let of = |&labels: &usize| Job {
+            topic: topic.into(),
+            strategy: strategy.into(),
+            config: config.clone(),
+            rng,
+            labels,
+        };
+        numbers.iter().map(of).collect()
     }
 
     fn execute(&self, jobs: &[Job], tell: Tell) -> Result<Outcome, Problem> {
@@ -222,7 +247,17 @@ impl Plan<'_> {
         });
         let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
         results.sort_by_key(|(i, _)| *i);
-        let runs = results.into_iter().map(|(_, r)| r).collect::<Result<Vec<_>, _>>()?;
+        let mut runs: Vec<Run> = Vec::new();
+        for (i, result) in results {
+            let mut run = result?;
+            match runs.last_mut() {
+                // What labels make of it belongs to the run without any.
+                Some(without) if jobs.get(i).is_some_and(|job| job.labels > 0) => {
+                    without.result.teach.append(&mut run.result.teach);
+                }
+                _ => runs.push(run),
+            }
+        }
         let field = field();
         let oracle_curve = match field.known.first().and_then(|k| k.oracle.as_ref().map(|o| (k, o))) {
             Some((k, order)) => {
@@ -293,22 +328,30 @@ impl Plan<'_> {
         let started = Instant::now();
         let clock = Arc::new(Clock::default());
         let folder = self.on_disk.as_ref().map(|dir| {
-            let file = results::order_file(name, strategy, rng.unwrap_or(0));
+            let name = if job.labels == 0 { name.clone() } else { format!("{name}-{}", job.labels) };
+            let file = results::order_file(&name, strategy, rng.unwrap_or(0));
             dir.join(file.replace("order-", "ledger-").replace(".tsv", ""))
         });
         let disk = folder.as_ref().map(|f| Scratch::new(f)).transpose()?;
         let (mut crawl, analyst) = self.crawl(&job.config, seeds, rng, clock.clone(), folder.as_deref())?;
-        let pages: Arc<Mutex<Vec<(UrlId, String, f64, u64)>>> = Arc::default();
+        let pages: Arc<Mutex<Vec<Fetch>>> = Arc::default();
         let seen = pages.clone();
         crawl.on_event(move |event| {
-            if let Event::Page { id, url, score, at, .. } = event
+            if let Event::Page { id, url, score, at, simhash, .. } = event
                 && let Ok(mut pages) = seen.lock()
             {
-                pages.push((*id, url.clone(), *score, at.0));
+                pages.push(Fetch { id: *id, url: url.clone(), score: *score, at: at.0, simhash: *simhash });
             }
         });
         crawl.seed(seeds, types::Millis(0))?;
-        replay::run(&mut crawl, self.web, &analyst)?;
+        let mut lesson = None;
+        match self.teach.as_ref().filter(|_| job.labels > 0) {
+            None => drop(replay::run(&mut crawl, self.web, &analyst)?),
+            Some(teach) => {
+                let teacher = self.teach(teach, &mut crawl, &analyst, job, field(), &pages)?;
+                lesson = Some((teacher.given, teacher.yes));
+            }
+        }
         let seconds = started.elapsed().as_secs_f64();
         let field = field();
         let known = &field.known[job.rng];
@@ -317,9 +360,10 @@ impl Plan<'_> {
         let mut steps = Vec::with_capacity(fetched.len());
         let mut order = Vec::with_capacity(fetched.len());
         let mut times = Vec::with_capacity(fetched.len());
-        for (id, url, score, at) in fetched {
-            times.push(at);
-            let judged = verdicts.get(&id).copied().unwrap_or(false);
+        for Fetch { id, url, score, at, .. } in &fetched {
+            times.push(*at);
+            let (url, score) = (url.clone(), *score);
+            let judged = verdicts.get(id).copied().unwrap_or(false);
             let parsed = Canon::exact().parse(&url).ok();
             let node = parsed.as_ref().and_then(|u| field.graph.node(u));
             let labels = match (self.labels, &parsed) {
@@ -370,6 +414,15 @@ impl Plan<'_> {
             virtual_seconds: virtual_ms as f64 / 1e3,
             virtual_seconds_50: half.map(|ms| *ms as f64 / 1e3),
         };
+        let mut result = results::Run::new(name, strategy, number, &truth, &measures, oracle_auc);
+        if self.teach.is_some() {
+            let (given, yes) = lesson.unwrap_or_default();
+            let seen: HashMap<UrlId, Seen> =
+                fetched.iter().filter_map(|page| Some((page.id, self.seen(page, field)?))).collect();
+            let pages = crawl.judgements().into_iter().filter_map(|j| Some((seen.get(&j.id)?, j)));
+            let measured = teach::lesson(job.labels, number, pages);
+            result.teach.push(results::Lesson { given, yes, found: measures.found.clone(), ..measured });
+        }
         drop((crawl, disk));
         let scores: Vec<f64> = steps.iter().map(|s| s.score).collect();
         let critic = metrics::against_critic(&scores, 1);
@@ -377,12 +430,61 @@ impl Plan<'_> {
         Ok(Run {
             loss,
             virtual_ms,
-            result: results::Run::new(name, strategy, number, &truth, &measures, oracle_auc),
+            result,
             harvest_rate: measures.harvest_rate,
             sweep: metrics::sweep(&steps),
             order,
             timing,
         })
+    }
+
+    /// Runs a crawl to its end with someone who answers questions.
+    fn teach(
+        &self,
+        teach: &Teach,
+        crawl: &mut Crawl,
+        analyst: &crawl::Analyst,
+        job: &Job,
+        field: &Field,
+        pages: &Mutex<Vec<Fetch>>,
+    ) -> Result<Teacher, Problem> {
+        let reachable = field.known[job.rng].reach.reachable();
+        let most = self.limit().map_or(usize::MAX, |p| usize::try_from(p).unwrap_or(usize::MAX));
+        let draw = self.rngs[job.rng].unwrap_or(0);
+        let mut teacher = Teacher::new(job.labels, reachable.min(most), draw, teach.wrong);
+        let mut shown = 0;
+        let mut show = |teacher: &mut Teacher| {
+            let pages = pages.lock().unwrap_or_else(|e| e.into_inner());
+            for page in pages.iter().skip(shown) {
+                if let Some(seen) = self.seen(page, field) {
+                    teacher.show(&seen);
+                }
+            }
+            shown = pages.len();
+        };
+        let mut last = types::Millis(0);
+        replay::run_with(crawl, self.web, analyst, &mut |crawl, now| {
+            last = now;
+            if !teacher.is_due(crawl) {
+                return Ok(());
+            }
+            show(&mut teacher);
+            teacher.answer(crawl, now)
+        })?;
+        show(&mut teacher);
+        teacher.finish(crawl, last)?;
+        Ok(teacher)
+    }
+
+    /// A page with what the labels say of it.
+    fn seen(&self, page: &Fetch, field: &Field) -> Option<Seen> {
+        let url = Canon::exact().parse(&page.url).ok()?;
+        let class = match (self.labels, field.graph.node(&url)) {
+            (Some(_), Some(n)) => field.classes.get(n as usize).copied().unwrap_or(Class::Neutral),
+            (Some(labels), None) => self.label_rules.class(labels.of(&url)),
+            (None, _) => Class::Neutral,
+        };
+        Some(Seen { id: page.id, url, simhash: page.simhash, class })
     }
 
     /// The loop as it runs live, on this web, with the settings of a backtest: no caps, no politeness unless asked for.
@@ -444,7 +546,7 @@ impl Plan<'_> {
             archive: None,
             index: None,
         };
-        Ok((Crawl::new(parts)?, made.analyst))
+        Ok((Crawl::new(parts)?.taught_by(made.make_judge), made.analyst))
     }
 }
 
@@ -575,6 +677,7 @@ mod tests {
             max_pages: 1000,
             strategy_model: None,
             on_disk: None,
+            teach: None,
         }
     }
 

@@ -4,8 +4,10 @@
 //! * [`topic`]: what the user asked for, resolved ([`topic::Topic`]); genre presets; thresholds.
 //! * [`judges`]: is this page what the user wants? One list, [`judges::ALL`].
 //! * [`strategies`]: which link next? One list, [`strategies::ALL`].
+//! * [`ask`]: which page to ask the user about next.
 //! * [`learn`]: the numeric parts they stand on; [`wordnet`]: what words mean; [`model`]: files of what was learnt.
 
+pub mod ask;
 pub mod judges;
 pub mod learn;
 pub mod model;

@@ -159,6 +159,7 @@ impl Lab<'_> {
             max_pages: 2_000_000,
             on_disk: None,
             strategy_model: None,
+            teach: None,
         }
     }
 

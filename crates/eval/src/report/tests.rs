@@ -106,6 +106,7 @@ fn a_whole_report() {
         "<h2>Cost",
         "<h2>Numbers",
         "<h2>Settings",
+        "<button>found in 100</button></th><th scope=\"col\"><button>250</button>",
     ] {
         assert!(html.contains(part), "{part}");
     }
