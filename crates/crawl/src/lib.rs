@@ -24,6 +24,7 @@ pub mod labels;
 mod links;
 pub mod live;
 mod network;
+mod origins;
 mod outlook;
 pub mod reader;
 pub mod rejudge;
