@@ -269,8 +269,6 @@ impl Counts {
     }
 }
 
-const WAITING: &str = "no host answers any more: waiting for the network";
-
 /// How often the other workers are told what the model learnt.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
@@ -433,7 +431,7 @@ impl Crawl {
             Ask::Anyone => {}
             Ask::Look => return self.look(now),
             Ask::Nobody(until) => {
-                self.idle = WAITING.into();
+                self.idle = self.network.trouble().into();
                 return Ok(Step::Wait { until, idle: self.idle.clone() });
             }
         }
@@ -518,7 +516,7 @@ impl Crawl {
                     if self.network.is_down() {
                         self.undo_doubtful(now)?;
                     }
-                    self.idle = WAITING.into();
+                    self.idle = self.network.trouble().into();
                     return Ok(Step::Wait { until, idle: self.idle.clone() });
                 }
             }

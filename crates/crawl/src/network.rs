@@ -128,6 +128,14 @@ impl Network {
         tracing::warn!(hosts = self.silent.len(), "no host answers any more: waiting for the network");
     }
 
+    /// Why nobody is asked now, for people.
+    pub fn trouble(&self) -> &'static str {
+        match self.state {
+            State::Down { .. } => "no host answers any more: waiting for the network",
+            _ => "hosts fell silent: looking whether the network is there",
+        }
+    }
+
     pub fn is_down(&self) -> bool {
         matches!(self.state, State::Down { .. })
     }

@@ -460,7 +460,7 @@ fn with_id(settle: Settle, id: UrlId) -> Settle {
         Settle::Retry { not_before, .. } => Settle::Retry { id, not_before },
         Settle::Robots { answer, .. } => Settle::Robots { id, answer },
         Settle::Return { .. } => Settle::Return { id },
-        Settle::Defer { until, .. } => Settle::Defer { id, until: *until },
+        Settle::Defer { until, .. } => Settle::Defer { id, until },
     }
 }
 
