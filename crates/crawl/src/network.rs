@@ -14,6 +14,8 @@ use types::Millis;
 const FEW: usize = 4;
 /// Hosts that are asked at once whether the network is there.
 const LOOKS: usize = 4;
+/// At first only those that have answered before: one that rests for its delay is worth the wait.
+const FIRST: Duration = Duration::from_millis(1_500);
 /// Between two rounds of that.
 const EVERY: Duration = Duration::from_secs(5);
 /// After this long it is believed of the hosts: perhaps all that is left is on one machine that is gone.
@@ -34,6 +36,8 @@ pub(crate) struct Network {
     /// Domains that were looked at in this round, one for each look.
     round: Vec<u64>,
     next_round: Millis,
+    /// The time, when it was last asked for.
+    now: Millis,
     /// It was waited for in vain.
     gave_up: bool,
 }
@@ -145,6 +149,7 @@ impl Network {
         if self.state == State::Up {
             return Ask::Anyone;
         }
+        self.now = now;
         if now >= self.next_round {
             self.next_round = now.plus(EVERY);
             self.round.clear();
@@ -166,6 +171,9 @@ impl Network {
             _ if self.silent.contains(&id) && !self.is_down() => return None,
             _ if self.silent.contains(&id) => 0,
             Some(at) => GOOD + at.0.min(GOOD - 1),
+            None if matches!(self.state, State::Doubted { since } if self.now.since(since) < FIRST) => {
+                return None;
+            }
             None => 1,
         };
         Some(domain + rank)
@@ -245,8 +253,8 @@ mod tests {
             n.was_silent(h, 1, at(30));
         }
         let mut looked = Vec::new();
-        for lease in 10..14 {
-            assert_eq!(n.ask(at(30)), Ask::Look);
+        for (lease, now) in [(10, 30), (11, 30), (12, 30), (13, 32)] {
+            assert_eq!(n.ask(at(now)), Ask::Look);
             let all = ["a.bad.test", "e.bad.test", "f.bad.test", "old.test", "new.test", "unknown.test"];
             let best = all.into_iter().max_by_key(|h| n.rank(h)).unwrap();
             n.looks_at(best, lease);
@@ -254,7 +262,7 @@ mod tests {
         }
         assert_eq!(looked, ["f.bad.test", "new.test", "old.test", "unknown.test"]);
         assert_eq!(n.rank("a.bad.test"), None, "a silent one cannot tell");
-        assert_eq!(n.ask(at(30)), Ask::Nobody(at(35)));
+        assert_eq!(n.ask(at(32)), Ask::Nobody(at(35)));
         assert_eq!(n.ask(at(35)), Ask::Look, "others, while the first have not answered");
     }
 
