@@ -44,6 +44,9 @@ pub(crate) struct IpState {
 /// Hosts whose turn may be worth waiting for that are looked at before each lease.
 const LOOKED_AT: usize = 32;
 
+/// Two runs this far apart may be so because a clock was set.
+const LONG_AGO: u64 = 60_000;
+
 /// Per lane, hosts by their best URL in it.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
@@ -534,16 +537,18 @@ impl Order {
         }
         self.live = true;
         self.now = now.0;
-        // By the clock of the last run. Ours may be far ahead of it though no time has passed.
-        let ended = self.hosts.iter().map(|h| h.clock.next_allowed.saturating_sub(h.clock.wait_ms)).max();
+        // When the last run ended, by its clock. If that was long ago, our clock may have been set ahead and no time has
+        // passed: then whoever was resting rests for its delay.
+        let contacts = self.hosts.iter().map(|h| h.clock.next_allowed.saturating_sub(h.clock.wait_ms));
+        let ended = contacts.max().unwrap_or(0);
+        let long_ago = now.0 > ended.saturating_add(LONG_AGO);
         for h in &mut self.hosts {
             let delay = h.clock.delay(&self.limits);
-            let rest = match clean {
-                true => h.clock.next_allowed.saturating_sub(ended.unwrap_or(0)).min(delay),
-                false => delay,
-            };
+            let rested = clean && !(long_ago && h.clock.next_allowed > ended);
             h.clock.clamp(now.0, &self.limits);
-            h.clock.push_back(now.0, rest);
+            if !rested {
+                h.clock.push_back(now.0, delay);
+            }
             h.robots.clamp(now.0);
             if self.limits.per_ip_in_flight.is_some()
                 && let Some(ip) = shared_address(h.clock.ip)
