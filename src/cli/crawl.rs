@@ -227,9 +227,9 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
         true => Some(dashboard(out, shared.as_ref(), args, job)?),
         false => None,
     };
-    open.start(&seeds, types::Millis::now())?;
+    open.start(&seeds, types::Millis::steady())?;
     if args.retry {
-        let again = open.crawl.retry_unanswered(types::Millis::now())?;
+        let again = open.crawl.retry_unanswered(types::Millis::steady())?;
         tracing::info!(again, "tried once more");
     }
     let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;

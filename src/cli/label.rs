@@ -195,7 +195,7 @@ fn store_labels(args: &Args, dir: &Path, wanted: &[(String, Option<bool>)]) -> R
     // The settings tell how URLs are made canonical and which limits hold for the ledger.
     let config = Reader::open(dir)?.config().clone();
     let options = store::Options::new(Collection::limits(&config));
-    let mut ledger = store::Ledger::open(dir, options, types::Millis::now())?;
+    let mut ledger = store::Ledger::open(dir, options, types::Millis::steady())?;
     let canon = Collection::canon(&config);
     let mut labels = Labels::read(&ledger)?;
     let (mut changed, mut same, mut strange) = (0, 0, Vec::new());

@@ -189,7 +189,7 @@ fn run(
         });
         timer.map_err(|e| Problem::new("cannot start a thread").because(e))?;
     }
-    open.start(seeds, types::Millis::now())?;
+    open.start(seeds, types::Millis::steady())?;
     live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), orders)?;
     drop(open);
     crate::cli::write_crawl_report(dir)

@@ -93,7 +93,7 @@ impl Queue {
     }
 
     fn states_of(&self, reader: &Reader) -> HostStates {
-        let now = Millis::now();
+        let now = Millis::steady();
         let mut out = HostStates::default();
         for (i, host) in reader.ledger().hosts().enumerate() {
             let pending = self.hosts.get(i).map_or(0, |h| h.0);

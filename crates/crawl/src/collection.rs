@@ -9,7 +9,7 @@
 //! ```
 
 use crate::analyse::Analyst;
-use crate::config::{Config, Loaded};
+use crate::config::{Config, Fetch, Loaded};
 use crate::control::Adjustments;
 use crate::crawl::{Crawl, Ledger, Parts, Rules};
 use crate::events::Event;
@@ -20,11 +20,12 @@ use focus::judges::{self, Example, ExampleKind, Judge, JudgeSetup};
 use focus::strategies::{self, Strategy, StrategySetup};
 use focus::text::{Doc, DocFreq};
 use focus::topic::{IdfSource, Topic};
-use frontier::{Limits, Patience};
+use frontier::{Limits, Patience, Shares};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 use store::archive::{Archive, ArchiveSettings, Archiver, Objects, Position, Stacks};
 use store::index::Index;
 use store::s3::{Account, Address, Bucket};
@@ -69,10 +70,24 @@ impl SharedStore {
                 Collection::limits(config),
             )
         };
-        let shared = store::Shared::open(options, Millis::now())?;
+        let shared = store::Shared::open(options, Millis::steady())?;
         // Files of their own for each run: whatever an earlier one wrote stays as it is.
         let files = format!("{worker}.{}", shared.incarnation());
         Ok((shared, files))
+    }
+}
+
+/// How long a crawl that has to stop waits for the pages that are being read.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// How the requests in flight are shared out.
+fn shares(f: &Fetch) -> Shares {
+    let slots = u32::try_from(f.concurrency).unwrap_or(u32::MAX);
+    Shares {
+        slots,
+        per_domain: f.per_domain_in_flight.unwrap_or((slots / 4).max(8)),
+        for_quick: (f64::from(slots) * f.quick_share) as u32,
+        quick_ms: f.quick.0.as_millis() as u64,
     }
 }
 
@@ -149,7 +164,7 @@ impl Collection {
             delay_ms: ms(f.delay.0),
             max_delay_ms: ms(f.max_delay.0).max(ms(f.delay.0)),
             per_host_in_flight: f.per_host_in_flight,
-            per_ip_in_flight: Some(f.per_host_in_flight.max(2)),
+            per_ip_in_flight: Some(f.per_address_in_flight.unwrap_or(2).max(f.per_host_in_flight)),
             per_ip_delay_ms: 0,
             pages_per_host: l.per_host,
             depth: l.depth,
@@ -161,6 +176,7 @@ impl Collection {
                 .then_some(Patience { wait_ms: ms(l.patience.0), share: l.patience_share }),
             use_robots: f.robots,
             max_pending: l.max_pending,
+            shares: Some(shares(f)),
             lease_ms: 2 * ms(f.timeout.0) + 60_000,
             ..Limits::default()
         }
@@ -187,6 +203,7 @@ impl Collection {
             // Addresses that the user made up say nothing about who shares a server; nor does a proxy's.
             group_by_ip: f.resolve.is_empty() && f.proxy.is_none(),
             watch_network: true,
+            grace: Some(GRACE),
             only_relevant_archived: config.archive.only_relevant,
             keep: true,
             noise: 0.0,
@@ -255,7 +272,7 @@ impl Collection {
                     write_topic(dir, &loaded.text)?;
                 }
                 let options = store::Options::new(Self::limits(config));
-                (Box::new(store::Ledger::open(dir, options, Millis::now())?), resumed, None)
+                (Box::new(store::Ledger::open(dir, options, Millis::steady())?), resumed, None)
             }
         };
         write_topic(dir, &loaded.text)?;

@@ -195,6 +195,14 @@ pub struct Fetch {
     pub concurrency: usize,
     /// Requests in flight per host.
     pub per_host_in_flight: u32,
+    /// Requests in flight over all hosts of one registrable domain. Default: a quarter of `concurrency`, at least 8.
+    pub per_domain_in_flight: Option<u32>,
+    /// Requests in flight over all hosts at one address. Default: 2, or `per_host_in_flight` if that is more.
+    pub per_address_in_flight: Option<u32>,
+    /// Share of the requests in flight that is kept for hosts that are quick.
+    pub quick_share: f64,
+    /// A host whose last answer took no longer is quick.
+    pub quick: Span,
     /// Pause between the end of one request and the start of the next, per host.
     pub delay: Span,
     /// The longest `Crawl-delay` that is honoured in full; hosts asking for more get this.
@@ -227,6 +235,10 @@ impl Default for Fetch {
             contact: None,
             concurrency: 32,
             per_host_in_flight: 1,
+            per_domain_in_flight: None,
+            per_address_in_flight: None,
+            quick_share: 0.25,
+            quick: Span(Duration::from_secs(3)),
             delay: Span(Duration::from_secs(1)),
             max_delay: Span(Duration::from_secs(60)),
             timeout: Span(Duration::from_secs(30)),
@@ -347,6 +359,15 @@ impl Config {
         }
         if self.fetch.per_host_in_flight == 0 {
             return Err(at("[fetch] per_host_in_flight = 0 would fetch nothing").hint("use 1 or more"));
+        }
+        if self.fetch.per_domain_in_flight == Some(0) || self.fetch.per_address_in_flight == Some(0) {
+            return Err(at("[fetch] 0 requests in flight per domain or address would fetch nothing")
+                .hint("use 1 or more, or leave per_domain_in_flight and per_address_in_flight out"));
+        }
+        if !(0.0..=0.9).contains(&self.fetch.quick_share) {
+            return Err(at("[fetch] quick_share must be between 0 and 0.9").hint(
+                "0.25 keeps a quarter of the requests for hosts that are quick; new hosts need the rest",
+            ));
         }
         if self.limits.pages == Some(0) || self.limits.relevant == Some(0) {
             return Err(at("[limits] a limit of 0 pages leaves nothing to do")

@@ -6,7 +6,8 @@ use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
 use crate::measured::Measurer;
-use crate::network::Network;
+use crate::network::{Ask, Network};
+use crate::origins::{Door, Origins};
 use crate::outlook::Outlook;
 use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
@@ -48,6 +49,8 @@ pub struct Rules {
     pub group_by_ip: bool,
     /// When no host answers any more, wait for the network.
     pub watch_network: bool,
+    /// How long a crawl that has to stop waits for what is in flight (`None`: for all of it).
+    pub grace: Option<Duration>,
     pub only_relevant_archived: bool,
     /// Keep records and learnt state in the ledger. Off in a backtest, which is never taken up again.
     pub keep: bool,
@@ -76,6 +79,7 @@ impl Default for Rules {
             concurrency: 1,
             group_by_ip: false,
             watch_network: false,
+            grace: None,
             only_relevant_archived: false,
             keep: true,
             noise: 0.0,
@@ -185,13 +189,19 @@ pub struct Crawl {
     pub(crate) duplicates: Duplicates,
     pub(crate) counts: Counts,
     robots: HashMap<String, Arc<Robots>>,
-    in_flight: HashMap<u64, (UrlId, Task)>,
+    in_flight: HashMap<u64, Out>,
     pub(crate) events: Box<dyn FnMut(&Event) + Send>,
     started: Option<Millis>,
     stop: Option<Stop>,
+    /// Since when it only waits for what is in flight.
+    stopping: Option<Millis>,
     paused: bool,
     recent: VecDeque<Millis>,
     pub(crate) network: Network,
+    /// Without an answer, while it is not known whose fault that is.
+    pub(crate) doubtful: Vec<Arrival>,
+    pub(crate) origins: Origins,
+    pub(crate) door_limits: frontier::Limits,
     idle: String,
     /// URLs of pages that led to others lately.
     pub(crate) parents: HashMap<UrlId, Arc<str>>,
@@ -237,6 +247,16 @@ impl Run {
     }
 }
 
+/// A lease that is out.
+#[derive(Clone, Copy)]
+struct Out {
+    id: UrlId,
+    task: Task,
+    since: Millis,
+    /// It is to show whether the network is there, whatever else is in flight.
+    look: bool,
+}
+
 /// Running totals, kept with the collection.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Counts {
@@ -267,6 +287,10 @@ impl Counts {
 /// How often the other workers are told what the model learnt.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
+/// A page that takes longer is not waited for when only a few more are wanted. Should it come all the same when there are
+/// enough, it goes back.
+const OVERDUE: Duration = Duration::from_secs(5);
+
 /// Parsed robots rules are cached for this many hosts.
 const ROBOTS_CACHE: usize = 20_000;
 
@@ -285,9 +309,13 @@ impl Crawl {
             events: Box::new(|_| {}),
             started: None,
             stop: None,
+            stopping: None,
             paused: false,
             recent: VecDeque::new(),
             network: Network::default(),
+            doubtful: Vec::new(),
+            origins: Origins::default(),
+            door_limits: frontier::Limits::default(),
             idle: String::new(),
             parents: HashMap::new(),
             unsaved: 0,
@@ -403,10 +431,8 @@ impl Crawl {
     /// Step 1: the best URL that may be fetched now.
     pub fn next(&mut self, now: Millis) -> Result<Step, Problem> {
         let started = *self.started.get_or_insert(now);
-        let none_in_flight = self.in_flight.is_empty();
-        let busy_or = |stop| if none_in_flight { Step::Done(stop) } else { Step::Busy };
         if let Some(stop) = self.stop {
-            return Ok(busy_or(stop));
+            return Ok(self.stop_when_done(stop, now));
         }
         // Before the limits: a crawl that has reached one can still be corrected, or given another limit.
         if self.paused {
@@ -414,13 +440,20 @@ impl Crawl {
             return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle: self.idle.clone() });
         }
         if let Some(stop) = self.reached(now, started) {
-            return Ok(busy_or(stop));
+            return Ok(self.stop_when_done(stop, now));
         }
-        if let Some(until) = self.network.hold(now, self.in_flight.len()) {
-            self.idle = "no host answers any more: waiting for the network".into();
-            return Ok(Step::Wait { until, idle: self.idle.clone() });
+        // A limit may have been raised since.
+        self.stopping = None;
+        match self.network.ask(now) {
+            Ask::Anyone => {}
+            Ask::Look => return self.look(now),
+            Ask::Nobody(until) => {
+                self.idle = self.network.trouble().into();
+                return Ok(Step::Wait { until, idle: self.idle.clone() });
+            }
         }
-        let pages_in_flight = self.in_flight.values().filter(|(_, t)| *t == Task::Page).count() as u64;
+        let counts = |out: &&Out| out.task == Task::Page && !self.is_beyond_count(out, now);
+        let pages_in_flight = self.in_flight.values().filter(counts).count() as u64;
         if self.in_flight.len() >= self.parts.rules.concurrency
             || self.parts.rules.pages.is_some_and(|most| {
                 self.counts.pages + pages_in_flight + self.others.pages + self.others.in_flight >= most
@@ -433,26 +466,85 @@ impl Crawl {
             let lane = self.parts.strategy.lane();
             match self.parts.ledger.lease(now, lane)? {
                 Next::Lease(lease) => {
-                    if let Some(outcome) = self.forbidden(&lease)? {
-                        let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });
-                        turn.host.finished = now;
-                        self.apply(turn)?;
-                        let kind =
-                            if outcome == Outcome::RobotsDenied { "robots-denied" } else { "out-of-scope" };
-                        self.miss(&lease, kind, Some(outcome), now)?;
+                    if self.turned_away(&lease, now)? {
                         continue;
                     }
-                    self.idle.clear();
-                    self.in_flight.insert(lease.number, (lease.id, lease.task));
-                    return Ok(Step::Fetch(Box::new(lease)));
+                    return Ok(self.fetch(lease, false, now));
                 }
                 Next::Wait { until, idle } => {
                     self.idle = idle.to_string();
                     return Ok(Step::Wait { until, idle: self.idle.clone() });
                 }
-                Next::Empty(_) => return Ok(busy_or(Stop::Exhausted)),
+                Next::Empty(_) if self.in_flight.is_empty() => return Ok(Step::Done(Stop::Exhausted)),
+                Next::Empty(_) => return Ok(Step::Busy),
             }
         }
+    }
+
+    /// Is it fetched beside the pages that are still wanted? Because it takes long, or is a look at the network.
+    fn is_beyond_count(&self, out: &Out, now: Millis) -> bool {
+        self.parts.rules.grace.is_some() && (out.look || now.since(out.since) >= OVERDUE)
+    }
+
+    fn fetch(&mut self, lease: Lease, look: bool, now: Millis) -> Step {
+        self.idle.clear();
+        self.in_flight.insert(lease.number, Out { id: lease.id, task: lease.task, since: now, look });
+        Step::Fetch(Box::new(lease))
+    }
+
+    /// Settles a lease that needs no request, because it may not be sent, or not now. `true` when that is so.
+    fn turned_away(&mut self, lease: &Lease, now: Millis) -> Result<bool, Problem> {
+        let (outcome, kind) = match self.forbidden(lease)? {
+            Some(Outcome::RobotsDenied) => (Outcome::RobotsDenied, "robots-denied"),
+            Some(outcome) => (outcome, "out-of-scope"),
+            None if lease.task == Task::Page => match self.origins.door(&lease.url, now, &self.door_limits) {
+                Door::Open => return Ok(false),
+                Door::GivenUp => (Outcome::Unreachable, "silent"),
+                Door::ShutUntil(until) => {
+                    let mut turn = Turn::new(Settle::Defer { id: lease.id, until });
+                    turn.host.finished = now;
+                    self.apply(turn)?;
+                    return Ok(true);
+                }
+            },
+            None => return Ok(false),
+        };
+        let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });
+        turn.host.finished = now;
+        self.apply(turn)?;
+        self.miss(lease, kind, Some(outcome), now)?;
+        Ok(true)
+    }
+
+    /// Asks a host whether the network is there. However much is in flight: that may be what hangs.
+    fn look(&mut self, now: Millis) -> Result<Step, Problem> {
+        loop {
+            let network = &self.network;
+            match self.parts.ledger.lease_of(now, &|host| network.rank(host))? {
+                Next::Lease(lease) => {
+                    if self.turned_away(&lease, now)? {
+                        continue;
+                    }
+                    self.network.looks_at(lease.url.host_key(), lease.number);
+                    return Ok(self.fetch(lease, true, now));
+                }
+                Next::Wait { .. } | Next::Empty(_) => {
+                    let until = self.network.none_to_look_at(now);
+                    if self.network.is_down() {
+                        self.undo_doubtful(now)?;
+                    }
+                    self.idle = self.network.trouble().into();
+                    return Ok(Step::Wait { until, idle: self.idle.clone() });
+                }
+            }
+        }
+    }
+
+    /// What is in flight is waited for, but not for ever.
+    fn stop_when_done(&mut self, stop: Stop, now: Millis) -> Step {
+        let since = *self.stopping.get_or_insert(now);
+        let late = self.parts.rules.grace.is_some_and(|grace| now.since(since) >= grace);
+        if self.in_flight.is_empty() || late { Step::Done(stop) } else { Step::Busy }
     }
 
     fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
@@ -529,7 +621,16 @@ impl Crawl {
 
     /// Steps 4–7: what an answer changes, applied as one.
     pub fn arrived(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
-        self.in_flight.remove(&arrival.lease.number);
+        let out = self.in_flight.remove(&arrival.lease.number);
+        let rules = &self.parts.rules;
+        if out.is_some_and(|out| out.task == Task::Page && self.is_beyond_count(&out, now))
+            && rules.pages.is_some_and(|most| self.counts.pages + self.others.pages >= most)
+        {
+            // Others came in its stead.
+            let mut turn = Turn::new(Settle::Return { id: arrival.lease.id });
+            (turn.host.contacted, turn.host.finished) = (true, now);
+            return self.apply(turn).map(drop);
+        }
         if !self.parts.ledger.holds(arrival.lease.id) {
             // Another worker has the host by now: the page is theirs to fetch and to record.
             let url = arrival.lease.url.to_string();
@@ -548,6 +649,14 @@ impl Crawl {
             let mut turn = Turn::new(Settle::Return { id: lease.id });
             turn.host.finished = now;
             self.apply(turn)?;
+        }
+        Ok(())
+    }
+
+    /// What was asked in vain while the network was away was not asked.
+    pub(crate) fn undo_doubtful(&mut self, now: Millis) -> Result<(), Problem> {
+        for arrival in std::mem::take(&mut self.doubtful) {
+            self.withheld(&arrival.lease, now)?;
         }
         Ok(())
     }
@@ -617,9 +726,10 @@ impl Crawl {
 
     /// Ends the run: leases that never came back return, everything is saved. The collection can be taken up again.
     pub fn close(&mut self, stop: Stop, now: Millis) -> Result<Progress, Problem> {
+        self.undo_doubtful(now)?;
         let mut open: Vec<_> = self.in_flight.drain().collect();
         open.sort_unstable_by_key(|(number, _)| *number);
-        for (_, (id, _)) in open {
+        for (_, Out { id, .. }) in open {
             let mut turn = Turn::new(Settle::Return { id });
             // The request may have reached its host: the next run has to wait as after any other.
             turn.host.contacted = true;

@@ -25,6 +25,7 @@ mod links;
 pub mod live;
 mod measured;
 mod network;
+mod origins;
 mod outlook;
 pub mod reader;
 pub mod rejudge;

@@ -39,7 +39,7 @@ pub fn run(
 
     let stop = loop {
         while let Ok(Order { command, reply }) = orders.try_recv() {
-            let done = crawl.obey(command, Millis::now());
+            let done = crawl.obey(command, Millis::steady());
             match reply {
                 // Whoever asked is told; if the disk is full the loop will meet it soon enough itself.
                 Some(reply) => {
@@ -50,11 +50,11 @@ pub fn run(
                 }
             }
         }
-        crawl.tend(Millis::now())?;
+        crawl.tend(Millis::steady())?;
         let more_to_do = crawl.rejudge_some()? | crawl.sweep_some()?;
         let mut wait = if more_to_do { Duration::from_millis(1) } else { NAP };
         let done = loop {
-            match crawl.next(Millis::now())? {
+            match crawl.next(Millis::steady())? {
                 Step::Fetch(lease) => {
                     let (web, analyst, to_loop) = (web.clone(), analyst.clone(), to_loop.clone());
                     let gate = gate.clone();
@@ -70,7 +70,7 @@ pub fn run(
                     });
                 }
                 Step::Wait { until, .. } => {
-                    wait = wait.min(until.since(Millis::now())).max(Duration::from_millis(1));
+                    wait = wait.min(until.since(Millis::steady())).max(Duration::from_millis(1));
                     break None;
                 }
                 Step::Busy => break None,
@@ -87,8 +87,8 @@ pub fn run(
                 // One commit for all that came in meanwhile.
                 for back in std::iter::once(first).chain(arrivals.try_iter().take(256)) {
                     match back {
-                        Back::Arrived(arrival) => crawl.arrived(*arrival, Millis::now())?,
-                        Back::Withheld(lease) => crawl.withheld(&lease, Millis::now())?,
+                        Back::Arrived(arrival) => crawl.arrived(*arrival, Millis::steady())?,
+                        Back::Withheld(lease) => crawl.withheld(&lease, Millis::steady())?,
                     }
                 }
                 crawl.commit()?;
@@ -103,13 +103,13 @@ pub fn run(
             last_sync = Instant::now();
         }
         if last_progress.elapsed() >= PROGRESS_EVERY {
-            let progress = crawl.progress(Millis::now());
+            let progress = crawl.progress(Millis::steady());
             crawl.emit(Event::Progress(Box::new(progress)));
             last_progress = Instant::now();
         }
     };
     runtime.shutdown_background();
-    let progress = crawl.close(stop, Millis::now())?;
+    let progress = crawl.close(stop, Millis::steady())?;
     Ok((stop, progress))
 }
 

@@ -81,7 +81,7 @@ pub fn rejudge(
     let topic = config.topic()?;
     let mut ledger: Box<dyn Ledger> = if keep {
         let options = store::Options::new(Collection::limits(config));
-        Box::new(store::Ledger::open(dir, options, types::Millis::now())?)
+        Box::new(store::Ledger::open(dir, options, types::Millis::steady())?)
     } else {
         Box::new(store::Ledger::open_read(dir)?)
     };

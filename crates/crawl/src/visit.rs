@@ -5,6 +5,7 @@ use crate::crawl::{Arrival, Crawl, Judged};
 use crate::events::Event;
 use crate::links::links;
 use crate::measured::{self, FEATURES, Measured};
+use crate::network::Fault;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
 use focus::judges::Judge;
@@ -24,10 +25,34 @@ const ROBOTS_RETRY: Duration = Duration::from_secs(10);
 const PARENTS_KEPT: usize = 4096;
 impl Crawl {
     pub(crate) fn visit(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
+        self.counts.bytes += arrival.fetched.wire_bytes;
+        if !self.parts.rules.watch_network {
+            return self.settle(arrival, now);
+        }
+        match self.whose_fault(&arrival, now) {
+            Some(Fault::Host) => {}
+            Some(Fault::Unknown) => {
+                self.doubtful.push(arrival);
+                return Ok(());
+            }
+            Some(Fault::Network) => {
+                self.undo_doubtful(now)?;
+                return self.withheld(&arrival.lease, now);
+            }
+            None => {
+                // Someone answers: those who did not are to blame themselves.
+                for silent in std::mem::take(&mut self.doubtful) {
+                    self.settle(silent, now)?;
+                }
+            }
+        }
+        self.settle(arrival, now)
+    }
+
+    fn settle(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
         let Arrival { lease, fetched, analysis } = arrival;
-        self.counts.bytes += fetched.wire_bytes;
-        if self.parts.rules.watch_network && self.is_cut_off(&lease, &fetched, now) {
-            return self.withheld(&lease, now);
+        if !self.parts.ledger.holds(lease.id) {
+            return Ok(());
         }
         if lease.task == Task::Robots {
             return self.robots_arrived(&lease, &fetched, now);
@@ -50,7 +75,13 @@ impl Crawl {
             (Class::Page, Some(analysis)) => self.page(lease, fetched, analysis, turn, now),
             (Class::Redirect, _) => self.redirect(&lease, &fetched, turn, now),
             (Class::Retry { after, host }, _) => {
-                if host {
+                if self.parts.rules.watch_network
+                    && fetched.failure.as_ref().is_some_and(is_silence)
+                    && self.origins.was_silent(&lease.url, now, &self.door_limits)
+                {
+                    // The host itself answers, under its other scheme.
+                    turn.host.failed = None;
+                } else if host {
                     turn.host.not_before = after.map(|wait| now.plus(wait));
                 }
                 let last = lease.attempt + 1 >= self.parts.rules.attempts;
@@ -84,16 +115,19 @@ impl Crawl {
         }
     }
 
-    /// Was there no answer because there is no network?
-    fn is_cut_off(&mut self, lease: &Lease, fetched: &Fetched, now: Millis) -> bool {
-        match &fetched.failure {
-            Some(failure) if failure.is_refusal() => false,
-            Some(Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_)) => {
-                self.network.was_silent(lease.url.host_key(), now)
+    /// If there was no answer: because of the host, or because there is no network? `None`: somebody answered.
+    fn whose_fault(&mut self, arrival: &Arrival, now: Millis) -> Option<Fault> {
+        let lease = &arrival.lease;
+        match &arrival.fetched.failure {
+            // Nobody was asked.
+            Some(failure) if failure.is_refusal() => Some(Fault::Host),
+            Some(failure) if is_silence(failure) => {
+                Some(self.network.was_silent(lease.url.host_key(), lease.number, now))
             }
             _ => {
-                self.network.answered(lease.url.host_key());
-                false
+                self.network.answered(lease.url.host_key(), now);
+                self.origins.answered(&lease.url);
+                None
             }
         }
     }
@@ -653,6 +687,11 @@ fn record(
         last_modified: fetched.header("last-modified").map(str::to_string),
         noindex: page.robots.noindex,
     }
+}
+
+/// No answer at all: of the host, or because there is no network.
+fn is_silence(failure: &Failure) -> bool {
+    matches!(failure, Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_))
 }
 
 fn error_kind(fetched: &Fetched) -> String {

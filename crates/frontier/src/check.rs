@@ -58,6 +58,7 @@ impl Order {
         }
         ensure(counts == self.counts, || format!("counted {counts:?}, kept {:?}", self.counts))?;
         self.check_hosts()?;
+        self.check_shares()?;
         self.check_sets()
     }
 
@@ -66,7 +67,8 @@ impl Order {
         for id in self.leases.keys() {
             *in_flight.entry(self.entries[*id as usize].host).or_default() += 1;
         }
-        let (mut ready, mut resting, mut backing_off) = (0, 0, 0);
+        let (mut ready, mut unproven, mut resting, mut backing_off) = (0, 0, 0, 0);
+        let shared = self.limits.shares.is_some();
         for (i, h) in self.hosts.iter().enumerate() {
             let host = i as u32;
             let name = &h.name;
@@ -87,8 +89,11 @@ impl Order {
             ensure((h.queued == 0) == (h.place == HostState::Out) || !self.live, || {
                 format!("{name} has {} queued and is {:?}", h.queued, h.place)
             })?;
+            let is_ready = h.place == HostState::Ready;
+            let is_unproven = shared && !h.quick;
             let lists = [
-                (&self.ready, h.place == HostState::Ready, &mut ready),
+                (&self.ready, is_ready && !is_unproven, &mut ready),
+                (&self.unproven, is_ready && is_unproven, &mut unproven),
                 (&self.resting, h.rests, &mut resting),
             ];
             for (list, there, listed) in lists {
@@ -108,7 +113,11 @@ impl Order {
             }
             backing_off += u64::from(h.backing_off);
         }
-        for (what, list, met) in [("ready", &self.ready, ready), ("resting", &self.resting, resting)] {
+        for (what, list, met) in [
+            ("ready", &self.ready, ready),
+            ("unproven", &self.unproven, unproven),
+            ("resting", &self.resting, resting),
+        ] {
             let listed: usize = list.all().iter().map(|l| l.heap.len()).sum();
             ensure(met == listed, || format!("{met} {what} hosts and lanes, {listed} listed"))?;
             for lane in list.all() {

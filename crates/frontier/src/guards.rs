@@ -62,6 +62,15 @@ pub fn domain_group(host_key: &str, key: (u64, u64)) -> u64 {
     Fingerprint::of(types::domain_of(host_key), key).0
 }
 
+/// What a host's requests in flight are counted under: its registrable domain. Loopback is nobody's domain: each port
+/// there is a host of its own.
+pub fn share_group(host_key: &str, key: (u64, u64)) -> u64 {
+    let domain = types::domain_of(host_key);
+    let loopback = domain == "localhost"
+        || domain.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    Fingerprint::of(if loopback { host_key } else { domain }, key).0
+}
+
 const CALENDAR_WORDS: [&str; 13] = [
     "calendar",
     "calendars",

@@ -5,6 +5,10 @@ use crate::limits::Limits;
 use std::net::IpAddr;
 use types::{HostUpdate, Millis};
 
+pub(crate) const DAY: u64 = 24 * 3_600_000;
+/// No host is left alone for longer: as long as a `Retry-After` that is believed.
+const LONGEST_WAIT: u64 = 30 * DAY;
+
 /// When a host may be contacted again, and why. A plain value that the ledger writes down.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clock {
@@ -67,7 +71,8 @@ impl Clock {
     }
 
     /// At a start at `now`: no wait is longer than it was when it was set, else the clock went backwards.
-    pub(crate) fn clamp(&mut self, now: u64, limits: &Limits) {
+    pub fn clamp(&mut self, now: u64, limits: &Limits) {
+        self.wait_ms = self.wait_ms.min(LONGEST_WAIT);
         self.next_allowed = self.next_allowed.min(now.saturating_add(self.wait_ms));
         self.closed_until = self.closed_until.min(now.saturating_add(limits.closed_ms));
     }
@@ -84,6 +89,15 @@ pub struct RobotsState {
 }
 
 impl RobotsState {
+    /// At a start at `now`: an answer is kept no longer than it was to be, and for a day at most (RFC 9309 §2.4), else the
+    /// clock was set meanwhile.
+    pub fn clamp(&mut self, now: u64) {
+        let kept = self.expires.saturating_sub(self.fetched).min(DAY);
+        if self.fetched > now || self.expires > now.saturating_add(DAY) {
+            self.expires = self.expires.min(now.saturating_add(kept));
+        }
+    }
+
     /// No answer, a server error or "too many requests": nothing of the host may be fetched (RFC 9309 §2.3.1.4).
     pub fn failed(&self) -> bool {
         is_robots_failure(self.status) && self.expires > 0
@@ -109,7 +123,7 @@ pub enum HostState {
     Held,
     /// As many pages as allowed were fetched of it.
     Full,
-    /// Its address has as many requests in flight as allowed.
+    /// Its address or its domain has as many requests in flight as allowed.
     Parked,
 }
 
@@ -120,7 +134,13 @@ pub(crate) struct Host {
     pub rests: bool,
     pub clock: Clock,
     pub robots: RobotsState,
+    /// Whom it shares requests with: a name of its registrable domain.
+    pub domain: u64,
     // What follows is rebuilt at each start.
+    /// Its last answer came soon, and it did not fail.
+    pub quick: bool,
+    /// It has something queued or in flight, and is counted as such.
+    pub works: bool,
     pub in_flight: u32,
     pub robots_lease: bool,
     pub place: HostState,
@@ -217,6 +237,19 @@ mod tests {
         assert_eq!((c.next_allowed, c.wait_ms), (90_000, 89_000));
         let c = c.after(&contact(2_000), &limits());
         assert_eq!(c.next_allowed, 90_000, "another answer that was in flight does not shorten it");
+    }
+
+    #[test]
+    fn robots_rules_do_not_last_for_years_because_a_clock_was_wrong() {
+        let at = |fetched, expires, now| {
+            let mut r = RobotsState { fetched, expires, ..RobotsState::default() };
+            r.clamp(now);
+            r.expires
+        };
+        assert_eq!(at(1_000, 5_000, 2_000), 5_000);
+        assert_eq!(at(50 * DAY, 50 * DAY + 900, 2_000), 2_900, "fetched in the future");
+        assert_eq!(at(1_000, 50 * DAY, 2_000), 2_000 + DAY, "kept for too long");
+        assert_eq!(at(0, 0, 2_000), 0, "never asked");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Idle {
     pub retries: u64,
     /// URLs of hosts that are free, below the floor.
     pub urls_below_floor: u64,
+    /// Hosts that are free but not known to be quick, while others like them have all their share.
+    pub hosts_held_back: u64,
     /// A better URL is worth waiting for.
     pub patient: bool,
     pub next_in_ms: Option<u64>,
@@ -52,6 +54,7 @@ impl fmt::Display for Idle {
         say(self.hosts_in_flight, "host in flight", "hosts in flight");
         say(self.retries, "retry waiting", "retries waiting");
         say(self.urls_below_floor, "URL below the floor", "URLs below the floor");
+        say(self.hosts_held_back, "new or slow host held back", "new or slow hosts held back");
         if self.patient {
             parts.push("a better URL is worth the wait".into());
         }

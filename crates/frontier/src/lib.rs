@@ -29,12 +29,13 @@ mod image;
 mod limits;
 mod order;
 mod schedule;
+mod shares;
 mod traits;
 
 pub use entry::{Info, State};
 pub use host::{Clock, HostInfo, HostState, RobotsState};
 pub use idle::{Idle, Next};
-pub use limits::{Limits, Patience, Refusal};
+pub use limits::{Limits, Patience, Refusal, Shares};
 pub use order::{Counts, Fresh, Order, SOURCES_KEPT};
 pub use schedule::Choice;
 pub use traits::{Applied, Frontier, Gate, News, Peek, Told};

@@ -54,6 +54,22 @@ pub struct Limits {
     pub use_robots: bool,
     /// More pending URLs than this: the worst tenth is dropped.
     pub max_pending: Option<u64>,
+    /// How the requests in flight are shared out. `None` where nobody can hang: in a backtest.
+    pub shares: Option<Shares>,
+}
+
+/// Nobody gets all requests: a domain whose hosts hang must not stop the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Requests in flight, over all hosts.
+    pub slots: u32,
+    /// Of those, how many one registrable domain may have. While few domains have anything to fetch, each may have its
+    /// equal part of the slots, so that none lies idle.
+    pub per_domain: u32,
+    /// Of those, how many are kept free for hosts that are quick (at most one per such host).
+    pub for_quick: u32,
+    /// A host whose last answer took no longer than this is quick.
+    pub quick_ms: u64,
 }
 
 /// If the best that could be fetched now is worth less than `share` of the best URL of a host that becomes free within
@@ -92,6 +108,7 @@ impl Default for Limits {
             patience: None,
             use_robots: true,
             max_pending: None,
+            shares: None,
         }
     }
 }

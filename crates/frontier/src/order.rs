@@ -6,6 +6,7 @@ use crate::heap::{Heap, NOWHERE, Node};
 use crate::host::{Clock, Host, HostInfo, HostState, RobotsState};
 use crate::limits::{Limits, Refusal};
 use crate::schedule::{Held, IpState, Lanes};
+use crate::shares::InFlight;
 use hashbrown::HashTable;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -65,6 +66,8 @@ pub struct Order {
     names: HashTable<u32>,
     hasher: RandomState,
     pub(crate) ready: Lanes,
+    /// Ready hosts that are not known to be quick. Empty without [`Limits::shares`].
+    pub(crate) unproven: Lanes,
     /// Hosts that are free again soon, by their best URL: what patience looks at. Empty without it.
     pub(crate) resting: Lanes,
     pub(crate) waiting: BTreeSet<(u64, u32)>,
@@ -78,6 +81,7 @@ pub struct Order {
     pub(crate) leases: HashMap<u32, Held>,
     pub(crate) lease_expiry: BTreeSet<(u64, u32)>,
     pub(crate) ips: HashMap<IpAddr, IpState>,
+    pub(crate) in_use: InFlight,
     /// How often a guard's group was met (query variants of a path, calendar pages of a host).
     pub(crate) groups: HashMap<u64, u32>,
     pub(crate) counts: Counts,
@@ -109,6 +113,7 @@ impl Order {
             names: HashTable::new(),
             hasher: RandomState::new(),
             ready: Lanes::default(),
+            unproven: Lanes::default(),
             resting: Lanes::default(),
             waiting: BTreeSet::new(),
             backing_off: 0,
@@ -119,6 +124,7 @@ impl Order {
             leases: HashMap::new(),
             lease_expiry: BTreeSet::new(),
             ips: HashMap::new(),
+            in_use: InFlight::default(),
             groups: HashMap::new(),
             counts: Counts::default(),
             step: 0,
@@ -133,7 +139,11 @@ impl Order {
     }
     /// Decisions read them; nothing that is kept depends on them.
     pub fn set_limits(&mut self, limits: Limits) {
+        let recount = self.limits.shares.is_some() != limits.shares.is_some();
         self.limits = limits;
+        if recount {
+            self.recount_shares();
+        }
     }
     pub fn key(&self) -> (u64, u64) {
         self.key
@@ -385,6 +395,20 @@ impl Order {
         }
     }
 
+    /// A lease goes back to pending, untouched but for the time before which it is not leased again. (That is not
+    /// written down: the next run may try at once.)
+    pub fn defer(&mut self, id: UrlId, until: Millis) {
+        if self.entries.get(id.0 as usize).is_some_and(|e| e.phase == LEASED) && until.0 > self.now {
+            self.leave(id.0);
+            self.entries[id.0 as usize].phase = PENDING;
+            self.counts.pending += 1;
+            self.delayed.insert((until.0, id.0));
+            self.delayed_at.insert(id.0, until.0);
+        } else {
+            self.release(id);
+        }
+    }
+
     /// A lease goes back to pending, untouched.
     pub fn release(&mut self, id: UrlId) {
         if self.entries.get(id.0 as usize).is_some_and(|e| e.phase == LEASED) {
@@ -474,7 +498,8 @@ impl Order {
     /// A new host; its number is the next one.
     pub fn add_host(&mut self, name: &str) -> u32 {
         let id = self.hosts.len() as u32;
-        self.hosts.push(Host { name: name.into(), ..Host::default() });
+        let domain = guards::share_group(name, self.key);
+        self.hosts.push(Host { name: name.into(), domain, ..Host::default() });
         let (hosts, hasher) = (&self.hosts, &self.hasher);
         self.names.insert_unique(hasher.hash_one(name), id, |&h| hasher.hash_one(&*hosts[h as usize].name));
         *self.groups.entry(guards::domain_group(name, self.key)).or_default() += 1;
@@ -501,6 +526,9 @@ impl Order {
     pub fn set_clock(&mut self, host: u32, clock: Clock) {
         if let Some(h) = self.hosts.get_mut(host as usize) {
             h.clock = clock;
+            if clock.failures > 0 {
+                self.set_quick(host, false);
+            }
             self.place(host);
         }
     }
@@ -630,7 +658,8 @@ impl Order {
         match h.place {
             HostState::Ready if h.queued > 0 => {
                 let top = h.queue(lane).and_then(|q| q.top());
-                self.ready.set(lane, host, top);
+                let unproven = self.limits.shares.is_some() && !h.quick;
+                if unproven { &mut self.unproven } else { &mut self.ready }.set(lane, host, top);
             }
             HostState::Out => self.place(host),
             _ if h.queued == 0 => self.place(host),

@@ -2,10 +2,11 @@
 
 use crate::entry::{LEASED, PENDING};
 use crate::heap::{Heap, NOWHERE, Node};
-use crate::host::HostState;
+use crate::host::{DAY, HostState};
 use crate::idle::Idle;
 use crate::order::Order;
 use crate::traits::Peek;
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::net::IpAddr;
 use types::{Millis, Priority, Task, UrlId};
@@ -25,6 +26,11 @@ pub(crate) struct Held {
     pub expires: u64,
     /// The address it was counted under.
     pub ip: Option<IpAddr>,
+    pub since: u64,
+    /// The domain it was counted under.
+    pub domain: Option<u64>,
+    /// Counted as one that may take long: its host is not known to be quick, or it takes long already.
+    pub risky: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -37,6 +43,9 @@ pub(crate) struct IpState {
 
 /// Hosts whose turn may be worth waiting for that are looked at before each lease.
 const LOOKED_AT: usize = 32;
+
+/// Two runs this far apart may be so because a clock was set.
+const LONG_AGO: u64 = 60_000;
 
 /// Per lane, hosts by their best URL in it.
 #[derive(Debug, Default)]
@@ -85,7 +94,7 @@ impl Lanes {
     }
 
     /// A host with these queues comes (with the best of each) or goes.
-    fn put(&mut self, host: u32, queues: &[(u8, Heap)], there: bool) {
+    pub fn put(&mut self, host: u32, queues: &[(u8, Heap)], there: bool) {
         for (lane, queue) in queues {
             self.set(*lane, host, queue.top().filter(|_| there));
         }
@@ -100,26 +109,73 @@ impl Lanes {
     pub fn all(&self) -> &[Lane] {
         &self.lanes
     }
+
+    fn heap(&self, lane: u8) -> Option<&Heap> {
+        self.lanes.iter().find(|l| l.lane == lane).map(|l| &l.heap)
+    }
 }
 
 impl Order {
     /// The best URL that may be fetched now; it is leased by this call. See [`crate::Frontier::lease`].
     pub fn choose(&mut self, now: Millis, lane: Option<u8>) -> Choice {
         self.advance(now);
-        let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
         loop {
-            let best = self
-                .ready
-                .served(lane)
-                .find_map(|l| l.heap.top().filter(|n| n.key >= floor).map(|n| (n, l.lane)));
-            let Some((node, from)) = best else { return self.nothing(None) };
-            if self.held_up_by_address(node.slot) {
+            let Some((node, from)) = self.best_ready(lane) else { return self.nothing(None) };
+            if self.held_up_by_domain(node.slot) || self.held_up_by_address(node.slot) {
                 continue;
             }
             if let Some(until) = self.worth_waiting(node, from, lane) {
                 return self.nothing(Some(until));
             }
             return self.lease(node);
+        }
+    }
+
+    /// The best URL of the ready host that `rank` puts highest (`None`: not that one). It is leased by this call.
+    pub fn choose_host(&mut self, now: Millis, rank: &dyn Fn(&str) -> Option<u64>) -> Choice {
+        self.advance(now);
+        let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
+        let mut best: Option<(u64, Priority, Node)> = None;
+        for l in self.ready.all().iter().chain(self.unproven.all()) {
+            for node in l.heap.nodes().iter().filter(|n| n.key >= floor) {
+                if self.domain_is_full(node.slot) || self.address_wait(node.slot).is_some() {
+                    continue;
+                }
+                let Some(rank) = rank(&self.hosts[node.slot as usize].name) else { continue };
+                let new = (rank, Priority::new(l.lane, node.key));
+                let wins = best.is_none_or(|(r, p, n)| new > (r, p) || (new == (r, p) && node.id < n.id));
+                if wins {
+                    best = Some((new.0, new.1, *node));
+                }
+            }
+        }
+        match best {
+            Some((_, _, node)) => self.lease(node),
+            None => self.nothing(None),
+        }
+    }
+
+    /// The best of the ready hosts, and the lane it is in. Of those that are not known to be quick only while they may
+    /// have more requests.
+    fn best_ready(&mut self, lane: Option<u8>) -> Option<(Node, u8)> {
+        let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
+        let first = |list: &Lanes| {
+            list.served(lane).find_map(|l| l.heap.top().filter(|n| n.key >= floor).map(|n| (n, l.lane)))
+        };
+        loop {
+            let quick = first(&self.ready);
+            let other = if self.has_room_for_unproven() { first(&self.unproven) } else { None };
+            let best = match (quick, other) {
+                (Some(a), Some(b)) => {
+                    let served = |l: u8| (Some(l) == lane, l);
+                    let by_lane = served(a.1).cmp(&served(b.1));
+                    Some(if by_lane.is_gt() || (by_lane.is_eq() && a.0.beats(&b.0)) { a } else { b })
+                }
+                (a, b) => a.or(b),
+            };
+            if best.is_some() || !self.release_stranded() {
+                return best;
+            }
         }
     }
 
@@ -137,23 +193,33 @@ impl Order {
         self.advance(now);
         let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
         let mut out = Vec::with_capacity(k.min(1024));
-        for l in self.ready.served(lane).filter(|l| counts(l.lane)) {
-            // Walks down the heap of hosts and the heaps of their URLs at once, touching O(k) nodes.
+        let mut lanes: Vec<u8> = self.ready.served(lane).map(|l| l.lane).collect();
+        for l in self.unproven.served(lane).map(|l| l.lane) {
+            if !lanes.contains(&l) {
+                lanes.push(l);
+            }
+        }
+        lanes.sort_by_key(|&l| Reverse((Some(l) == lane, l)));
+        for l in lanes.into_iter().filter(|l| counts(*l)) {
+            // Walks down the heaps of hosts and the heaps of their URLs at once, touching O(k) nodes.
+            let heaps = [self.ready.heap(l), self.unproven.heap(l)];
             let mut open = BinaryHeap::new();
-            let host_node =
-                |at: usize| l.heap.get(at).map(|n| Seen { node: n, host: n.slot, of_host: Some(at), at: 0 });
-            open.extend(host_node(0));
+            let host_node = |list: usize, at: usize| {
+                let node = heaps[list].and_then(|heap| heap.get(at))?;
+                Some(Seen { node, host: node.slot, of_host: Some((list, at)), at: 0 })
+            };
+            open.extend((0..heaps.len()).filter_map(|list| host_node(list, 0)));
             while out.len() < k
                 && let Some(seen) = open.pop()
                 && seen.node.key >= floor
             {
-                if let Some(at) = seen.of_host {
-                    open.extend(Heap::children(at).filter_map(host_node));
-                    if self.address_wait(seen.host).is_some() {
+                if let Some((list, at)) = seen.of_host {
+                    open.extend(Heap::children(at).filter_map(|at| host_node(list, at)));
+                    if self.domain_is_full(seen.host) || self.address_wait(seen.host).is_some() {
                         continue;
                     }
                 }
-                if let Some(queue) = self.hosts[seen.host as usize].queue(l.lane) {
+                if let Some(queue) = self.hosts[seen.host as usize].queue(l) {
                     let child =
                         |at| queue.get(at).map(|n| Seen { node: n, host: seen.host, of_host: None, at });
                     open.extend(Heap::children(seen.at).filter_map(child));
@@ -181,6 +247,7 @@ impl Order {
         if let Some(ip) = held.ip {
             self.free_address(ip, finished);
         }
+        self.end_share(host, &held, finished);
         self.place(host);
         Some(held.task)
     }
@@ -188,6 +255,7 @@ impl Order {
     /// Brings everything whose time has come to where it can be chosen.
     fn advance(&mut self, now: Millis) {
         self.now = self.now.max(now.0);
+        self.age_leases();
         while let Some(&(at, id)) = self.lease_expiry.first()
             && at <= self.now
         {
@@ -230,7 +298,9 @@ impl Order {
             self.ips.entry(ip).or_default().in_flight += 1;
         }
         let expires = self.now.saturating_add(self.limits.lease_ms);
-        self.leases.insert(id, Held { task, expires, ip });
+        let mut held = Held { task, expires, ip, since: self.now, domain: None, risky: false };
+        self.begin_share(id, host, &mut held);
+        self.leases.insert(id, held);
         self.lease_expiry.insert((expires, id));
         self.step += 1;
         if task == Task::Page {
@@ -242,6 +312,7 @@ impl Order {
             self.counts.leased += 1;
         }
         self.place(host);
+        self.release_parked(held.domain);
         Choice::Lease { id: UrlId(id), task, number: self.step, expires: Millis(expires) }
     }
 
@@ -269,9 +340,10 @@ impl Order {
             HostState::Ready
         };
         self.move_to(host, to);
+        self.count_work(host);
     }
 
-    fn move_to(&mut self, host: u32, to: HostState) {
+    pub(crate) fn move_to(&mut self, host: u32, to: HostState) {
         let h = &mut self.hosts[host as usize];
         let from = std::mem::replace(&mut h.place, to);
         if from == to {
@@ -280,8 +352,10 @@ impl Order {
         if std::mem::take(&mut h.rests) {
             self.resting.put(host, &h.queues, false);
         }
+        let unproven = self.limits.shares.is_some() && !h.quick;
+        let ready = if unproven { &mut self.unproven } else { &mut self.ready };
         match from {
-            HostState::Ready => self.ready.put(host, &h.queues, false),
+            HostState::Ready => ready.put(host, &h.queues, false),
             HostState::Waiting(at) => {
                 self.waiting.remove(&(at, host));
                 self.count_back_off(host, false);
@@ -289,7 +363,10 @@ impl Order {
             _ => {}
         }
         match to {
-            HostState::Ready => self.ready.put(host, &self.hosts[host as usize].queues, true),
+            HostState::Ready => {
+                let ready = if unproven { &mut self.unproven } else { &mut self.ready };
+                ready.put(host, &self.hosts[host as usize].queues, true);
+            }
             HostState::Waiting(at) => {
                 self.waiting.insert((at, host));
                 self.count_back_off(host, self.hosts[host as usize].clock.failures > 0);
@@ -418,17 +495,23 @@ impl Order {
                 .len() as u64,
             retries: self.delayed.len() as u64,
             urls_below_floor: 0,
+            hosts_held_back: 0,
             patient: patient_until.is_some(),
             next_in_ms: until.filter(|&at| at != u64::MAX).map(|at| at.saturating_sub(self.now)),
         };
         if patient_until.is_none() {
-            // Whatever is still ready is below the floor.
+            // Whatever is still ready is below the floor, or has to leave the requests to quick hosts.
             let below = |l: &Lane| -> u64 {
                 let queue_len =
                     |n: &Node| self.hosts[n.slot as usize].queue(l.lane).map_or(0, Heap::len) as u64;
                 l.heap.nodes().iter().map(queue_len).sum()
             };
             idle.urls_below_floor = self.ready.all().iter().map(below).sum();
+            if self.has_room_for_unproven() {
+                idle.urls_below_floor += self.unproven.all().iter().map(below).sum::<u64>();
+            } else {
+                idle.hosts_held_back = self.unproven.all().iter().map(|l| l.heap.len() as u64).sum();
+            }
         }
         match until {
             Some(at) => Choice::Wait { until: Millis(at), idle },
@@ -449,22 +532,24 @@ impl Order {
     /// Builds everything that is not kept: the seen set, queues, waiting hosts. `clean`: the last run was closed in
     /// order; else any host may have been contacted a moment ago, so each rests for its delay.
     pub fn wake(&mut self, now: Millis, clean: bool) {
-        const DAY: u64 = 24 * 3_600_000;
         if self.live {
             return;
         }
         self.live = true;
         self.now = now.0;
+        // When the last run ended, by its clock. If that was long ago, our clock may have been set ahead and no time has
+        // passed: then whoever was resting rests for its delay.
+        let contacts = self.hosts.iter().map(|h| h.clock.next_allowed.saturating_sub(h.clock.wait_ms));
+        let ended = contacts.max().unwrap_or(0);
+        let long_ago = now.0 > ended.saturating_add(LONG_AGO);
         for h in &mut self.hosts {
-            h.clock.clamp(now.0, &self.limits);
             let delay = h.clock.delay(&self.limits);
-            if !clean {
+            let rested = clean && !(long_ago && h.clock.next_allowed > ended);
+            h.clock.clamp(now.0, &self.limits);
+            if !rested {
                 h.clock.push_back(now.0, delay);
             }
-            if h.robots.fetched > now.0 {
-                let kept = h.robots.expires.saturating_sub(h.robots.fetched);
-                h.robots.expires = h.robots.expires.min(now.0.saturating_add(kept));
-            }
+            h.robots.clamp(now.0);
             if self.limits.per_ip_in_flight.is_some()
                 && let Some(ip) = shared_address(h.clock.ip)
             {
@@ -535,7 +620,8 @@ fn shared_address(ip: Option<IpAddr>) -> Option<IpAddr> {
 struct Seen {
     node: Node,
     host: u32,
-    of_host: Option<usize>,
+    /// Which list of hosts, and where in it.
+    of_host: Option<(usize, usize)>,
     at: usize,
 }
 impl PartialEq for Seen {

@@ -13,6 +13,9 @@ pub trait Frontier {
     /// others are served as usual, highest first.
     fn lease(&mut self, now: Millis, lane: Option<u8>) -> Result<Next, Problem>;
 
+    /// As `lease`, of the host that `rank` puts highest among those that may be contacted now (`None`: not that one).
+    fn lease_of(&mut self, now: Millis, rank: &dyn Fn(&str) -> Option<u64>) -> Result<Next, Problem>;
+
     /// The best `k` URLs that could be leased now, best first, in the order of `lease`.
     fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek>;
 

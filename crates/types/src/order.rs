@@ -187,6 +187,11 @@ pub enum Settle {
     Return {
         id: UrlId,
     },
+    /// As `Return`, but it is not leased again before the given time in this run.
+    Defer {
+        id: UrlId,
+        until: Millis,
+    },
 }
 
 impl Settle {
@@ -195,6 +200,7 @@ impl Settle {
             Settle::Done { id, .. }
             | Settle::Retry { id, .. }
             | Settle::Robots { id, .. }
+            | Settle::Defer { id, .. }
             | Settle::Return { id } => id,
         }
     }

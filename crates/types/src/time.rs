@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds: since the Unix epoch in a live crawl, since the start in a simulated one.
 ///
@@ -15,6 +16,14 @@ impl Millis {
     /// By this machine's clock; for whoever lives in real time.
     pub fn now() -> Millis {
         Millis(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64))
+    }
+
+    /// By this machine's clock when the process first asked, and by a stopwatch since then: whoever sets the clock does
+    /// not move it. For whoever decides when something may happen.
+    pub fn steady() -> Millis {
+        static START: OnceLock<(Millis, Instant)> = OnceLock::new();
+        let (wall, since) = START.get_or_init(|| (Millis::now(), Instant::now()));
+        wall.plus(since.elapsed())
     }
 
     pub fn plus(self, d: Duration) -> Millis {

@@ -74,7 +74,7 @@ pub fn hosts(app: &App, call: &Call) -> Result<Reply, Refusal> {
         }
         None => 0,
     };
-    let now = types::Millis::now();
+    let now = types::Millis::steady();
     let limits = crawl::collection::Collection::limits(view.reader.config());
     let mut all: Vec<(u32, ::frontier::HostInfo)> = (view.reader.ledger().hosts().enumerate())
         .map(|(i, h)| (i as u32, h))

@@ -5,12 +5,12 @@ use super::codec::{self, Admit, Kind, Seen, Settled, Sight};
 use super::{Ledger, Log, page};
 use crate::traits::Store;
 use frontier::{
-    Applied, Choice, Clock, Fresh, Frontier, Next, Peek, Refusal, RobotsState, SOURCES_KEPT, State,
+    Applied, Choice, Clock, Fresh, Frontier, Next, Order, Peek, Refusal, RobotsState, SOURCES_KEPT, State,
 };
 use std::collections::HashSet;
 use types::{
-    Candidate, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, Source,
-    Task, Turn, UrlId,
+    Candidate, HostUpdate, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer,
+    Settle, Source, Task, Turn, UrlId,
 };
 
 /// Most bytes of one record.
@@ -24,44 +24,11 @@ pub(super) const BATCH: usize = 256 << 20;
 
 impl<L: Log> Frontier for Ledger<L> {
     fn lease(&mut self, now: Millis, lane: Option<u8>) -> Result<Next, Problem> {
-        self.writable()?;
-        let expired = self.order.expired();
-        self.drop_urls(&expired, Outcome::Dropped);
-        let (id, task, number, expires) = match self.order.choose(now, lane) {
-            Choice::Lease { id, task, number, expires } => (id, task, number, expires),
-            Choice::Wait { until, idle } => return Ok(Next::Wait { until, idle }),
-            Choice::Empty(idle) => return Ok(Next::Empty(idle)),
-        };
-        let Some(info) = self.order.info(id) else { return Err(self.unknown(id)) };
-        // A host must be known to the next start before it is contacted: after a crash it has to rest.
-        let remembered = if info.host < self.hosts_kept { Ok(()) } else { self.write_batch() };
-        let known = match remembered.and_then(|()| self.known(id)) {
-            Ok(known) => known,
-            Err(e) => {
-                self.order.end_lease(id, None);
-                self.order.release(id);
-                return Err(e);
-            }
-        };
-        let url = match task {
-            Task::Page => known.url,
-            Task::Robots => known.url.robots_txt(),
-        };
-        Ok(Next::Lease(Lease {
-            id,
-            number,
-            url,
-            task,
-            kind: known.kind,
-            parent: info.parent,
-            depth: info.depth,
-            site_depth: info.site_depth,
-            hops: info.hops,
-            attempt: info.attempts,
-            priority: info.priority,
-            evidence: known.evidence,
-            expires,
-        }))
+        self.lease_by(|order| order.choose(now, lane))
+    }
+
+    fn lease_of(&mut self, now: Millis, rank: &dyn Fn(&str) -> Option<u64>) -> Result<Next, Problem> {
+        self.lease_by(|order| order.choose_host(now, rank))
     }
 
     fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek> {
@@ -101,12 +68,13 @@ impl<L: Log> Frontier for Ledger<L> {
         }
 
         let limits = self.order.limits().clone();
-        let finished = turn.host.finished;
+        let host_update = up_to_date(turn.host, self.order.now());
+        let finished = host_update.finished;
         let mut applied = Applied::default();
-        self.order.end_lease(id, turn.host.contacted.then_some(finished));
+        self.order.end_lease(id, host_update.contacted.then_some(finished));
         let old_clock = self.order.clock(info.host).unwrap_or_default();
-        let mut clock = old_clock.after(&turn.host, &limits);
-        if let (true, Some(ip)) = (turn.host.contacted, clock.ip) {
+        let mut clock = old_clock.after(&host_update, &limits);
+        if let (true, Some(ip)) = (host_update.contacted, clock.ip) {
             self.order.contacted(ip, finished);
         }
         // How a host's pending URLs end, if this turn ends them.
@@ -145,6 +113,7 @@ impl<L: Log> Frontier for Ledger<L> {
                 outcome = Some(Outcome::Unreachable);
             }
             Settle::Return { .. } => self.order.release(id),
+            Settle::Defer { until, .. } => self.order.defer(id, *until),
         }
         if outcome == Some(Outcome::Fetched) {
             clock.pages += 1;
@@ -241,6 +210,47 @@ impl<L: Log> Frontier for Ledger<L> {
 }
 
 impl<L: Log> Ledger<L> {
+    fn lease_by(&mut self, choose: impl FnOnce(&mut Order) -> Choice) -> Result<Next, Problem> {
+        self.writable()?;
+        let expired = self.order.expired();
+        self.drop_urls(&expired, Outcome::Dropped);
+        let (id, task, number, expires) = match choose(&mut self.order) {
+            Choice::Lease { id, task, number, expires } => (id, task, number, expires),
+            Choice::Wait { until, idle } => return Ok(Next::Wait { until, idle }),
+            Choice::Empty(idle) => return Ok(Next::Empty(idle)),
+        };
+        let Some(info) = self.order.info(id) else { return Err(self.unknown(id)) };
+        // A host must be known to the next start before it is contacted: after a crash it has to rest.
+        let remembered = if info.host < self.hosts_kept { Ok(()) } else { self.write_batch() };
+        let known = match remembered.and_then(|()| self.known(id)) {
+            Ok(known) => known,
+            Err(e) => {
+                self.order.end_lease(id, None);
+                self.order.release(id);
+                return Err(e);
+            }
+        };
+        let url = match task {
+            Task::Page => known.url,
+            Task::Robots => known.url.robots_txt(),
+        };
+        Ok(Next::Lease(Lease {
+            id,
+            number,
+            url,
+            task,
+            kind: known.kind,
+            parent: info.parent,
+            depth: info.depth,
+            site_depth: info.site_depth,
+            hops: info.hops,
+            attempt: info.attempts,
+            priority: info.priority,
+            evidence: known.evidence,
+            expires,
+        }))
+    }
+
     /// A URL that another worker found.
     pub(crate) fn sighted(
         &mut self,
@@ -439,6 +449,17 @@ impl<L: Log> Ledger<L> {
             }
         }
     }
+}
+
+/// A request cannot have ended before the time that the order has heard of: then the clock was set back meanwhile, and
+/// what is counted from its end would be over already.
+fn up_to_date(mut update: HostUpdate, now: u64) -> HostUpdate {
+    let behind = now.saturating_sub(update.finished.0);
+    if update.contacted && behind > 0 {
+        update.finished = Millis(now);
+        update.not_before = update.not_before.map(|at| Millis(at.0.saturating_add(behind)));
+    }
+    update
 }
 
 pub(crate) fn check_candidate(c: &Candidate) -> Result<(), Problem> {

@@ -6,9 +6,10 @@ use super::scratch::Scratch;
 use super::{Skew, id32};
 use crate::ledger::Log;
 use crate::ledger::codec::{self, Admit, FRAME_HEAD, Kind, Seen, Sight};
-use frontier::{Clock, Limits};
+use frontier::{Clock, Limits, RobotsState};
 use futures_util::TryStreamExt;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use types::{LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, UrlId};
@@ -167,6 +168,11 @@ fn stream(
     })
 }
 
+/// No retry is further away, else a clock was set.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// Two workers' clocks may differ by so much.
+const CLOCK_ERROR: u64 = 1_000;
+
 /// Rows on their way into a worker's log.
 pub(super) struct Loader<'a> {
     skew: Skew,
@@ -222,6 +228,9 @@ impl<'a> Loader<'a> {
         let bytes: &[u8] = row.get(3);
         let mut clock = bytes.try_into().map(Clock::from_bytes).unwrap_or_default();
         self.skew.clock_from(&mut clock);
+        // The clock of the database, or of whoever wrote this, may have been set since.
+        let latest = self.now.0.saturating_add(CLOCK_ERROR);
+        clock.clamp(latest, self.limits);
         if !clean {
             // Whoever had it may have contacted any of its hosts a moment ago.
             let (delay, now) = (clock.delay(self.limits), self.now.0);
@@ -236,12 +245,11 @@ impl<'a> Loader<'a> {
         self.put(Kind::Host, |o| o.rest(name.as_bytes()));
         self.put(Kind::Clock, |o| codec::put_clock(o, number, &clock));
         if let Some(status) = row.get::<_, Option<i32>>(4) {
-            let answer = RobotsAnswer {
-                status: u16::try_from(status).unwrap_or(0),
-                fetched: self.skew.of_db(row.get(5)),
-                expires: self.skew.of_db(row.get(6)),
-                body: row.get(7),
-            };
+            let status = u16::try_from(status).unwrap_or(0);
+            let (fetched, expires) = (self.skew.of_db(row.get(5)), self.skew.of_db(row.get(6)));
+            let mut state = RobotsState { offset: 0, status, fetched: fetched.0, expires: expires.0 };
+            state.clamp(latest);
+            let answer = RobotsAnswer { status, fetched, expires: Millis(state.expires), body: row.get(7) };
             self.put(Kind::Robots, |o| codec::put_robots(o, number, &answer));
         }
     }
@@ -286,6 +294,7 @@ impl<'a> Loader<'a> {
             let attempts: i16 = row.get(14);
             if attempts > 0 {
                 let at = row.get::<_, Option<i64>>(5).map_or(Millis(0), |t| self.skew.of_db(t));
+                let at = at.min(self.now.plus(DAY));
                 retries.extend((0..attempts).map(|_| (slot, at)));
             }
         }

@@ -187,14 +187,10 @@ impl Shared {
         self.inner.log_mut().facts.minor.clear();
         Ok(())
     }
-}
 
-impl Frontier for Shared {
-    fn lease(&mut self, now: Millis, lane: Option<u8>) -> Result<Next, Problem> {
-        if self.lost || !self.gate.is_open() || self.leaves_it_to_others(now, lane) {
-            return Ok(self.wait(now));
-        }
-        let lease = match self.inner.lease(now, lane)? {
+    /// What our own ledger says is next, once everyone may know of it.
+    fn announced(&mut self, next: Next, now: Millis) -> Result<Next, Problem> {
+        let lease = match next {
             Next::Lease(lease) => lease,
             Next::Empty(idle) if !self.arriving.is_empty() => {
                 return Ok(Next::Wait { until: now.plus(SHORT_NAP), idle });
@@ -222,6 +218,24 @@ impl Frontier for Shared {
             }
         }
         Ok(Next::Lease(Lease { id: self.global(slot), ..lease }))
+    }
+}
+
+impl Frontier for Shared {
+    fn lease(&mut self, now: Millis, lane: Option<u8>) -> Result<Next, Problem> {
+        if self.lost || !self.gate.is_open() || self.leaves_it_to_others(now, lane) {
+            return Ok(self.wait(now));
+        }
+        let next = self.inner.lease(now, lane)?;
+        self.announced(next, now)
+    }
+
+    fn lease_of(&mut self, now: Millis, rank: &dyn Fn(&str) -> Option<u64>) -> Result<Next, Problem> {
+        if self.lost || !self.gate.is_open() {
+            return Ok(self.wait(now));
+        }
+        let next = self.inner.lease_of(now, rank)?;
+        self.announced(next, now)
     }
 
     fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek> {
@@ -446,6 +460,7 @@ fn with_id(settle: Settle, id: UrlId) -> Settle {
         Settle::Retry { not_before, .. } => Settle::Retry { id, not_before },
         Settle::Robots { answer, .. } => Settle::Robots { id, answer },
         Settle::Return { .. } => Settle::Return { id },
+        Settle::Defer { until, .. } => Settle::Defer { id, until },
     }
 }
 
