@@ -4,7 +4,7 @@ use crate::analyse::Analysis;
 use crate::collection::position_bytes;
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
-use crate::events::{Curve, Event, Progress};
+use crate::events::{Curve, Event, Pause, Progress};
 use crate::network::Network;
 use crate::outlook::Outlook;
 use crate::scope::Scope;
@@ -46,6 +46,10 @@ pub struct Rules {
     pub group_by_ip: bool,
     /// When no host answers any more, wait for the network.
     pub watch_network: bool,
+    /// How long a crawl that is to end waits for answers that are under way; `None` = for all of them.
+    pub last_answers: Option<Duration>,
+    /// When nothing can be fetched for longer than this, the crawl ends; `None` = it waits.
+    pub max_wait: Option<Duration>,
     pub only_relevant_archived: bool,
     /// Keep records and learnt state in the ledger. Off in a backtest, which is never taken up again.
     pub keep: bool,
@@ -74,6 +78,8 @@ impl Default for Rules {
             concurrency: 1,
             group_by_ip: false,
             watch_network: false,
+            last_answers: None,
+            max_wait: None,
             only_relevant_archived: false,
             keep: true,
             noise: 0.0,
@@ -128,6 +134,8 @@ pub enum Stop {
     Relevant,
     Time,
     User,
+    /// All that is left is on hosts that asked for a long pause.
+    Pauses,
 }
 
 impl Stop {
@@ -138,6 +146,7 @@ impl Stop {
             Stop::Relevant => "limit of relevant pages reached",
             Stop::Time => "time limit reached",
             Stop::User => "stopped by the user",
+            Stop::Pauses => "only hosts that want a long pause are left",
         }
     }
 }
@@ -176,6 +185,8 @@ pub struct Crawl {
     pub(crate) events: Box<dyn FnMut(&Event) + Send>,
     started: Option<Millis>,
     stop: Option<Stop>,
+    /// Since when it only waits for answers that are under way, to end.
+    ending: Option<Millis>,
     paused: bool,
     recent: VecDeque<Millis>,
     pub(crate) network: Network,
@@ -269,6 +280,7 @@ impl Crawl {
             events: Box::new(|_| {}),
             started: None,
             stop: None,
+            ending: None,
             paused: false,
             recent: VecDeque::new(),
             network: Network::default(),
@@ -389,7 +401,7 @@ impl Crawl {
         let none_in_flight = self.in_flight.is_empty();
         let busy_or = |stop| if none_in_flight { Step::Done(stop) } else { Step::Busy };
         if let Some(stop) = self.stop {
-            return Ok(busy_or(stop));
+            return Ok(self.ending(stop, now));
         }
         // Before the limits: a crawl that has reached one can still be corrected, or given another limit.
         if self.paused {
@@ -397,8 +409,9 @@ impl Crawl {
             return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle: self.idle.clone() });
         }
         if let Some(stop) = self.reached(now, started) {
-            return Ok(busy_or(stop));
+            return Ok(self.ending(stop, now));
         }
+        self.ending = None;
         if let Some(until) = self.network.hold(now, self.in_flight.len()) {
             self.idle = "no host answers any more: waiting for the network".into();
             return Ok(Step::Wait { until, idle: self.idle.clone() });
@@ -431,11 +444,36 @@ impl Crawl {
                 }
                 Next::Wait { until, idle } => {
                     self.idle = idle.to_string();
+                    if none_in_flight && self.is_too_long(until.since(now)) {
+                        return Ok(Step::Done(Stop::Pauses));
+                    }
                     return Ok(Step::Wait { until, idle: self.idle.clone() });
                 }
                 Next::Empty(_) => return Ok(busy_or(Stop::Exhausted)),
             }
         }
+    }
+
+    /// The crawl is to end: answers that are under way are waited for, but not for long.
+    fn ending(&mut self, stop: Stop, now: Millis) -> Step {
+        let since = *self.ending.get_or_insert(now);
+        let enough = self.parts.rules.last_answers.is_some_and(|most| now.since(since) >= most);
+        if self.in_flight.is_empty() || enough { Step::Done(stop) } else { Step::Busy }
+    }
+
+    fn is_too_long(&self, wait: Duration) -> bool {
+        self.parts.rules.max_wait.is_some_and(|most| wait > most)
+    }
+
+    /// Hosts that want a pause longer than this crawl waits, the longest first, and how long it still is.
+    fn pauses(&self, now: Millis) -> Vec<Pause> {
+        let pause = |h: frontier::HostInfo| {
+            let left = h.next_allowed().since(now);
+            self.is_too_long(left).then_some(Pause { host: h.name, seconds: left.as_secs() })
+        };
+        let mut all: Vec<Pause> = self.parts.ledger.hosts().filter_map(pause).collect();
+        all.sort_by(|a, b| (b.seconds, &a.host).cmp(&(a.seconds, &b.host)));
+        all
     }
 
     fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
@@ -615,8 +653,9 @@ impl Crawl {
             self.note_indexed()?;
         }
         self.sync()?;
+        let pauses = if stop == Stop::Pauses { self.pauses(now) } else { Vec::new() };
         self.parts.ledger.close()?;
-        let progress = self.progress(now);
+        let progress = Progress { pauses, ..self.progress(now) };
         self.emit(Event::Finished { reason: stop.reason().into(), progress: Box::new(progress.clone()) });
         Ok(progress)
     }
@@ -700,6 +739,7 @@ impl Crawl {
             curve: self.counts.curve.points().to_vec(),
             outlook: Outlook::of(self.counts.curve.points()),
             unanswered: stats.unanswered(),
+            pauses: Vec::new(),
         }
     }
 }

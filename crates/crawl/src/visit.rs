@@ -24,6 +24,9 @@ const PARENTS_KEPT: usize = 4096;
 impl Crawl {
     pub(crate) fn visit(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
         let Arrival { lease, fetched, analysis } = arrival;
+        if let Class::Postponed { after } = classify(&fetched) {
+            return self.postponed(&lease, after, now);
+        }
         self.counts.bytes += fetched.wire_bytes;
         if self.parts.rules.watch_network && self.is_cut_off(&lease, &fetched, now) {
             return self.withheld(&lease, now);
@@ -81,6 +84,15 @@ impl Crawl {
                 self.miss(&lease, &error_kind(&fetched), Some(outcome), now)
             }
         }
+    }
+
+    /// Nobody was asked: the URL goes back as it was, and its host waits. That is no try, and says nothing of the host.
+    fn postponed(&mut self, lease: &Lease, after: Duration, now: Millis) -> Result<(), Problem> {
+        let mut turn = Turn::new(Settle::Return { id: lease.id });
+        turn.host.finished = now;
+        turn.host.not_before = Some(now.plus(after));
+        self.apply(turn)?;
+        Ok(())
     }
 
     /// Was there no answer because there is no network?
