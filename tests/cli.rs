@@ -293,7 +293,8 @@ fn fetch_shows_every_hop() {
 /// Titles, anchors, headings and headers come from strangers. None of them may drive the terminal.
 #[test]
 fn the_web_cannot_drive_the_terminal() {
-    const EVIL: &str = "\x1b]0;owned\x07\x1b[2J\u{9b}31m\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{202a}\u{200f}evil";
+    const EVIL: &str =
+        "\x1b]0;owned\x07\x1b[2J\u{9b}31m\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{202a}\u{200f}evil";
     let page = format!(
         "<title>{EVIL} sql</title><meta name=description content='{EVIL}'><h1>{EVIL}</h1>\
          <a href='/two' title='{EVIL}'>{EVIL} sql</a> sql sql {EVIL}"

@@ -2,16 +2,22 @@
 
 mod common;
 
+use ::crawl::collection::Collection;
+use ::crawl::config::Config;
+use ::crawl::{Event, live};
 use common::{Ran, Running, file, finish, folder, gleaner};
+use fetch::{Http, Resolve, ResolveFuture, Settings};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
+use types::{Canon, Millis, Url};
 
-const TOPIC: &str = "name = 'All'\nquery = 'page'\n[fetch]\ndelay = '5ms'\n[archive]\nwarc = false\nindex = false\n";
+const TOPIC: &str =
+    "name = 'All'\nquery = 'page'\n[fetch]\ndelay = '5ms'\n[archive]\nwarc = false\nindex = false\n";
 
 /// What one request asks for.
 struct Asked {
@@ -176,7 +182,7 @@ fn a_pause_without_end_does_not_hold_a_crawl_open() {
     };
     let (ran, took) = once();
     ran.ok();
-    for says in ["long pause", "slow.example asked for a pause", "23:59", "the same command"] {
+    for says in ["long pause", "slow.example asked for a pause", "of it are left", "the same command"] {
         assert!(ran.err.contains(says), "`{says}` is missing: {ran}");
     }
     assert!(took < Duration::from_secs(30), "{took:?}");
@@ -228,4 +234,102 @@ fn a_proxy_is_not_asked_for_what_is_inner() {
     assert_eq!(hosts, ["ok.example.net", "www.example.org"]);
     let one = finish(gleaner().args(["fetch", "http://router/", "--proxy", &proxy]));
     one.fails(1, &["guard", "router", "the proxy looks up the names"]);
+}
+
+/// Names of domains that begin with `dead` get no answer; all others are on loopback.
+#[derive(Default)]
+struct NameServers {
+    asked_in_vain: AtomicUsize,
+}
+
+impl Resolve for NameServers {
+    fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a> {
+        Box::pin(async move {
+            if types::domain_of(host).starts_with("dead") {
+                self.asked_in_vain.fetch_add(1, Ordering::SeqCst);
+                std::future::pending::<()>().await;
+            }
+            Ok(vec!["127.0.0.1".parse().unwrap()])
+        })
+    }
+}
+
+struct Outcome {
+    pages: u64,
+    took: Duration,
+    /// URLs that got no page, and why.
+    misses: Vec<(String, String)>,
+}
+
+/// Crawls these hosts, within this process, until `pages` were had.
+fn crawl_by_name(hosts: &[String], port: u16, pages: u64, names: Arc<NameServers>) -> Outcome {
+    let dir = folder();
+    let topic = format!(
+        "query = 'page'\n[limits]\npages = {pages}\ntime = '60s'\n[fetch]\ndelay = '1ms'\nallow_private = true\n\
+         connect_timeout = '2s'\ncontact = 'a@b.example'\n[strategy]\nkind = 'breadth-first'\n\
+         [archive]\nwarc = false\nindex = false\n"
+    );
+    let loaded = Config::load(&topic, "t", toml::Table::new()).unwrap();
+    let parse = |host: &String| Canon::default().parse(&format!("http://{host}:{port}/")).unwrap();
+    let seeds: Vec<Url> = hosts.iter().map(parse).collect();
+    let mut open = Collection::open(dir.path(), &loaded, &seeds, 0).unwrap();
+    let settings = Settings {
+        name_patience: Some(Duration::from_secs(1)),
+        ..Collection::fetch_settings(&loaded.config).unwrap()
+    };
+    open.web = Arc::new(Http::with_resolver(settings, names).unwrap());
+    let misses: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let told = misses.clone();
+    open.crawl.on_event(move |e| {
+        if let Event::Miss { url, kind, .. } = e {
+            told.lock().unwrap().push((url.clone(), kind.clone()));
+        }
+    });
+    open.start(&seeds, Millis::now()).unwrap();
+    let (_orders, receiver) = mpsc::channel();
+    let began = Instant::now();
+    let (_, progress) =
+        live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &receiver).unwrap();
+    let misses = misses.lock().unwrap().clone();
+    Outcome { pages: progress.pages, took: began.elapsed(), misses }
+}
+
+#[test]
+fn names_that_nobody_answers_for_hold_nobody_up() {
+    let server = Server::start(|asked, out| {
+        if asked.is_for("/robots.txt") {
+            return out.answer("404 Not Found", "");
+        }
+        let links: String = (0..40).map(|n| format!("<a href='/{n}'>page {n}</a> ")).collect();
+        let links = if asked.is_for("/") { links } else { String::new() };
+        out.html(&format!("<title>{}</title>{links} a page of {}", asked.line.trim(), asked.host))
+    });
+    let port = server.addr.port();
+    let good: Vec<String> = (0..20).map(|n| format!("www.good{n}.example")).collect();
+    let names = Arc::new(NameServers::default());
+    let without = crawl_by_name(&good, port, 600, names.clone());
+    assert_eq!((without.pages, names.asked_in_vain.load(Ordering::SeqCst)), (600, 0));
+
+    // Three hundred names of one wildcard domain and a hundred domains of their own, all before the good ones.
+    let wildcard = (0..300).map(|n| format!("x{n}.dead.example"));
+    let others = (0..100).map(|n| format!("www.dead{n}.example"));
+    let hosts: Vec<String> = wildcard.chain(others).chain(good.iter().cloned()).collect();
+    server.log.lock().unwrap().clear();
+    let names = Arc::new(NameServers::default());
+    let beside = crawl_by_name(&hosts, port, 600, names.clone());
+    assert_eq!(beside.pages, 600, "all there is of the good hosts, in {:?}", beside.took);
+    assert!(names.asked_in_vain.load(Ordering::SeqCst) >= 50);
+    // The dead ones alone are 400 names of two seconds each: on 32 slots 25 seconds.
+    let extra = beside.took.saturating_sub(without.took);
+    assert!(extra < Duration::from_secs(15), "{:?} instead of {:?}", beside.took, without.took);
+    let innocent: Vec<_> = beside.misses.iter().filter(|(url, _)| !url.contains("dead")).collect();
+    assert!(innocent.is_empty(), "good hosts were blamed: {innocent:?}");
+    assert!(beside.misses.iter().all(|(_, kind)| kind == "dns"), "{:?}", beside.misses);
+    let mut log = server.log();
+    assert!(log.iter().all(|asked| !asked.contains("dead")));
+    // Each page was asked for once, whatever was put off meanwhile.
+    let all = log.len();
+    log.sort();
+    log.dedup();
+    assert_eq!(log.len(), all);
 }

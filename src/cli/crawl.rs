@@ -335,7 +335,9 @@ fn say_pauses(p: &Progress) {
         eprintln!("  and {} did too", things(more as u64, "other host"));
     }
     eprintln!("  {}", p.idle);
-    eprintln!("  the same command goes on when they are over ([limits] max_wait says how long a crawl waits itself)");
+    eprintln!(
+        "  the same command goes on when they are over ([limits] max_wait says how long a crawl waits itself)"
+    );
 }
 
 pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {

@@ -444,7 +444,8 @@ impl Crawl {
                 }
                 Next::Wait { until, idle } => {
                     self.idle = idle.to_string();
-                    if none_in_flight && self.is_too_long(until.since(now)) {
+                    // Workers that are busy may yet send something.
+                    if none_in_flight && self.others.in_flight == 0 && self.is_too_long(until.since(now)) {
                         return Ok(Step::Done(Stop::Pauses));
                     }
                     return Ok(Step::Wait { until, idle: self.idle.clone() });

@@ -107,7 +107,11 @@ impl Connector {
             Some(url::Host::Ipv6(ip)) => vec![SocketAddr::new(ip.into(), port)],
             _ => {
                 let found = self.names.lookup(host).await;
-                self.allowed(host, port, &found.map_err(|e| no_address(e, |e| Failure::Dns(format!("{host}: {e}"))))?)?
+                self.allowed(
+                    host,
+                    port,
+                    &found.map_err(|e| no_address(e, |e| Failure::Dns(format!("{host}: {e}"))))?,
+                )?
             }
         };
         Ok(Place(addresses))
@@ -181,9 +185,11 @@ impl Connector {
     async fn locate_proxy(&self, proxy: &Proxy) -> Result<Place, Nowhere> {
         let ips = match proxy.host.trim_start_matches('[').trim_end_matches(']').parse() {
             Ok(ip) => Arc::from([ip]),
-            Err(_) => self.names.lookup(&proxy.host).await.map_err(|e| {
-                no_address(e, |e| Failure::Connect(format!("proxy {}: {e}", proxy.host)))
-            })?,
+            Err(_) => self
+                .names
+                .lookup(&proxy.host)
+                .await
+                .map_err(|e| no_address(e, |e| Failure::Connect(format!("proxy {}: {e}", proxy.host))))?,
         };
         Ok(Place(ips.iter().map(|ip| SocketAddr::new(*ip, proxy.port)).collect()))
     }

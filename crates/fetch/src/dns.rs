@@ -47,7 +47,8 @@ impl Resolve for System {
             let found = (name.as_str(), 0u16).to_socket_addrs();
             let _ = tell.send(found.map(|a| a.map(|a| a.ip()).collect()).map_err(|e| e.to_string()));
         };
-        let thread = std::thread::Builder::new().name("gleaner-names".into()).stack_size(STACK).spawn(look_up);
+        let thread =
+            std::thread::Builder::new().name("gleaner-names".into()).stack_size(STACK).spawn(look_up);
         Box::pin(async move {
             thread.map_err(|e| format!("no thread for the look-up: {e}"))?;
             told.await.unwrap_or_else(|_| Err("the look-up was cut off".into()))
@@ -79,6 +80,18 @@ struct Slot {
     asked: Instant,
     /// `None` until there is an answer.
     known: watch::Receiver<Option<Known>>,
+    /// Addresses from before, for as long as it is asked for again (RFC 8767).
+    stale: Option<Arc<[IpAddr]>>,
+}
+
+impl Slot {
+    /// The addresses that were good until now.
+    fn last_good(&self) -> Option<Arc<[IpAddr]>> {
+        match &*self.known.borrow() {
+            Some(known) => known.answer.clone().ok(),
+            None => self.stale.clone(),
+        }
+    }
 }
 
 /// Remembers answers, and asks once for a name that many want at the same time.
@@ -115,7 +128,7 @@ impl Names {
 
     pub async fn lookup(&self, host: &str) -> Result<Arc<[IpAddr]>, NoAddress> {
         let mut slot = self.slot(host)?;
-        let asked = slot.asked;
+        let (asked, stale) = (slot.asked, slot.stale.take());
         let known = slot.known.wait_for(Option::is_some);
         let known = match self.patience {
             None => known.await,
@@ -125,9 +138,10 @@ impl Names {
                 let most = most.div_f64(1.0 + open as f64 / Names::HALVES_PATIENCE as f64);
                 match tokio::time::timeout_at(asked + most, known).await {
                     Ok(known) => known,
+                    // Not soon enough: the addresses from before will do.
                     Err(_) => {
                         let wait = asked.elapsed().clamp(Names::SOONEST, Names::LATEST);
-                        return Err(NoAddress::Later(wait));
+                        return stale.ok_or(NoAddress::Later(wait));
                     }
                 }
             }
@@ -157,6 +171,7 @@ impl Names {
         {
             return Ok(slot.clone());
         }
+        let stale = slots.get(host).and_then(Slot::last_good);
         let turn = self.shared.turns.join(types::domain_of(host))?;
         if slots.len() >= Names::CAPACITY {
             slots.retain(|_, slot| usable(slot));
@@ -166,7 +181,7 @@ impl Names {
             }
         }
         let (tell, known) = watch::channel(None);
-        let slot = Slot { asked: now, known };
+        let slot = Slot { asked: now, known, stale };
         slots.insert(host.into(), slot.clone());
         tokio::spawn(ask(self.shared.clone(), host.into(), turn, tell));
         Ok(slot)
@@ -272,7 +287,7 @@ struct Seat {
 
 impl Turns {
     /// Look-ups at the same time: a thread and a socket each.
-    const SEATS: usize = 256;
+    const SEATS: usize = 512;
     /// Of one registrable domain.
     const SEATS_PER_DOMAIN: usize = 4;
     /// Names that may wait for a seat, in all and of one domain.
@@ -436,7 +451,11 @@ mod tests {
                 let dead = types::domain_of(host).starts_with("dead");
                 tokio::time::sleep(if dead { 6 * LIMIT } else { Duration::from_millis(10) }).await;
                 self.asking.fetch_sub(1, Ordering::SeqCst);
-                if dead || host == "bad" { Err("no such host".into()) } else { Ok(vec![IpAddr::from([1; 4])]) }
+                if dead || host == "bad" {
+                    Err("no such host".into())
+                } else {
+                    Ok(vec![IpAddr::from([1; 4])])
+                }
             })
         }
     }
@@ -468,6 +487,28 @@ mod tests {
         names.forget("good");
         assert!(names.lookup("good").await.is_ok());
         assert_eq!(asked(&server), 3, "forgotten");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn addresses_from_before_will_do_while_it_is_asked_again() {
+        struct Once(AtomicUsize);
+        impl Resolve for Once {
+            fn resolve<'a>(&'a self, _: &'a str) -> ResolveFuture<'a> {
+                Box::pin(async move {
+                    if self.0.fetch_add(1, Ordering::SeqCst) > 0 {
+                        std::future::pending::<()>().await;
+                    }
+                    Ok(vec![IpAddr::from([1; 4])])
+                })
+            }
+        }
+        let names = Names::new(Arc::new(Once(AtomicUsize::new(0))), LIMIT, Some(Duration::from_secs(1)));
+        let first = names.lookup("good").await;
+        assert!(first.is_ok());
+        tokio::time::sleep(Names::GOOD_FOR).await;
+        assert_eq!(names.lookup("good").await, first);
+        tokio::time::sleep(LIMIT).await;
+        assert!(matches!(names.lookup("good").await, Err(NoAddress::Failed(_))), "until its time is over");
     }
 
     #[tokio::test(start_paused = true)]
@@ -570,7 +611,10 @@ mod tests {
         // At once, and nobody is asked.
         let (asked_before, before) = (asked(&server), Instant::now());
         let refused = names.lookup("another.dead.example").await;
-        assert!(matches!(&refused, Err(NoAddress::Failed(why)) if why.contains("do not answer")), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(NoAddress::Failed(why)) if why.contains("do not answer")),
+            "{refused:?}"
+        );
         assert_eq!((asked(&server), before.elapsed()), (asked_before, Duration::ZERO));
         // And later again.
         tokio::time::sleep(Turns::LONGEST_REST).await;

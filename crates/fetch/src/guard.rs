@@ -89,7 +89,8 @@ pub fn is_local_name(host: &str) -> bool {
 /// written into the name, as the services do that answer with it (`10.0.0.1.nip.io`).
 pub fn looks_inner(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let inner = ["corp", "home", "private", "intra", "priv", "domain", "workgroup", "invalid", "onion", "arpa"];
+    let inner =
+        ["corp", "home", "private", "intra", "priv", "domain", "workgroup", "invalid", "onion", "arpa"];
     let suffix = host.rsplit('.').next().unwrap_or("");
     if !host.contains('.') || inner.contains(&suffix) || is_local_name(&host) {
         return true;

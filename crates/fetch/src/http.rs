@@ -121,13 +121,8 @@ impl Http {
         let mut deadline = Instant::now() + self.timeout;
         let mut url = request.url.clone();
         for hop in 0.. {
-            let ask = Hop {
-                url: &url,
-                etag: None,
-                last_modified: None,
-                max_body: robots::MAX_SIZE,
-                picky: false,
-            };
+            let ask =
+                Hop { url: &url, etag: None, last_modified: None, max_body: robots::MAX_SIZE, picky: false };
             let mut answer = self.hop(ask, &mut deadline).await;
             let target = answer.location.as_deref().filter(|_| answer.is_redirect() && hop < ROBOTS_HOPS);
             match target.and_then(|t| self.canon.parse(t).ok()) {
@@ -176,7 +171,9 @@ impl Http {
             match exchange::head(&mut conn, request, &mut timer).await {
                 Ok(response) => break (conn, timer, response),
                 // The server closed the kept connection just as we used it. Asking again is safe: it is a GET.
-                Err(NoHead::Failed(e)) if conn.reused && !e.is_parse() && !exchange::is_flood(&e) => kept = None,
+                Err(NoHead::Failed(e)) if conn.reused && !e.is_parse() && !exchange::is_flood(&e) => {
+                    kept = None
+                }
                 Err(NoHead::Failed(e)) => return Err(exchange::failure(&e)),
                 Err(NoHead::Late(late)) => return Err(self.late(late, "no answer")),
             }
@@ -262,7 +259,8 @@ impl Http {
             }
         };
         fetched.wire_bytes = wire.len() as u64;
-        let dripped = matches!(broken, Some(Failure::Slow(_))) && self.pace.is_slow(fetched.wire_bytes, begun.elapsed());
+        let dripped = matches!(broken, Some(Failure::Slow(_)))
+            && self.pace.is_slow(fetched.wire_bytes, begun.elapsed());
         if let Some(failure) = broken.filter(|_| wire.is_empty() || dripped) {
             // Headers and then nothing, or a drip all along: not even the beginning of a page. What only stalled towards
             // its end is half a page.

@@ -139,7 +139,8 @@ async fn small_chunks_are_no_flood() {
     let mut body = format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n").into_bytes();
     body.extend(b"1\r\nx\r\n".repeat(200_000));
     body.extend(b"0\r\n\r\n");
-    let (got, _) = one(Settings { timeout: Duration::from_secs(15), ..local() }, vec![Step::Send(body)]).await;
+    let (got, _) =
+        one(Settings { timeout: Duration::from_secs(15), ..local() }, vec![Step::Send(body)]).await;
     assert_eq!((got.wire_bytes, got.truncated, &got.failure), (200_000, None, &None));
 }
 
