@@ -122,7 +122,8 @@ fn crawl(dir: &Path, server: &Server) -> Command {
     command
 }
 
-/// A flood of interim answers and, beside it, a host that never answers: neither the time limit nor Ctrl-C wait for them.
+/// A flood of interim answers and, beside it, a host that never answers: neither the time limit nor Ctrl-C
+/// wait for them.
 #[test]
 fn a_crawl_stops_in_time_whatever_servers_do() {
     let server = Server::start(|asked, out| {
@@ -165,7 +166,8 @@ fn a_crawl_stops_in_time_whatever_servers_do() {
     assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
 }
 
-/// A host that asks to be left alone for longer than the crawl waits is left alone, and the crawl ends around it.
+/// A host that asks to be left alone for longer than the crawl waits is left alone, and the crawl ends around
+/// it.
 #[test]
 fn a_pause_without_end_does_not_hold_a_crawl_open() {
     let server = Server::start(|asked, out| match asked.host.as_str() {
@@ -310,7 +312,8 @@ fn names_that_nobody_answers_for_hold_nobody_up() {
     let without = crawl_by_name(&good, port, 600, names.clone());
     assert_eq!((without.pages, names.asked_in_vain.load(Ordering::SeqCst)), (600, 0));
 
-    // Three hundred names of one wildcard domain and a hundred domains of their own, all before the good ones.
+    // Three hundred names of one wildcard domain and a hundred domains of their own, all before the good
+    // ones.
     let wildcard = (0..300).map(|n| format!("x{n}.dead.example"));
     let others = (0..100).map(|n| format!("www.dead{n}.example"));
     let hosts: Vec<String> = wildcard.chain(others).chain(good.iter().cloned()).collect();

@@ -179,8 +179,9 @@ pub fn load(topic: Option<&Path>, mut flags: Table) -> Result<Loaded, Problem> {
 pub fn say_what_a_proxy_hides(config: &Config) {
     if config.fetch.proxy.is_some() && !config.fetch.allow_private {
         eprintln!(
-            "{} the proxy looks up the names: inner addresses and names that look inner are refused here, but a public name \
-             that leads to an address inside the proxy's network is not seen; let the proxy refuse those",
+            "{} the proxy looks up the names: inner addresses and names that look inner are refused here, but \
+             a public name that leads to an address inside the proxy's network is not seen; let the proxy \
+             refuse those",
             console::style("note:").yellow().for_stderr()
         );
     }

@@ -67,16 +67,16 @@ pub fn strip_controls(s: &str) -> String {
     s.chars().map(|c| if c.is_control() || drives_a_terminal(c) { ' ' } else { c }).collect()
 }
 
-/// Characters that we never print ourselves and that make a terminal show something else than what is there: the C1
-/// controls (U+009B begins a command as ESC [ does), marks, embeddings, overrides and isolates of writing direction, line
-/// and paragraph separators, annotations, and the invisible tags.
+/// Characters that we never print ourselves and that make a terminal show something else than what is there:
+/// the C1 controls (U+009B begins a command as ESC [ does), marks, embeddings, overrides and isolates of
+/// writing direction, line and paragraph separators, annotations, and the invisible tags.
 fn drives_a_terminal(c: char) -> bool {
     matches!(c, '\u{80}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2066}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The last look at whatever is printed, in case a place forgot [`strip_controls`]. JSON keeps its values: there the
-/// characters are escaped.
+/// The last look at whatever is printed, in case a place forgot [`strip_controls`]. JSON keeps its values:
+/// there the characters are escaped.
 pub fn harmless(text: String) -> String {
     if !text.chars().any(drives_a_terminal) {
         return text;

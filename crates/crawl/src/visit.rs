@@ -86,7 +86,8 @@ impl Crawl {
         }
     }
 
-    /// Nobody was asked: the URL goes back as it was, and its host waits. That is no try, and says nothing of the host.
+    /// Nobody was asked: the URL goes back as it was, and its host waits. That is no try, and says nothing of
+    /// the host.
     fn postponed(&mut self, lease: &Lease, after: Duration, now: Millis) -> Result<(), Problem> {
         let mut turn = Turn::new(Settle::Return { id: lease.id });
         turn.host.finished = now;

@@ -19,7 +19,8 @@ pub enum Class {
         /// The trouble is with the whole host, not with this URL: its other URLs should wait too.
         host: bool,
     },
-    /// Nobody was asked yet, because of a queue of our own: the URL is as it was, and may be asked for after this long.
+    /// Nobody was asked yet, because of a queue of our own: the URL is as it was, and may be asked for after
+    /// this long.
     Postponed { after: Duration },
     /// An HTTP error that stays.
     Error(u16),

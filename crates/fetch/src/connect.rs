@@ -78,8 +78,8 @@ impl Connector {
         let refused = |what: String| {
             Failure::Guarded(format!("{what} is not on the public web (--allow-private lifts this)"))
         };
-        // A proxy looks up the names, so the addresses behind them are never seen here: what a name looks like is all
-        // there is to go by.
+        // A proxy looks up the names, so the addresses behind them are never seen here: what a name looks
+        // like is all there is to go by.
         let unseen = self.proxy.is_some() && !self.guard.allow_private;
         match url.as_url().host() {
             Some(url::Host::Domain(name)) if !self.guard.permits_name(name) => Err(refused(name.to_string())),
@@ -91,8 +91,8 @@ impl Connector {
         }
     }
 
-    /// Where the URL's host is. Waiting for our own look-ups is not the host's time, so no limit of the fetch runs here;
-    /// a look-up has its own.
+    /// Where the URL's host is. Waiting for our own look-ups is not the host's time, so no limit of the fetch
+    /// runs here; a look-up has its own.
     pub async fn locate(&self, url: &Url) -> Result<Place, Nowhere> {
         self.admit(url)?;
         let (host, port) = (url.host(), port(url));

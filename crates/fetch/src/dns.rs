@@ -1,9 +1,10 @@
 //! Names to addresses: asked for in the background, remembered, and shared out fairly among domains (ADR 17).
 //!
-//! The operating system's resolver (`getaddrinfo`) does the work, because it honours `/etc/hosts`, nsswitch, search
-//! domains and whatever else the container or office network needs. It blocks, so each look-up has a thread of its own,
-//! apart from everything else, and [`Turns`] bounds how many there are in all and of one registrable domain. A look-up
-//! goes on when nobody waits for it any more: its answer is there when the name is asked for again.
+//! The operating system's resolver (`getaddrinfo`) does the work, because it honours `/etc/hosts`, nsswitch,
+//! search domains and whatever else the container or office network needs. It blocks, so each look-up has a
+//! thread of its own, apart from everything else, and [`Turns`] bounds how many there are in all and of one
+//! registrable domain. A look-up goes on when nobody waits for it any more: its answer is there when the name
+//! is asked for again.
 //!
 //! ```text
 //!  lookup ──► known? ──► the answer
@@ -117,7 +118,8 @@ impl Names {
     const CAPACITY: usize = 50_000;
     /// With this many names open, patience is halved; with twice as many it is a third.
     const HALVES_PATIENCE: usize = 8;
-    /// A name that is not known yet is asked for again after this long: as long as it has been open, within bounds.
+    /// A name that is not known yet is asked for again after this long: as long as it has been open, within
+    /// bounds.
     const SOONEST: Duration = Duration::from_secs(1);
     const LATEST: Duration = Duration::from_secs(5);
 
@@ -157,7 +159,8 @@ impl Names {
         self.shared.slots().remove(host);
     }
 
-    /// The name's slot. A new one is asked for, unless its domain is given up for now or too much waits already.
+    /// The name's slot. A new one is asked for, unless its domain is given up for now or too much waits
+    /// already.
     fn slot(&self, host: &str) -> Result<Slot, NoAddress> {
         let now = Instant::now();
         let usable = |slot: &Slot| match &*slot.known.borrow() {
@@ -222,8 +225,8 @@ async fn ask(shared: Arc<Shared>, host: Box<str>, turn: Turn, tell: watch::Sende
     let mut looking = pin!(shared.resolver.resolve(&host));
     match tokio::time::timeout(shared.limit, &mut looking).await {
         Ok(answer) => {
-            // The system's resolver tells neither a time-out from other errors nor how it is set up: what took this
-            // long was one.
+            // The system's resolver tells neither a time-out from other errors nor how it is set up: what
+            // took this long was one.
             let silent = answer.is_err() && began.elapsed() >= shared.limit.min(SILENCE);
             shared.turns.learn(&seat.domain, !silent, began);
             publish(answer);
@@ -244,7 +247,8 @@ fn given_up(domain: &str) -> String {
     format!("the name servers of {domain} do not answer")
 }
 
-/// An error that took at least this long is a name server that does not answer (glibc waits five seconds for one).
+/// An error that took at least this long is a name server that does not answer (glibc waits five seconds for
+/// one).
 const SILENCE: Duration = Duration::from_secs(4);
 
 /// Who may ask, and in which order: one name of each domain in turn.

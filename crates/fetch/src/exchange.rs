@@ -12,9 +12,9 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 use types::Failure;
 
-/// Total, idle and pace limits on one timer. Progress only notes the time; the timer is set again when it fires, because
-/// that is rarer than progress. Each look compares with the clock: a server that always has something to read uses up
-/// the task's budget (tokio's coop), and then a timer never says that it has fired.
+/// Total, idle and pace limits on one timer. Progress only notes the time; the timer is set again when it
+/// fires, because that is rarer than progress. Each look compares with the clock: a server that always has
+/// something to read uses up the task's budget (tokio's coop), and then a timer never says that it has fired.
 pub(crate) struct Timer {
     deadline: Instant,
     idle: Duration,

@@ -84,9 +84,9 @@ pub fn is_local_name(host: &str) -> bool {
     local.iter().any(|l| host.strip_suffix(l).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
 }
 
-/// Does a name look as if it meant something inside somebody's network? Asked when a proxy looks up the names, so that
-/// nobody here sees their addresses: one word (`router`), a suffix that the public DNS does not have, or an address
-/// written into the name, as the services do that answer with it (`10.0.0.1.nip.io`).
+/// Does a name look as if it meant something inside somebody's network? Asked when a proxy looks up the
+/// names, so that nobody here sees their addresses: one word (`router`), a suffix that the public DNS does
+/// not have, or an address written into the name, as the services do that answer with it (`10.0.0.1.nip.io`).
 pub fn looks_inner(host: &str) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let inner =
@@ -185,16 +185,16 @@ mod tests {
 
     #[test]
     fn names_that_look_inner() {
-        for host in "router intranet wiki.corp nas.home db.internal printer.local a.b.private 1.0.0.127.in-addr.arpa
-            10.0.0.1.nip.io 127-0-0-1.sslip.io app.localtest.me x.lvh.me www.192-168-1-1.example.org 10.1.2.3.example.com
-            hidden.onion"
+        for host in "router intranet wiki.corp nas.home db.internal printer.local a.b.private
+            1.0.0.127.in-addr.arpa 10.0.0.1.nip.io 127-0-0-1.sslip.io app.localtest.me x.lvh.me
+            www.192-168-1-1.example.org 10.1.2.3.example.com hidden.onion"
             .split_whitespace()
         {
             assert!(looks_inner(host), "{host}");
             assert!(looks_inner(&format!("{}.", host.to_uppercase())), "{host}");
         }
-        for host in "example.org www.example.org corp.example.com home.pl private.com 8-8-8-8.example.org local.example.org
-            2024-01-02-03.blog.example.org nip.io.example.org 1-2-3.example.org 300-1-1-1.example.org"
+        for host in "example.org www.example.org corp.example.com home.pl private.com 8-8-8-8.example.org
+            local.example.org 2024-01-02-03.blog.example.org nip.io.example.org 1-2-3.example.org 300-1-1-1.example.org"
             .split_whitespace()
         {
             assert!(!looks_inner(host), "{host}");

@@ -262,8 +262,8 @@ impl Http {
         let dripped = matches!(broken, Some(Failure::Slow(_)))
             && self.pace.is_slow(fetched.wire_bytes, begun.elapsed());
         if let Some(failure) = broken.filter(|_| wire.is_empty() || dripped) {
-            // Headers and then nothing, or a drip all along: not even the beginning of a page. What only stalled towards
-            // its end is half a page.
+            // Headers and then nothing, or a drip all along: not even the beginning of a page. What only
+            // stalled towards its end is half a page.
             return Err(failure);
         }
         if undecided && !wire.is_empty() {

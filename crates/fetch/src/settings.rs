@@ -13,10 +13,11 @@ pub struct Settings {
     pub contact: Option<String>,
     /// From the start of a fetch to its last byte.
     pub timeout: Duration,
-    /// For the name look-up, and again for TCP and TLS together. Waiting for our own look-ups is no part of it.
+    /// For the name look-up, and again for TCP and TLS together. Waiting for our own look-ups is no part of
+    /// it.
     pub connect_timeout: Duration,
-    /// How long a fetch waits for its host's name before it says [`types::Failure::Postponed`] (the look-up goes on); the
-    /// more names are open, the less. `None` = as long as it takes.
+    /// How long a fetch waits for its host's name before it says [`types::Failure::Postponed`] (the look-up
+    /// goes on); the more names are open, the less. `None` = as long as it takes.
     pub name_patience: Option<Duration>,
     /// Longest silence of the server, before the headers and between pieces of the body.
     pub idle_timeout: Duration,

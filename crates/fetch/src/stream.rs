@@ -26,10 +26,10 @@ impl Stream {
     }
 }
 
-/// How many bytes a server may still send before it must bring something of use. Interim answers (1xx), padding, pings
-/// and chunk sizes that never end use it up; the head of an answer renews it, the body's bytes earn a multiple of
-/// themselves. Used up, reading fails with [`Flood`]: neither hyper nor h2 bounds such things, and a server that always
-/// has something to read keeps timers from being looked at.
+/// How many bytes a server may still send before it must bring something of use. Interim answers (1xx),
+/// padding, pings and chunk sizes that never end use it up; the head of an answer renews it, the body's bytes
+/// earn a multiple of themselves. Used up, reading fails with [`Flood`]: neither hyper nor h2 bounds such
+/// things, and a server that always has something to read keeps timers from being looked at.
 pub(crate) struct Allowance {
     left: AtomicUsize,
     most: usize,

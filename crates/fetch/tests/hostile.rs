@@ -106,7 +106,8 @@ async fn headers_without_end() {
     assert!(matches!(got.failure, Some(Failure::TooLarge(_))), "{got:?}");
 }
 
-/// Interim answers in a flood keep the task busy for ever: neither a timer nor the length of a head stops them.
+/// Interim answers in a flood keep the task busy for ever: neither a timer nor the length of a head stops
+/// them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_interim_answers_is_cut_off() {
     let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".repeat(400);
