@@ -98,7 +98,7 @@ pub fn looks_inner(host: &str) -> bool {
     // Services whose every name is this machine, or the address in the name.
     let loops = ["localtest.me", "lvh.me", "lacolhost.com", "vcap.me", "nip.io", "sslip.io", "xip.io"];
     let ends_with = |service: &&str| host.strip_suffix(*service).is_some_and(|rest| rest.ends_with('.'));
-    if loops.iter().any(|service| ends_with(&service)) {
+    if loops.iter().any(ends_with) {
         return true;
     }
     address_within(&host).is_some_and(|ip| !is_public_v4(ip))
