@@ -293,7 +293,8 @@ fn fetch_shows_every_hop() {
 /// Titles, anchors, headings and headers come from strangers. None of them may drive the terminal.
 #[test]
 fn the_web_cannot_drive_the_terminal() {
-    const EVIL: &str = "\x1b]0;owned\x07\x1b[2J\u{9b}31m\u{202e}evil";
+    const EVIL: &str =
+        "\x1b]0;owned\x07\x1b[2J\u{9b}31m\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{202a}\u{200f}evil";
     let page = format!(
         "<title>{EVIL} sql</title><meta name=description content='{EVIL}'><h1>{EVIL}</h1>\
          <a href='/two' title='{EVIL}'>{EVIL} sql</a> sql sql {EVIL}"
@@ -314,11 +315,16 @@ fn the_web_cannot_drive_the_terminal() {
     all.push(run(["explain", dir_arg, "http://a.example/two"]));
     all.push(run(["extract", page_file.to_str().unwrap()]));
     all.push(run(["judge", topic.to_str().unwrap(), page_file.to_str().unwrap()]));
+    // JSON for programs is read on terminals too.
+    all.push(run(["search", dir_arg, "sql", "--all", "--json"]));
+    all.push(run(["extract", page_file.to_str().unwrap(), "--json"]));
+    all.push(run(["explain", dir_arg, "http://a.example/two", "--json"]));
     all.push(run(["fetch", "http://a.example/", "--allow-private", "--resolve", &server.resolve()]));
     for ran in &all {
         ran.ok();
         for text in [&ran.out, &ran.err] {
-            let bad = text.chars().find(|c| (c.is_control() && *c != '\n' && *c != '\r') || *c == '\u{202e}');
+            let turns = |c: char| matches!(c, '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+            let bad = text.chars().find(|c| (c.is_control() && *c != '\n' && *c != '\r') || turns(*c));
             assert!(bad.is_none(), "{bad:?} in\n{}", text.escape_debug());
         }
     }

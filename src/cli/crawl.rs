@@ -3,7 +3,7 @@
 use super::progress::{Display, Mode};
 use super::serve::ListenFlags;
 use super::setup::{self, FetchFlags, TopicArgs, number, set};
-use super::text::{count, duration, outlook};
+use super::text::{count, duration, outlook, things};
 use crate::dashboard::{Job, Server, SharedShelf, Shelf};
 use clap::Args as ClapArgs;
 use console::style;
@@ -210,6 +210,9 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
             style("note:").yellow().for_stderr()
         );
     }
+    if mode != Mode::Json && mode != Mode::Quiet {
+        setup::say_what_a_proxy_hides(config);
+    }
     let mut open = Collection::open_in(out, shared.as_ref(), loaded, &seeds, args.rng)?;
     let display = Arc::new(Mutex::new(Display::new(mode, config)));
     let shown = display.clone();
@@ -309,6 +312,7 @@ fn stop_on_ctrl_c(sender: mpsc::Sender<Order>) -> Result<(), Problem> {
 pub fn exit_code(stop: Stop, p: &Progress) -> ExitCode {
     match stop {
         Stop::User => ExitCode::from(3),
+        Stop::Pauses if p.pages == 0 => ExitCode::from(4),
         _ if p.pages == 0 => {
             eprintln!(
                 "{} no seed could be fetched\n\nhint: `gleaner fetch URL` shows what a seed answers",
@@ -318,6 +322,22 @@ pub fn exit_code(stop: Stop, p: &Progress) -> ExitCode {
         }
         _ => ExitCode::SUCCESS,
     }
+}
+
+/// Which hosts hold the rest up, and for how long.
+fn say_pauses(p: &Progress) {
+    const SHOWN: usize = 10;
+    for pause in p.pauses.iter().take(SHOWN) {
+        let left = duration(Duration::from_secs(pause.seconds));
+        eprintln!("  {} asked for a pause; {left} of it are left", pause.host);
+    }
+    if let Some(more) = p.pauses.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        eprintln!("  and {} did too", things(more as u64, "other host"));
+    }
+    eprintln!("  {}", p.idle);
+    eprintln!(
+        "  the same command goes on when they are over ([limits] max_wait says how long a crawl waits itself)"
+    );
 }
 
 pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
@@ -338,6 +358,9 @@ pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
     if !p.errors.is_empty() {
         let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
         eprintln!("  not fetched: {}", text.join(", "));
+    }
+    if stop == Stop::Pauses {
+        say_pauses(p);
     }
     if p.unanswered > 0 && !shared {
         eprintln!(

@@ -1,5 +1,6 @@
 //! Standard output and standard error, for commands whose reader may go away: `gleaner export db | head -1`.
 
+use super::text::harmless;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
@@ -27,7 +28,8 @@ fn quiet_end<T>(result: io::Result<T>) -> io::Result<T> {
 pub fn print(text: Arguments<'_>, end: &str) {
     // One lock, so that threads do not mix their lines.
     let mut out = io::stdout().lock();
-    let written = out.write_fmt(text).and_then(|()| out.write_all(end.as_bytes()));
+    let text = harmless(text.to_string());
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end.as_bytes()));
     if let Err(e) = quiet_end(written) {
         complain(format_args!("error: cannot write to standard output\n  because: {e}"), "\n");
         std::process::exit(1);
@@ -37,5 +39,6 @@ pub fn print(text: Arguments<'_>, end: &str) {
 /// What `eprint!` and `eprintln!` do. Nobody can be told that nobody listens.
 pub fn complain(text: Arguments<'_>, end: &str) {
     let mut out = io::stderr().lock();
-    let _ = out.write_fmt(text).and_then(|()| out.write_all(end.as_bytes()));
+    let text = harmless(text.to_string());
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end.as_bytes()));
 }

@@ -1,6 +1,6 @@
 //! Shows a crawl while it runs: a small live panel on a terminal, plain lines elsewhere.
 
-use super::text::{bar_curve, count, duration, outlook, shorten, strip_controls};
+use super::text::{bar_curve, count, duration, harmless, outlook, shorten, strip_controls};
 use console::{Term, style};
 use crawl::{Event, Progress};
 use std::collections::VecDeque;
@@ -55,7 +55,7 @@ impl Display {
             // A reader that went away ends the output, not the crawl.
             if let Ok(line) = serde_json::to_string(event) {
                 use std::io::Write;
-                let _ = writeln!(std::io::stdout().lock(), "{line}");
+                let _ = writeln!(std::io::stdout().lock(), "{}", harmless(line));
             }
             return;
         }

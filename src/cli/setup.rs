@@ -175,6 +175,18 @@ pub fn load(topic: Option<&Path>, mut flags: Table) -> Result<Loaded, Problem> {
     }
 }
 
+/// Through a proxy the guard cannot see where a name leads. Whoever runs the crawl should know.
+pub fn say_what_a_proxy_hides(config: &Config) {
+    if config.fetch.proxy.is_some() && !config.fetch.allow_private {
+        eprintln!(
+            "{} the proxy looks up the names: inner addresses and names that look inner are refused here, but \
+             a public name that leads to an address inside the proxy's network is not seen; let the proxy \
+             refuse those",
+            console::style("note:").yellow().for_stderr()
+        );
+    }
+}
+
 /// Opens a collection for reading. Of a damaged one there is what comes before the damage, and a warning.
 pub fn read(dir: &Path) -> Result<Reader, Problem> {
     let reader = Reader::open(dir)?;

@@ -28,6 +28,7 @@ pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<V
     };
     config.fetch.allow_private |= flags.allow_private;
     config.fetch.resolve.extend(flags.resolve.iter().cloned());
+    super::setup::say_what_a_proxy_hides(&config);
     let web = fetch::Http::new(Collection::fetch_settings(&config)?)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

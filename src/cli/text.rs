@@ -62,11 +62,39 @@ pub fn shorten(s: &str, width: usize) -> String {
     out
 }
 
-/// Text from the Web must not move the cursor, ring the bell or recolour a terminal.
+/// Text from the Web must not move the cursor, ring the bell, recolour a terminal or turn its lines around.
 pub fn strip_controls(s: &str) -> String {
-    s.chars()
-        .map(|c| if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) { ' ' } else { c })
-        .collect()
+    s.chars().map(|c| if c.is_control() || drives_a_terminal(c) { ' ' } else { c }).collect()
+}
+
+/// Characters that we never print ourselves and that make a terminal show something else than what is there:
+/// the C1 controls (U+009B begins a command as ESC [ does), marks, embeddings, overrides and isolates of
+/// writing direction, line and paragraph separators, annotations, and the invisible tags.
+fn drives_a_terminal(c: char) -> bool {
+    matches!(c, '\u{80}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2066}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The last look at whatever is printed, in case a place forgot [`strip_controls`]. JSON keeps its values:
+/// there the characters are escaped.
+pub fn harmless(text: String) -> String {
+    if !text.chars().any(drives_a_terminal) {
+        return text;
+    }
+    let json = text.starts_with(['{', '[']);
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match drives_a_terminal(c) {
+            false => out.push(c),
+            true if json => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            true => out.push(' '),
+        }
+    }
+    out
 }
 
 /// Replaces a topic file, all of it or nothing, once it is known that it can be read.
@@ -126,6 +154,14 @@ mod tests {
     #[test]
     fn the_web_cannot_drive_the_terminal() {
         assert_eq!(strip_controls("a\x1b[2Jb\u{202e}c\n"), "a [2Jb c ");
+        assert_eq!(strip_controls("a\u{9b}2Jb\u{2066}c\u{2069}\u{85}\u{2028}\u{e0041}d"), "a 2Jb c    d");
+        assert_eq!(strip_controls("naïve שלום 👩\u{200d}💻"), "naïve שלום 👩\u{200d}💻");
+        assert_eq!(harmless("\x1b[1mour own\x1b[0m \u{9b}31m\n".into()), "\x1b[1mour own\x1b[0m  31m\n");
+        let json = serde_json::json!({ "title": "a\u{2067}b\u{e0041}\u{9b}" }).to_string();
+        let shown = harmless(json.clone());
+        assert!(shown.is_ascii(), "{shown}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&shown), read(&json), "nothing is lost");
     }
 
     #[test]

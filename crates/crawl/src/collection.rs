@@ -31,6 +31,9 @@ use store::index::Index;
 use store::s3::{Account, Address, Bucket};
 use types::{Canon, Fetched, Millis, Payload, Problem, Request, Url, Web};
 
+/// How long a request of a crawl waits for its host's name; then others go first.
+const NAME_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Names of what is in a collection's folder.
 pub struct Collection;
 
@@ -43,7 +46,7 @@ pub struct SharedStore {
     /// The crawl's name: workers that say the same name work on the same crawl.
     pub crawl: String,
     /// A worker that is not heard of for this long has lost its hosts to the others.
-    pub lease: std::time::Duration,
+    pub lease: Duration,
     /// Of more URLs than this the best are loaded first, the rest while it crawls.
     pub load_at_once: u32,
 }
@@ -144,6 +147,7 @@ impl Collection {
             contact: f.contact.clone(),
             timeout: f.timeout.0,
             connect_timeout: f.connect_timeout.0,
+            min_rate: f.min_rate.0,
             max_body: usize::try_from(config.limits.page_size.0).unwrap_or(usize::MAX),
             allow_private: f.allow_private,
             proxy: f.proxy.clone(),
@@ -159,7 +163,7 @@ impl Collection {
     /// A polite crawl's limits.
     pub fn limits(config: &Config) -> Limits {
         let (l, f) = (&config.limits, &config.fetch);
-        let ms = |d: std::time::Duration| d.as_millis() as u64;
+        let ms = |d: Duration| d.as_millis() as u64;
         Limits {
             delay_ms: ms(f.delay.0),
             max_delay_ms: ms(f.max_delay.0).max(ms(f.delay.0)),
@@ -204,6 +208,8 @@ impl Collection {
             group_by_ip: f.resolve.is_empty() && f.proxy.is_none(),
             watch_network: true,
             grace: Some(GRACE),
+            // Pauses that the user chose are waited for.
+            max_wait: Some(l.max_wait.0.max(f.delay.0).max(f.max_delay.0)),
             only_relevant_archived: config.archive.only_relevant,
             keep: true,
             noise: 0.0,
@@ -245,7 +251,10 @@ impl Collection {
         if !at_home && !replayed && !settings.is_local_only() {
             settings.check_public()?;
         }
+        // Example pages are waited for; a crawl has other things to fetch meanwhile.
         let web = Arc::new(Http::new(settings.clone())?);
+        let crawling = Settings { name_patience: Some(NAME_PATIENCE), ..settings.clone() };
+        let crawling = Arc::new(Http::new(crawling)?);
         let canon = Self::canon(config);
         let mut made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
         // Before the crawl is joined: whoever cannot keep a page should not have any to fetch.
@@ -335,7 +344,7 @@ impl Collection {
             archive,
             index,
         };
-        let answering = web.clone();
+        let answering = web;
         let steering = Steering {
             archive: Stacks::new(Some(Self::warc_dir(dir))).reading_on(),
             loaded: loaded.clone(),
@@ -348,7 +357,7 @@ impl Collection {
         if let Some(wanted) = wanted {
             crawl.join_in(wanted, failed)?;
         }
-        Ok(Open { crawl, web, analyst: made.analyst, resumed })
+        Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed })
     }
 }
 

@@ -135,6 +135,8 @@ pub struct Limits {
     pub relevant: Option<u64>,
     /// Stop after so long.
     pub time: Option<Span>,
+    /// Stop when nothing can be fetched for longer than this, because hosts asked for a pause.
+    pub max_wait: Span,
     /// Links from a seed.
     pub depth: Option<u16>,
     /// Links since a host was entered.
@@ -167,6 +169,7 @@ impl Default for Limits {
             pages: None,
             relevant: None,
             time: None,
+            max_wait: Span(Duration::from_secs(20 * 60)),
             depth: None,
             site_depth: None,
             per_host: None,
@@ -210,6 +213,8 @@ pub struct Fetch {
     /// Total time for one answer.
     pub timeout: Span,
     pub connect_timeout: Span,
+    /// Fewer bytes of an answer per second than this end it.
+    pub min_rate: Size,
     /// Tries per URL.
     pub attempts: u8,
     pub proxy: Option<String>,
@@ -243,6 +248,7 @@ impl Default for Fetch {
             max_delay: Span(Duration::from_secs(60)),
             timeout: Span(Duration::from_secs(30)),
             connect_timeout: Span(Duration::from_secs(10)),
+            min_rate: Size(1_000),
             attempts: 3,
             proxy: None,
             robots: true,

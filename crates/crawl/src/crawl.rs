@@ -4,7 +4,7 @@ use crate::analyse::Analysis;
 use crate::collection::{MakeJudge, position_bytes};
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
-use crate::events::{Curve, Event, Progress};
+use crate::events::{Curve, Event, Pause, Progress};
 use crate::measured::Measurer;
 use crate::network::{Ask, Network};
 use crate::origins::{Door, Origins};
@@ -51,6 +51,8 @@ pub struct Rules {
     pub watch_network: bool,
     /// How long a crawl that has to stop waits for what is in flight (`None`: for all of it).
     pub grace: Option<Duration>,
+    /// When nothing can be fetched for longer than this, the crawl ends; `None` = it waits.
+    pub max_wait: Option<Duration>,
     pub only_relevant_archived: bool,
     /// Keep records and learnt state in the ledger. Off in a backtest, which is never taken up again.
     pub keep: bool,
@@ -80,6 +82,7 @@ impl Default for Rules {
             group_by_ip: false,
             watch_network: false,
             grace: None,
+            max_wait: None,
             only_relevant_archived: false,
             keep: true,
             noise: 0.0,
@@ -134,6 +137,8 @@ pub enum Stop {
     Relevant,
     Time,
     User,
+    /// All that is left is on hosts that asked for a long pause.
+    Pauses,
 }
 
 impl Stop {
@@ -144,6 +149,7 @@ impl Stop {
             Stop::Relevant => "limit of relevant pages reached",
             Stop::Time => "time limit reached",
             Stop::User => "stopped by the user",
+            Stop::Pauses => "only hosts that want a long pause are left",
         }
     }
 }
@@ -473,6 +479,10 @@ impl Crawl {
                 }
                 Next::Wait { until, idle } => {
                     self.idle = idle.to_string();
+                    // Workers that are busy may yet send something.
+                    if self.in_flight.is_empty() && self.others.in_flight == 0 && self.is_too_long(until.since(now)) {
+                        return Ok(Step::Done(Stop::Pauses));
+                    }
                     return Ok(Step::Wait { until, idle: self.idle.clone() });
                 }
                 Next::Empty(_) if self.in_flight.is_empty() => return Ok(Step::Done(Stop::Exhausted)),
@@ -545,6 +555,21 @@ impl Crawl {
         let since = *self.stopping.get_or_insert(now);
         let late = self.parts.rules.grace.is_some_and(|grace| now.since(since) >= grace);
         if self.in_flight.is_empty() || late { Step::Done(stop) } else { Step::Busy }
+    }
+
+    fn is_too_long(&self, wait: Duration) -> bool {
+        self.parts.rules.max_wait.is_some_and(|most| wait > most)
+    }
+
+    /// Hosts that want a pause longer than this crawl waits, the longest first, and how long it still is.
+    fn pauses(&self, now: Millis) -> Vec<Pause> {
+        let pause = |h: frontier::HostInfo| {
+            let left = h.next_allowed().since(now);
+            self.is_too_long(left).then_some(Pause { host: h.name, seconds: left.as_secs() })
+        };
+        let mut all: Vec<Pause> = self.parts.ledger.hosts().filter_map(pause).collect();
+        all.sort_by(|a, b| (b.seconds, &a.host).cmp(&(a.seconds, &b.host)));
+        all
     }
 
     fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
@@ -742,8 +767,9 @@ impl Crawl {
             self.note_indexed()?;
         }
         self.sync()?;
+        let pauses = if stop == Stop::Pauses { self.pauses(now) } else { Vec::new() };
         self.parts.ledger.close()?;
-        let progress = self.progress(now);
+        let progress = Progress { pauses, ..self.progress(now) };
         self.emit(Event::Finished { reason: stop.reason().into(), progress: Box::new(progress.clone()) });
         Ok(progress)
     }
@@ -838,6 +864,7 @@ impl Crawl {
             curve: self.counts.curve.points().to_vec(),
             outlook: Outlook::of(self.counts.curve.points()),
             unanswered: stats.unanswered(),
+            pauses: Vec::new(),
         }
     }
 }

@@ -53,6 +53,14 @@ pub enum Event {
     },
 }
 
+/// A host that asked for a pause (`Retry-After`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pause {
+    pub host: String,
+    /// How long it still is.
+    pub seconds: u64,
+}
+
 /// The state of a crawl in numbers.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Progress {
@@ -81,6 +89,9 @@ pub struct Progress {
     pub outlook: Option<Outlook>,
     /// URLs that ended without an answer.
     pub unanswered: u64,
+    /// At the end of a crawl that ended because of them: hosts that want a long pause.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<Pause>,
 }
 
 impl Progress {

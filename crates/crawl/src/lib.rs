@@ -43,5 +43,5 @@ mod visit;
 pub use analyse::{Analysis, Analyst};
 pub use config::Config;
 pub use crawl::{Arrival, Crawl, Judgement, Ledger, Parts, Rules, Step, Stop};
-pub use events::{Event, Progress};
+pub use events::{Event, Pause, Progress};
 pub use outlook::Outlook;

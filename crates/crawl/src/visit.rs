@@ -25,6 +25,9 @@ const ROBOTS_RETRY: Duration = Duration::from_secs(10);
 const PARENTS_KEPT: usize = 4096;
 impl Crawl {
     pub(crate) fn visit(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
+        if let Class::Postponed { after } = classify(&arrival.fetched) {
+            return self.postponed(&arrival.lease, after, now);
+        }
         self.counts.bytes += arrival.fetched.wire_bytes;
         if !self.parts.rules.watch_network {
             return self.settle(arrival, now);
@@ -113,6 +116,16 @@ impl Crawl {
                 self.miss(&lease, &error_kind(&fetched), Some(outcome), now)
             }
         }
+    }
+
+    /// Nobody was asked: the URL goes back as it was, and its host waits. That is no try, and says nothing of
+    /// the host.
+    fn postponed(&mut self, lease: &Lease, after: Duration, now: Millis) -> Result<(), Problem> {
+        let mut turn = Turn::new(Settle::Return { id: lease.id });
+        turn.host.finished = now;
+        turn.host.not_before = Some(now.plus(after));
+        self.apply(turn)?;
+        Ok(())
     }
 
     /// If there was no answer: because of the host, or because there is no network? `None`: somebody answered.

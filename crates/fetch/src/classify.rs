@@ -19,6 +19,9 @@ pub enum Class {
         /// The trouble is with the whole host, not with this URL: its other URLs should wait too.
         host: bool,
     },
+    /// Nobody was asked yet, because of a queue of our own: the URL is as it was, and may be asked for after
+    /// this long.
+    Postponed { after: Duration },
     /// An HTTP error that stays.
     Error(u16),
     /// Aborted: not a type we asked for.
@@ -35,7 +38,7 @@ impl Class {
         match self {
             Class::Page | Class::NotModified => Some(Outcome::Fetched),
             Class::Redirect => Some(Outcome::Redirected),
-            Class::Retry { .. } => None,
+            Class::Retry { .. } | Class::Postponed { .. } => None,
             Class::Error(status) => Some(Outcome::HttpError(status)),
             Class::Unwanted => Some(Outcome::Unwanted),
             Class::Refused => Some(Outcome::Refused),
@@ -75,8 +78,11 @@ pub fn classify(fetched: &Fetched) -> Class {
             Failure::Unwanted(_) => Class::Unwanted,
             Failure::Guarded(_) | Failure::Unsupported(_) => Class::Refused,
             Failure::Tls(_) | Failure::TooLarge(_) => Class::Unreachable,
-            // A name, connection or silence is the host's; a broken answer may be this page's.
-            Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_) => {
+            Failure::Postponed(_) => {
+                Class::Postponed { after: fetched.retry_after.unwrap_or(Duration::from_secs(1)) }
+            }
+            // A name, connection, silence or slowness is the host's; a broken answer may be this page's.
+            Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_) | Failure::Slow(_) => {
                 Class::Retry { after: fetched.retry_after, host: true }
             }
             Failure::Protocol(_) => Class::Retry { after: fetched.retry_after, host: false },
@@ -156,7 +162,9 @@ mod tests {
             (Failure::Dns(s()), Class::Retry { after: None, host: true }),
             (Failure::Connect(s()), Class::Retry { after: None, host: true }),
             (Failure::Timeout(s()), Class::Retry { after: None, host: true }),
+            (Failure::Slow(s()), Class::Retry { after: None, host: true }),
             (Failure::Protocol(s()), Class::Retry { after: None, host: false }),
+            (Failure::Postponed(s()), Class::Postponed { after: Duration::from_secs(1) }),
             (Failure::Tls(s()), Class::Unreachable),
             (Failure::TooLarge(s()), Class::Unreachable),
             (Failure::Guarded(s()), Class::Refused),
@@ -165,7 +173,8 @@ mod tests {
         ];
         for (failure, class) in table {
             let transient = failure.is_transient();
-            assert_eq!(matches!(class, Class::Retry { .. }), transient, "{failure:?}: both must agree");
+            let again = matches!(class, Class::Retry { .. } | Class::Postponed { .. });
+            assert_eq!(again, transient, "{failure:?}: both must agree");
             // The failure decides even when a status came before it.
             assert_eq!(classify(&Fetched { failure: Some(failure), ..answer(200) }), class);
         }

@@ -4,11 +4,11 @@
 //! literal is checked before anything else, a name's addresses are filtered as they come from the resolver, and the
 //! peer of the open socket is checked once more.
 
-use crate::dns::{Cache, Resolve};
-use crate::guard::Guard;
+use crate::dns::{Names, NoAddress, Resolve};
+use crate::guard::{Guard, looks_inner};
 use crate::proxy::Proxy;
 use crate::rule::ResolveRule;
-use crate::stream::Stream;
+use crate::stream::Transport;
 use crate::{Settings, proxy};
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::net::{IpAddr, SocketAddr};
@@ -27,14 +27,31 @@ const HEAD_START: Duration = Duration::from_millis(250);
 pub(crate) struct Connector {
     guard: Guard,
     rules: Vec<ResolveRule>,
-    names: Cache,
+    names: Names,
     tls: TlsConnector,
     pub proxy: Option<Proxy>,
     timeout: Duration,
 }
 
+/// Addresses to connect to: the host's, or the proxy's.
+pub(crate) struct Place(Vec<SocketAddr>);
+
+/// Why there is no place to connect to.
+#[derive(Debug)]
+pub(crate) enum Nowhere {
+    Failed(Failure),
+    /// The name is still being looked up. Ask again after this long.
+    Later(Duration),
+}
+
+impl From<Failure> for Nowhere {
+    fn from(failure: Failure) -> Nowhere {
+        Nowhere::Failed(failure)
+    }
+}
+
 pub(crate) struct Connected {
-    pub stream: Stream,
+    pub transport: Transport,
     /// The server's address; through a proxy nobody here knows it.
     pub ip: Option<IpAddr>,
     pub http2: bool,
@@ -45,7 +62,7 @@ impl Connector {
         Ok(Connector {
             guard: Guard { allow_private: settings.allow_private, except: Vec::new() },
             rules: settings.resolve.clone(),
-            names: Cache::new(resolver),
+            names: Names::new(resolver, settings.connect_timeout, settings.name_patience),
             tls: TlsConnector::from(Arc::new(tls_config(settings)?)),
             proxy: settings.proxy.as_deref().map(Proxy::parse).transpose()?,
             timeout: settings.connect_timeout,
@@ -61,8 +78,12 @@ impl Connector {
         let refused = |what: String| {
             Failure::Guarded(format!("{what} is not on the public web (--allow-private lifts this)"))
         };
+        // A proxy looks up the names, so the addresses behind them are never seen here: what a name looks
+        // like is all there is to go by.
+        let unseen = self.proxy.is_some() && !self.guard.allow_private;
         match url.as_url().host() {
             Some(url::Host::Domain(name)) if !self.guard.permits_name(name) => Err(refused(name.to_string())),
+            Some(url::Host::Domain(name)) if unseen && looks_inner(name) => Err(refused(name.to_string())),
             Some(url::Host::Ipv4(ip)) if !self.guard.permits(ip.into()) => Err(refused(ip.to_string())),
             Some(url::Host::Ipv6(ip)) if !self.guard.permits(ip.into()) => Err(refused(ip.to_string())),
             Some(_) => Ok(()),
@@ -70,54 +91,75 @@ impl Connector {
         }
     }
 
+    /// Where the URL's host is. Waiting for our own look-ups is not the host's time, so no limit of the fetch
+    /// runs here; a look-up has its own.
+    pub async fn locate(&self, url: &Url) -> Result<Place, Nowhere> {
+        self.admit(url)?;
+        let (host, port) = (url.host(), port(url));
+        if let Some(proxy) = &self.proxy {
+            return self.locate_proxy(proxy).await;
+        }
+        if let Some(address) = self.rule(host, port) {
+            return Ok(Place(vec![address]));
+        }
+        let addresses = match url.as_url().host() {
+            Some(url::Host::Ipv4(ip)) => vec![SocketAddr::new(ip.into(), port)],
+            Some(url::Host::Ipv6(ip)) => vec![SocketAddr::new(ip.into(), port)],
+            _ => {
+                let found = self.names.lookup(host).await;
+                self.allowed(
+                    host,
+                    port,
+                    &found.map_err(|e| no_address(e, |e| Failure::Dns(format!("{host}: {e}"))))?,
+                )?
+            }
+        };
+        Ok(Place(addresses))
+    }
+
     /// Opens a connection, ready for HTTP.
-    pub async fn connect(&self, url: &Url) -> Result<Connected, Failure> {
-        match tokio::time::timeout(self.timeout, self.open(url)).await {
+    pub async fn connect(&self, url: &Url, place: &Place) -> Result<Connected, Failure> {
+        match tokio::time::timeout(self.timeout, self.open(url, place)).await {
             Ok(result) => result,
             Err(_) => Err(Failure::Timeout(format!("no connection within {:?}", self.timeout))),
         }
     }
 
-    async fn open(&self, url: &Url) -> Result<Connected, Failure> {
+    async fn open(&self, url: &Url, place: &Place) -> Result<Connected, Failure> {
         self.admit(url)?;
         let (host, port) = (url.host(), port(url));
         let https = url.scheme() == "https";
         let (tcp, ip) = match &self.proxy {
             Some(proxy) => {
-                let tcp = self.dial_proxy(proxy).await?;
+                let tcp = dial_proxy(proxy, place).await?;
                 (if https { proxy::tunnel(tcp, proxy, host, port).await? } else { tcp }, None)
             }
             None => {
-                let tcp = self.dial(url, host, port).await?;
+                let tcp = self.dial(host, port, place).await?;
                 let ip = tcp.peer_addr().ok().map(|a| a.ip());
                 (tcp, ip)
             }
         };
         let _ = tcp.set_nodelay(true);
         if !https {
-            return Ok(Connected { stream: Stream::Plain(tcp), ip, http2: false });
+            return Ok(Connected { transport: Transport::Plain(tcp), ip, http2: false });
         }
         let name = ServerName::try_from(host.trim_start_matches('[').trim_end_matches(']').to_string())
             .map_err(|e| Failure::Unsupported(format!("{host} cannot be a TLS server name: {e}")))?;
         let tls = self.tls.connect(name, tcp).await.map_err(tls_failure)?;
         let http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
-        Ok(Connected { stream: Stream::Tls(Box::new(tls)), ip, http2 })
+        Ok(Connected { transport: Transport::Tls(Box::new(tls)), ip, http2 })
     }
 
     fn rule(&self, host: &str, port: u16) -> Option<SocketAddr> {
         self.rules.iter().find_map(|rule| rule.address_for(host, port))
     }
 
-    async fn dial(&self, url: &Url, host: &str, port: u16) -> Result<TcpStream, Failure> {
-        if let Some(address) = self.rule(host, port) {
-            return tcp(&[address]).await;
+    async fn dial(&self, host: &str, port: u16, place: &Place) -> Result<TcpStream, Failure> {
+        let stream = tcp(&place.0).await.inspect_err(|_| self.names.forget(host))?;
+        if self.rule(host, port).is_some() {
+            return Ok(stream); // the user named the address
         }
-        let addresses = match url.as_url().host() {
-            Some(url::Host::Ipv4(ip)) => vec![SocketAddr::new(ip.into(), port)],
-            Some(url::Host::Ipv6(ip)) => vec![SocketAddr::new(ip.into(), port)],
-            _ => self.addresses(host, port).await?,
-        };
-        let stream = tcp(&addresses).await.inspect_err(|_| self.names.forget(host))?;
         // The address really connected to, whatever the code above believes.
         match stream.peer_addr() {
             Ok(peer) if self.guard.permits(peer.ip()) => Ok(stream),
@@ -127,8 +169,7 @@ impl Connector {
     }
 
     /// The addresses of a name that the guard lets through.
-    async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
-        let found = self.names.lookup(host).await.map_err(|e| Failure::Dns(format!("{host}: {e}")))?;
+    fn allowed(&self, host: &str, port: u16, found: &[IpAddr]) -> Result<Vec<SocketAddr>, Failure> {
         let Some(first) = found.first() else {
             return Err(Failure::Dns(format!("{host} has no address")));
         };
@@ -141,21 +182,31 @@ impl Connector {
     }
 
     /// The proxy is the user's own choice: no guard.
-    async fn dial_proxy(&self, proxy: &Proxy) -> Result<TcpStream, Failure> {
+    async fn locate_proxy(&self, proxy: &Proxy) -> Result<Place, Nowhere> {
         let ips = match proxy.host.trim_start_matches('[').trim_end_matches(']').parse() {
             Ok(ip) => Arc::from([ip]),
             Err(_) => self
                 .names
                 .lookup(&proxy.host)
                 .await
-                .map_err(|e| Failure::Connect(format!("proxy {}: {e}", proxy.host)))?,
+                .map_err(|e| no_address(e, |e| Failure::Connect(format!("proxy {}: {e}", proxy.host))))?,
         };
-        let addresses: Vec<SocketAddr> = ips.iter().map(|ip| SocketAddr::new(*ip, proxy.port)).collect();
-        tcp(&addresses).await.map_err(|e| match e {
-            Failure::Connect(why) => Failure::Connect(format!("proxy {}:{}: {why}", proxy.host, proxy.port)),
-            other => other,
-        })
+        Ok(Place(ips.iter().map(|ip| SocketAddr::new(*ip, proxy.port)).collect()))
     }
+}
+
+fn no_address(why: NoAddress, failed: impl Fn(String) -> Failure) -> Nowhere {
+    match why {
+        NoAddress::Failed(why) => Nowhere::Failed(failed(why)),
+        NoAddress::Later(after) => Nowhere::Later(after),
+    }
+}
+
+async fn dial_proxy(proxy: &Proxy, place: &Place) -> Result<TcpStream, Failure> {
+    tcp(&place.0).await.map_err(|e| match e {
+        Failure::Connect(why) => Failure::Connect(format!("proxy {}:{}: {why}", proxy.host, proxy.port)),
+        other => other,
+    })
 }
 
 fn guarded(host: &str, ip: IpAddr) -> Failure {
@@ -268,6 +319,14 @@ mod tests {
         Canon::default().parse(text).unwrap()
     }
 
+    async fn connect(c: &Connector, url: &Url) -> Result<Connected, Failure> {
+        match c.locate(url).await {
+            Ok(place) => c.connect(url, &place).await,
+            Err(Nowhere::Failed(failure)) => Err(failure),
+            Err(Nowhere::Later(after)) => panic!("{url}: later, after {after:?}"),
+        }
+    }
+
     fn connector(resolver: Arc<dyn Resolve>, except: &[&str]) -> Connector {
         let mut c = Connector::new(&Settings::default(), resolver).unwrap();
         c.guard.except = except.iter().map(|a| a.parse().unwrap()).collect();
@@ -295,12 +354,12 @@ mod tests {
         // 127.0.0.1 plays the public address. The second look-up says 127.0.0.2.
         let c = connector(Script::new(&[&["127.0.0.1"], &["127.0.0.2"]]), &["127.0.0.1"]);
         let u = url(&format!("http://rebind.example:{port}/"));
-        let first = c.connect(&u).await.unwrap();
+        let first = connect(&c, &u).await.unwrap();
         assert_eq!(first.ip, Some("127.0.0.1".parse().unwrap()));
         // While the first answer is fresh, the address checked is the address used.
-        assert_eq!(c.connect(&u).await.unwrap().ip, Some("127.0.0.1".parse().unwrap()));
+        assert_eq!(connect(&c, &u).await.unwrap().ip, Some("127.0.0.1".parse().unwrap()));
         c.names.forget("rebind.example");
-        let second = c.connect(&u).await.err().unwrap();
+        let second = connect(&c, &u).await.err().unwrap();
         assert!(matches!(&second, Failure::Guarded(why) if why.contains("127.0.0.2")), "{second:?}");
         assert_eq!(inside.load(std::sync::atomic::Ordering::SeqCst), 0, "nothing reached the inside");
         drop(outside);
@@ -312,7 +371,7 @@ mod tests {
         let _outside = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
         let c =
             connector(Script::new(&[&["127.0.0.2", "::1", "127.0.0.1", "169.254.169.254"]]), &["127.0.0.1"]);
-        let got = c.connect(&url(&format!("http://mixed.example:{port}/"))).await.unwrap();
+        let got = connect(&c, &url(&format!("http://mixed.example:{port}/"))).await.unwrap();
         assert_eq!(got.ip, Some("127.0.0.1".parse().unwrap()));
         assert_eq!(inside.load(std::sync::atomic::Ordering::SeqCst), 0);
     }
@@ -325,9 +384,9 @@ mod tests {
             https://192.168.1.1:8443/ http://localhost/ http://a.localhost/ http://metadata.google.internal/
             http://printer.local/";
         for text in table.split_whitespace() {
-            assert!(matches!(c.connect(&url(text)).await.err(), Some(Failure::Guarded(_))), "{text}");
+            assert!(matches!(connect(&c, &url(text)).await.err(), Some(Failure::Guarded(_))), "{text}");
         }
-        assert!(matches!(c.connect(&url("http://nowhere.example/")).await.err(), Some(Failure::Dns(_))));
+        assert!(matches!(connect(&c, &url("http://nowhere.example/")).await.err(), Some(Failure::Dns(_))));
     }
 
     #[tokio::test]
@@ -335,7 +394,7 @@ mod tests {
         let (port, _) = listen("127.0.0.1:0").await;
         // Nothing listens on 127.0.0.3.
         let c = connector(Script::new(&[&["127.0.0.3", "127.0.0.1"]]), &["127.0.0.1", "127.0.0.3"]);
-        let got = c.connect(&url(&format!("http://two.example:{port}/"))).await.unwrap();
+        let got = connect(&c, &url(&format!("http://two.example:{port}/"))).await.unwrap();
         assert_eq!(got.ip, Some("127.0.0.1".parse().unwrap()));
     }
 

@@ -84,6 +84,38 @@ pub fn is_local_name(host: &str) -> bool {
     local.iter().any(|l| host.strip_suffix(l).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
 }
 
+/// Does a name look as if it meant something inside somebody's network? Asked when a proxy looks up the
+/// names, so that nobody here sees their addresses: one word (`router`), a suffix that the public DNS does
+/// not have, or an address written into the name, as the services do that answer with it (`10.0.0.1.nip.io`).
+pub fn looks_inner(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let inner =
+        ["corp", "home", "private", "intra", "priv", "domain", "workgroup", "invalid", "onion", "arpa"];
+    let suffix = host.rsplit('.').next().unwrap_or("");
+    if !host.contains('.') || inner.contains(&suffix) || is_local_name(&host) {
+        return true;
+    }
+    // Services whose every name is this machine, or the address in the name.
+    let loops = ["localtest.me", "lvh.me", "lacolhost.com", "vcap.me", "nip.io", "sslip.io", "xip.io"];
+    let ends_with = |service: &&str| host.strip_suffix(*service).is_some_and(|rest| rest.ends_with('.'));
+    if loops.iter().any(ends_with) {
+        return true;
+    }
+    address_within(&host).is_some_and(|ip| !is_public_v4(ip))
+}
+
+/// The first IPv4 address that a name spells out, with dots or hyphens: `www.10-0-0-1.example.org`.
+fn address_within(host: &str) -> Option<Ipv4Addr> {
+    let parts: Vec<&str> = host.split(['.', '-']).collect();
+    parts.windows(4).find_map(|four| {
+        let mut bytes = [0u8; 4];
+        for (byte, text) in bytes.iter_mut().zip(four) {
+            *byte = text.parse().ok().filter(|_| text.len() <= 3 && !text.starts_with('+'))?;
+        }
+        Some(Ipv4Addr::from(bytes))
+    })
+}
+
 /// The guard as one crawl has it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
@@ -148,6 +180,24 @@ mod tests {
         }
         for host in ["localhost.example.org", "local.example", "notlocalhost", "vocal", "example.org", ""] {
             assert!(!is_local_name(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn names_that_look_inner() {
+        for host in "router intranet wiki.corp nas.home db.internal printer.local a.b.private
+            1.0.0.127.in-addr.arpa 10.0.0.1.nip.io 127-0-0-1.sslip.io app.localtest.me x.lvh.me
+            www.192-168-1-1.example.org 10.1.2.3.example.com hidden.onion"
+            .split_whitespace()
+        {
+            assert!(looks_inner(host), "{host}");
+            assert!(looks_inner(&format!("{}.", host.to_uppercase())), "{host}");
+        }
+        for host in "example.org www.example.org corp.example.com home.pl private.com 8-8-8-8.example.org
+            local.example.org 2024-01-02-03.blog.example.org nip.io.example.org 1-2-3.example.org 300-1-1-1.example.org"
+            .split_whitespace()
+        {
+            assert!(!looks_inner(host), "{host}");
         }
     }
 

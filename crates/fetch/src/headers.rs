@@ -4,8 +4,9 @@ use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 use std::time::{Duration, SystemTime};
 
-/// No server gets to park a URL for longer than this.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30 * 24 * 3600);
+/// No server gets to park a URL for longer than this. A crawl that has nothing else to do ends long before
+/// (`[limits] max_wait`); this bounds for how long later runs leave the host alone.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Header values are bytes; most are ASCII, some UTF-8, the rest Latin-1 (RFC 9110 §5.5).
 pub fn text(value: &HeaderValue) -> String {
@@ -55,7 +56,9 @@ mod tests {
         let table = [
             ("120", None, Some(120)),
             (" 0 ", None, Some(0)),
-            ("99999999999999999999999", None, Some(30 * 24 * 3600)),
+            ("99999999999999999999999", None, Some(24 * 3600)),
+            ("1000000000000000000", None, Some(24 * 3600)),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", None, Some(24 * 3600)),
             ("Tue, 14 Nov 2023 22:14:20 GMT", None, Some(60)),
             ("Tuesday, 14-Nov-23 22:14:20 GMT", None, Some(60)),
             ("Tue Nov 14 22:14:20 2023", None, Some(60)),

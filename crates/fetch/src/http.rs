@@ -1,10 +1,10 @@
 //! The live web: [`Http`] fetches one URL per call.
 
-use crate::connect::Connector;
+use crate::connect::{Connector, Nowhere};
 use crate::cookies::Jar;
 use crate::decode::{self, Coding, codings, decode};
 use crate::dns::{Resolve, System};
-use crate::exchange::{self, Late, NoHead, Piece, Timer};
+use crate::exchange::{self, Late, NoHead, Pace, Piece, Timer};
 use crate::media::{Check, ENOUGH, Wanted};
 use crate::pool::{Conn, Limits, NoBody, Pool};
 use crate::{Settings, headers, robots};
@@ -32,6 +32,7 @@ pub struct Http {
     wanted: Wanted,
     timeout: Duration,
     idle_timeout: Duration,
+    pace: Pace,
     max_body: usize,
     limits: Limits,
     /// Only when the settings want cookies.
@@ -52,12 +53,11 @@ struct Hop<'a> {
     max_body: usize,
     /// Check the media type, and give up what is not wanted.
     picky: bool,
-    deadline: Instant,
 }
 
 impl Http {
     pub fn new(settings: Settings) -> Result<Http, Problem> {
-        Http::with_resolver(settings, Arc::new(System::default()))
+        Http::with_resolver(settings, Arc::new(System))
     }
 
     /// With another source of addresses than the operating system. The guard applies all the same.
@@ -95,6 +95,7 @@ impl Http {
             wanted: Wanted::new(&settings.accept),
             timeout: settings.timeout,
             idle_timeout: settings.idle_timeout,
+            pace: Pace::new(settings.min_rate, settings.rate_window),
             max_body: settings.max_body,
             limits: Limits { max_headers: settings.max_headers },
             jar: settings.cookies.then(Jar::default),
@@ -111,25 +112,18 @@ impl Http {
             last_modified: request.last_modified.as_deref(),
             max_body: self.max_body,
             picky: true,
-            deadline: Instant::now() + self.timeout,
         };
-        self.hop(hop).await
+        self.hop(hop, &mut (Instant::now() + self.timeout)).await
     }
 
     /// robots.txt, through up to five redirects; the answer is the last one's, the URL the one asked for.
     async fn robots(&self, request: &Request) -> Fetched {
-        let deadline = Instant::now() + self.timeout;
+        let mut deadline = Instant::now() + self.timeout;
         let mut url = request.url.clone();
         for hop in 0.. {
-            let ask = Hop {
-                url: &url,
-                etag: None,
-                last_modified: None,
-                max_body: robots::MAX_SIZE,
-                picky: false,
-                deadline,
-            };
-            let mut answer = self.hop(ask).await;
+            let ask =
+                Hop { url: &url, etag: None, last_modified: None, max_body: robots::MAX_SIZE, picky: false };
+            let mut answer = self.hop(ask, &mut deadline).await;
             let target = answer.location.as_deref().filter(|_| answer.is_redirect() && hop < ROBOTS_HOPS);
             match target.and_then(|t| self.canon.parse(t).ok()) {
                 Some(next) => url = next,
@@ -142,10 +136,11 @@ impl Http {
         Fetched::empty(request.url.clone(), Millis::now())
     }
 
-    async fn hop(&self, hop: Hop<'_>) -> Fetched {
+    /// One hop. `deadline` is moved by the time that was spent waiting for a name.
+    async fn hop(&self, hop: Hop<'_>, deadline: &mut Instant) -> Fetched {
         let start = Instant::now();
         let mut fetched = Fetched::empty(hop.url.clone(), Millis::now());
-        if let Err(failure) = self.exchange(&hop, &mut fetched).await {
+        if let Err(failure) = self.exchange(&hop, deadline, &mut fetched).await {
             fetched.failure = Some(failure);
         }
         fetched.elapsed = start.elapsed();
@@ -153,30 +148,38 @@ impl Http {
     }
 
     /// Fills in `fetched`; the error is why there is nothing (more) to fill in.
-    async fn exchange(&self, hop: &Hop<'_>, fetched: &mut Fetched) -> Result<(), Failure> {
+    async fn exchange(
+        &self,
+        hop: &Hop<'_>,
+        deadline: &mut Instant,
+        fetched: &mut Fetched,
+    ) -> Result<(), Failure> {
         self.connector.admit(hop.url)?;
         let origin = self.origin(hop.url);
-        let mut timer = Timer::new(hop.deadline, self.idle_timeout);
         let mut kept = self.pool.take(origin).await;
-        let (mut conn, response) = loop {
+        let (mut conn, mut timer, response) = loop {
             let mut conn = match kept.take() {
                 Some(conn) => conn,
-                None => self.open(hop).await?,
+                None => self.open(hop, deadline, fetched).await?,
             };
             let (request, head) = self.request(hop, conn.protocol())?;
-            timer.progress();
+            let mut timer = Timer::new(*deadline, self.idle_timeout, self.pace);
+            conn.allowance.renew();
             fetched.ip = conn.ip;
             fetched.protocol = conn.protocol();
             fetched.request_head = head;
             match exchange::head(&mut conn, request, &mut timer).await {
-                Ok(response) => break (conn, response),
+                Ok(response) => break (conn, timer, response),
                 // The server closed the kept connection just as we used it. Asking again is safe: it is a GET.
-                Err(NoHead::Failed(e)) if conn.reused && !e.is_parse() => kept = None,
+                Err(NoHead::Failed(e)) if conn.reused && !e.is_parse() && !exchange::is_flood(&e) => {
+                    kept = None
+                }
                 Err(NoHead::Failed(e)) => return Err(exchange::failure(&e)),
                 Err(NoHead::Late(late)) => return Err(self.late(late, "no answer")),
             }
         };
         timer.progress();
+        conn.allowance.renew();
         fetched.status = response.status().as_u16();
         fetched.headers = headers::all(response.headers());
         fetched.location = match fetched.status {
@@ -226,9 +229,11 @@ impl Http {
         let expected = body.size_hint().exact().unwrap_or(8 << 10);
         let mut wire = Vec::with_capacity((expected as usize).min(cap).min(1 << 20));
         let mut broken = None;
+        let begun = Instant::now();
         let whole = loop {
             match exchange::piece(conn, &mut body, timer).await {
                 Piece::Data(data) => {
+                    conn.allowance.earn(data.len());
                     let room = cap - wire.len();
                     wire.extend_from_slice(data.get(..room).unwrap_or(&data));
                     if undecided && wire.len() >= ENOUGH {
@@ -254,8 +259,11 @@ impl Http {
             }
         };
         fetched.wire_bytes = wire.len() as u64;
-        if let Some(failure) = broken.filter(|_| wire.is_empty()) {
-            // Headers and then nothing: not even the beginning of a page.
+        let dripped = matches!(broken, Some(Failure::Slow(_)))
+            && self.pace.is_slow(fetched.wire_bytes, begun.elapsed());
+        if let Some(failure) = broken.filter(|_| wire.is_empty() || dripped) {
+            // Headers and then nothing, or a drip all along: not even the beginning of a page. What only
+            // stalled towards its end is half a page.
             return Err(failure);
         }
         if undecided && !wire.is_empty() {
@@ -284,9 +292,23 @@ impl Http {
         })
     }
 
-    async fn open(&self, hop: &Hop<'_>) -> Result<Conn, Failure> {
-        let open = async { Conn::open(self.connector.connect(hop.url).await?, self.limits).await };
-        match tokio::time::timeout_at(hop.deadline, open).await {
+    async fn open(
+        &self,
+        hop: &Hop<'_>,
+        deadline: &mut Instant,
+        fetched: &mut Fetched,
+    ) -> Result<Conn, Failure> {
+        let before = Instant::now();
+        let place = self.connector.locate(hop.url).await.map_err(|e| match e {
+            Nowhere::Failed(failure) => failure,
+            Nowhere::Later(after) => {
+                fetched.retry_after = Some(after);
+                Failure::Postponed(format!("{} is still being looked up", hop.url.host()))
+            }
+        })?;
+        *deadline += before.elapsed();
+        let open = async { Conn::open(self.connector.connect(hop.url, &place).await?, self.limits).await };
+        match tokio::time::timeout_at(*deadline, open).await {
             Ok(result) => result,
             Err(_) => Err(self.late(Late::Total, "no connection")),
         }
@@ -296,6 +318,10 @@ impl Http {
         Failure::Timeout(match late {
             Late::Total => format!("{what} within {:?}", self.timeout),
             Late::Idle => format!("{what}: silent for {:?}", self.idle_timeout),
+            Late::Slow => {
+                let (least, window) = (self.pace.least, self.pace.window);
+                return Failure::Slow(format!("fewer than {least} bytes a second, over {window:?}"));
+            }
         })
     }
 

@@ -5,7 +5,7 @@
 //! HTTP/2 connection is shared, so it has a task of its own.
 
 use crate::connect::Connected;
-use crate::stream::Stream;
+use crate::stream::{Allowance, Stream};
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::client::conn::{http1, http2};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -28,6 +28,8 @@ pub(crate) struct Conn {
     pub ip: Option<IpAddr>,
     /// It answered a request before, so the server may have closed it meanwhile.
     pub reused: bool,
+    /// What the server may still send for nothing; of an HTTP/2 connection, over all its answers.
+    pub allowance: Arc<Allowance>,
 }
 
 pub(crate) enum Sender {
@@ -61,7 +63,10 @@ pub(crate) struct Limits {
 
 impl Conn {
     pub async fn open(connected: Connected, limits: Limits) -> Result<Conn, Failure> {
-        let io = TokioIo::new(connected.stream);
+        // hyper reads ahead by a buffer as large as the largest head.
+        let heads = 4 * limits.max_headers.max(64 << 10);
+        let allowance = Allowance::new(if connected.http2 { heads + (2 << 20) } else { heads });
+        let io = TokioIo::new(Stream::new(connected.transport, allowance.clone()));
         let failed = |e: hyper::Error| Failure::Protocol(format!("no HTTP connection: {e}"));
         let sender = if connected.http2 {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -88,7 +93,7 @@ impl Conn {
             let (sender, connection) = builder.handshake(io).await.map_err(failed)?;
             Sender::H1 { sender, driver: Driver(Some(Box::new(connection))) }
         };
-        Ok(Conn { sender, ip: connected.ip, reused: false })
+        Ok(Conn { sender, ip: connected.ip, reused: false, allowance })
     }
 
     pub fn protocol(&self) -> &'static str {
@@ -153,8 +158,9 @@ impl Pool {
             }
             conn.reused = true;
             if let Sender::H2 { sender } = &conn.sender {
-                let shared =
-                    Conn { sender: Sender::H2 { sender: sender.clone() }, ip: conn.ip, reused: true };
+                let sender = Sender::H2 { sender: sender.clone() };
+                let allowance = conn.allowance.clone();
+                let shared = Conn { sender, ip: conn.ip, reused: true, allowance };
                 self.put(origin, conn);
                 return Some(shared);
             }

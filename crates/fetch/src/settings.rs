@@ -13,10 +13,18 @@ pub struct Settings {
     pub contact: Option<String>,
     /// From the start of a fetch to its last byte.
     pub timeout: Duration,
-    /// Name look-up, TCP and TLS together.
+    /// For the name look-up, and again for TCP and TLS together. Waiting for our own look-ups is no part of
+    /// it.
     pub connect_timeout: Duration,
+    /// How long a fetch waits for its host's name before it says [`types::Failure::Postponed`] (the look-up
+    /// goes on); the more names are open, the less. `None` = as long as it takes.
+    pub name_patience: Option<Duration>,
     /// Longest silence of the server, before the headers and between pieces of the body.
     pub idle_timeout: Duration,
+    /// Fewer bytes of a body per second than this, over `rate_window`, end it. 0 = any pace will do.
+    pub min_rate: u64,
+    /// Stretches of time that `min_rate` is measured over, from the first byte of the body on.
+    pub rate_window: Duration,
     /// Bodies are cut here, in bytes on the wire and again in bytes after content decoding.
     pub max_body: usize,
     /// Largest response head, in bytes.
@@ -64,7 +72,10 @@ impl Default for Settings {
             contact: None,
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),
+            name_patience: None,
             idle_timeout: Duration::from_secs(15),
+            min_rate: 1_000,
+            rate_window: Duration::from_secs(10),
             max_body: 5 << 20,
             max_headers: 64 << 10,
             accept: accept.map(String::from).to_vec(),
@@ -139,6 +150,7 @@ impl Settings {
         zero("the timeout", self.timeout)?;
         zero("the connect timeout", self.connect_timeout)?;
         zero("the idle timeout", self.idle_timeout)?;
+        zero("the window of the least pace", self.rate_window)?;
         if self.max_body == 0 {
             return Err(Problem::usage("the page size limit is zero: nothing could ever be fetched"));
         }

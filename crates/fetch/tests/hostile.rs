@@ -104,10 +104,122 @@ async fn headers_without_end() {
     assert_eq!(got.status, 200, "{:?}", got.failure);
     let (got, _) = one(Settings { max_headers: 16 << 10, ..local() }, steps()).await;
     assert!(matches!(got.failure, Some(Failure::TooLarge(_))), "{got:?}");
-    // Endless interim answers.
-    let (got, _) =
-        one(short(), vec![Step::Flood(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".to_vec())]).await;
+}
+
+/// Interim answers in a flood keep the task busy for ever: neither a timer nor the length of a head stops
+/// them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_interim_answers_is_cut_off() {
+    let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".repeat(400);
+    let start = Instant::now();
+    let (got, server) = one(short(), vec![Step::Flood(hints)]).await;
+    assert!(matches!(&got.failure, Some(Failure::TooLarge(_))), "{got:?}");
+    assert_eq!(classify(&got), Class::Unreachable, "not asked again");
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    // What fits into the sockets' buffers on the way, besides the little that was read.
+    assert!(server.sent() < 16 << 20, "{} bytes", server.sent());
+    // A few are fine.
+    let few = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".repeat(20);
+    let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\n<p>hi";
+    let (got, _) = one(short(), vec![send(few + page)]).await;
+    assert_eq!((got.status, got.payload.decoded()), (200, &b"<p>hi"[..]), "{got:?}");
+    // A chunk size that never ends.
+    let (got, server) = one(
+        short(),
+        vec![send(format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n")), Step::Flood(vec![b'0'; 64 << 10])],
+    )
+    .await;
     assert!(got.failure.is_some(), "{got:?}");
+    assert!(server.sent() < 16 << 20, "{} bytes", server.sent());
+}
+
+/// Chunks of one byte cost a server six bytes each. Clumsy, but no flood.
+#[tokio::test]
+async fn small_chunks_are_no_flood() {
+    let mut body = format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n").into_bytes();
+    body.extend(b"1\r\nx\r\n".repeat(200_000));
+    body.extend(b"0\r\n\r\n");
+    let (got, _) =
+        one(Settings { timeout: Duration::from_secs(15), ..local() }, vec![Step::Send(body)]).await;
+    assert_eq!((got.wire_bytes, got.truncated, &got.failure), (200_000, None, &None));
+}
+
+/// Comes in time for the limit on silence each time, and would for the whole time limit.
+#[tokio::test]
+async fn an_answer_that_only_drips_ends_as_slow() {
+    let slow = Settings { min_rate: 1_000, rate_window: Duration::from_millis(800), ..local() };
+    let drip = |start: &str| {
+        let head = send(format!("{HEAD}\r\n{start}"));
+        vec![head, Step::Drip(b"drip ".to_vec(), Duration::from_millis(50))]
+    };
+    let start = Instant::now();
+    let (got, server) = one(slow.clone(), drip("")).await;
+    assert!(matches!(&got.failure, Some(Failure::Slow(why)) if why.contains("1000 bytes")), "{got:?}");
+    assert_eq!(classify(&got), Class::Retry { after: None, host: true });
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}: before the time limit", start.elapsed());
+    assert_eq!(got.status, 200);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(server.open(), 0, "the connection was closed");
+    // A page that stalls towards its end is half a page, as one that falls silent is.
+    let page = format!("<p>{}</p>", "word ".repeat(2_000));
+    let (got, _) = one(slow.clone(), drip(&page)).await;
+    assert_eq!((&got.failure, got.truncated), (&None, Some(Truncation::Time)));
+    assert_eq!(classify(&got), Class::Page);
+    // Slow, but fast enough.
+    let fair = vec![
+        send(format!("{HEAD}Content-Length: 6000\r\n\r\n")),
+        send("x".repeat(2_000)),
+        Step::Sleep(Duration::from_millis(700)),
+        send("x".repeat(2_000)),
+        Step::Sleep(Duration::from_millis(700)),
+        send("x".repeat(2_000)),
+    ];
+    let (got, _) = one(slow.clone(), fair).await;
+    assert_eq!((got.wire_bytes, got.truncated), (6_000, None));
+    // And nobody asks for a pace.
+    let any = Settings { min_rate: 0, timeout: Duration::from_millis(1500), ..slow };
+    let (got, _) = one(any, drip("")).await;
+    assert_eq!((&got.failure, got.truncated), (&None, Some(Truncation::Time)));
+}
+
+/// Names under `dead.example` get no answer; all others are on loopback.
+struct SomeDead;
+
+impl fetch::Resolve for SomeDead {
+    fn resolve<'a>(&'a self, host: &'a str) -> fetch::ResolveFuture<'a> {
+        Box::pin(async move {
+            if host.ends_with(".dead.example") {
+                std::future::pending::<()>().await;
+            }
+            Ok(vec!["127.0.0.1".parse().unwrap()])
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_answers_for_is_late_by_its_own_clock_only() {
+    let server = Server::start(|_| html("<p>hi")).await;
+    let port = server.address.port();
+    let settings = Settings {
+        connect_timeout: Duration::from_millis(300),
+        timeout: Duration::from_millis(1500),
+        ..local()
+    };
+    let web = |settings| fetch::Http::with_resolver(settings, std::sync::Arc::new(SomeDead)).unwrap();
+    let patient = web(settings.clone());
+    let got = get(&patient, url(&format!("http://a.dead.example:{port}/"))).await;
+    assert!(matches!(&got.failure, Some(Failure::Dns(why)) if why.contains("300ms")), "{got:?}");
+    assert_eq!(classify(&got), Class::Retry { after: None, host: true });
+    // In a crawl it is put off, and costs nobody a try, until its own time is over.
+    let crawling = web(Settings { name_patience: Some(Duration::from_millis(50)), ..settings });
+    let dead = url(&format!("http://b.dead.example:{port}/"));
+    let got = get(&crawling, dead.clone()).await;
+    assert!(matches!(got.failure, Some(Failure::Postponed(_))), "{got:?}");
+    assert!(matches!(classify(&got), Class::Postponed { .. }));
+    assert_eq!(get(&crawling, url(&format!("http://good.example:{port}/"))).await.status, 200);
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert!(matches!(get(&crawling, dead).await.failure, Some(Failure::Dns(_))));
 }
 
 #[tokio::test]

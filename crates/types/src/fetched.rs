@@ -83,8 +83,12 @@ pub enum Failure {
     Unsupported(String),
     /// Not a type we asked for; aborted after the headers.
     Unwanted(String),
-    /// The answer's headers exceed the limits.
+    /// The answer's headers exceed the limits, or it sends too much that is no part of a page.
     TooLarge(String),
+    /// The answer comes, but more slowly than is waited for.
+    Slow(String),
+    /// Nobody was asked: it was not its turn in a queue of our own. Not the host's fault, and no try.
+    Postponed(String),
 }
 
 impl Failure {
@@ -106,6 +110,8 @@ impl std::fmt::Display for Failure {
             Failure::Unsupported(why) => write!(f, "cannot be fetched: {why}"),
             Failure::Unwanted(why) => write!(f, "not a type that is read: {why}"),
             Failure::TooLarge(why) => write!(f, "too large: {why}"),
+            Failure::Slow(why) => write!(f, "its answer only drips: {why}"),
+            Failure::Postponed(why) => write!(f, "not asked yet: {why}"),
         }
     }
 }
@@ -113,7 +119,12 @@ impl std::fmt::Display for Failure {
 impl Failure {
     /// May the same request succeed later?
     pub fn is_transient(&self) -> bool {
-        matches!(self, Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_) | Failure::Protocol(_))
+        match self {
+            Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_) | Failure::Protocol(_) => true,
+            Failure::Slow(_) | Failure::Postponed(_) => true,
+            Failure::Tls(_) | Failure::TooLarge(_) | Failure::Unwanted(_) => false,
+            Failure::Guarded(_) | Failure::Unsupported(_) => false,
+        }
     }
 
     /// A short, stable name for counters.
@@ -128,6 +139,8 @@ impl Failure {
             Failure::Unsupported(_) => "unsupported",
             Failure::Unwanted(_) => "unwanted",
             Failure::TooLarge(_) => "too-large",
+            Failure::Slow(_) => "slow",
+            Failure::Postponed(_) => "postponed",
         }
     }
 }
