@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/topic.toml    what was asked for
 //!     ledger.log    every URL's state and every record, append-only; checkpoint-* beside it
+//!     reading       which URLs are being read at this moment
 //!     warc/         the pages, byte for byte
 //!     index/        full text
 //!     report.html   what came of it
@@ -11,8 +12,10 @@
 use crate::analyse::Analyst;
 use crate::config::{Config, Loaded};
 use crate::control::Adjustments;
+use crate::documents::{DocumentLimits, Documents};
 use crate::crawl::{Crawl, Ledger, Parts, Rules};
 use crate::events::Event;
+use crate::marks::Marks;
 use crate::scope::Scope;
 use crate::steer::Steering;
 use fetch::{Http, ResolveRule, Settings};
@@ -161,9 +164,22 @@ impl Collection {
                 .then_some(Patience { wait_ms: ms(l.patience.0), share: l.patience_share }),
             use_robots: f.robots,
             max_pending: l.max_pending,
-            lease_ms: 2 * ms(f.timeout.0) + 60_000,
+            // As long as an answer takes, and documents that wait for one another to be read.
+            lease_ms: 2 * ms(f.timeout.0)
+                + 60_000
+                + ms(l.document_time.0) * (f.concurrency / l.document_readers.max(1) + 1) as u64,
             ..Limits::default()
         }
+    }
+
+    /// Who reads documents, within the limits of the settings.
+    pub fn documents(config: &Config) -> Documents {
+        let l = &config.limits;
+        Documents::new(DocumentLimits {
+            time: l.document_time.0,
+            memory: l.document_memory.0,
+            readers: l.document_readers,
+        })
     }
 
     /// Does the crawl end after so many pages?
@@ -286,6 +302,7 @@ impl Collection {
         }
         let adjusted = adjustments.over(loaded)?;
         let config = &adjusted;
+        made.analyst.documents = Self::documents(config);
         ledger.set_limits(Self::limits(config));
         ledger.set_budget(Self::has_budget(config));
         let archive: Option<Box<dyn Archiver>> = match (objects, config.archive.warc) {
@@ -328,7 +345,9 @@ impl Collection {
             rng,
             answer: Box::new(move |url| live_answer(&answering)(url)),
         };
-        let mut crawl = Crawl::new(parts)?.steered_by(steering)?;
+        let (marks, left) = Marks::open(dir)?;
+        let crawl = Crawl::new(parts)?.steered_by(steering)?;
+        let mut crawl = crawl.watched_by(marks, left, Millis::now())?;
         if let Some(wanted) = wanted {
             crawl.join_in(wanted, failed)?;
         }
@@ -411,7 +430,9 @@ impl Made {
         });
         let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(make_judge()?));
         let parts = strategy.reads().doc;
-        Ok(Made { analyst: Analyst { extract, text, judge, parts }, strategy, make_judge })
+        let documents = Documents::usual().clone();
+        let analyst = Analyst { extract, text, judge, parts, documents };
+        Ok(Made { analyst, strategy, make_judge })
     }
 }
 
@@ -472,13 +493,17 @@ fn examples(
             let fetched = example(name, &options.canon, answer)?;
             let page = match &fetched.payload {
                 Payload::Page(page) => page.clone(),
-                payload => Arc::new(extract::extract(
-                    &fetched.url,
-                    fetched.header("content-type"),
-                    None,
-                    payload.decoded(),
-                    options,
-                )),
+                payload => {
+                    let content_type = fetched.header("content-type");
+                    let documents = Documents::usual();
+                    let page =
+                        documents.read(&fetched.url, content_type, None, payload.decoded(), options);
+                    Arc::new(page.map_err(|e| {
+                        Problem::new(format!("the example page {name} cannot be read"))
+                            .because(e)
+                            .hint("take it out of [examples]")
+                    })?)
+                }
             };
             out.push(Example { doc: Arc::new(Doc::new(page, &topic.text.options)), kind });
         }

@@ -5,10 +5,12 @@ use crate::collection::position_bytes;
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Progress};
+use crate::marks::Marks;
 use crate::network::Network;
 use crate::outlook::Outlook;
 use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
+use crate::suspects::Suspects;
 use crate::sweep::Sweep;
 use fetch::robots::Robots;
 use focus::judges::Judge;
@@ -116,6 +118,8 @@ pub enum Step {
     },
     /// As much as may be is in flight: wait for an arrival.
     Busy,
+    /// It is over but for what is in flight: wait for that, not for long.
+    Ending(Stop),
     Done(Stop),
 }
 
@@ -205,6 +209,10 @@ pub struct Crawl {
     pub(crate) labels_told: Vec<u8>,
     /// Of a shared crawl: everything that was asked up to this number was done.
     pub(crate) steered: u64,
+    /// What is being read is marked here, if anywhere.
+    pub(crate) marks: Option<Marks>,
+    /// What was being read when an earlier run died.
+    pub(crate) suspects: Suspects,
 }
 
 /// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its own.
@@ -287,6 +295,8 @@ impl Crawl {
             lessons: BTreeMap::new(),
             labels_told: Vec::new(),
             steered: 0,
+            marks: None,
+            suspects: Suspects::default(),
         };
         crawl.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
         crawl.restore()?;
@@ -387,9 +397,9 @@ impl Crawl {
     pub fn next(&mut self, now: Millis) -> Result<Step, Problem> {
         let started = *self.started.get_or_insert(now);
         let none_in_flight = self.in_flight.is_empty();
-        let busy_or = |stop| if none_in_flight { Step::Done(stop) } else { Step::Busy };
+        let done_or = |stop, wait| if none_in_flight { Step::Done(stop) } else { wait };
         if let Some(stop) = self.stop {
-            return Ok(busy_or(stop));
+            return Ok(done_or(stop, Step::Ending(stop)));
         }
         // Before the limits: a crawl that has reached one can still be corrected, or given another limit.
         if self.paused {
@@ -397,7 +407,7 @@ impl Crawl {
             return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle: self.idle.clone() });
         }
         if let Some(stop) = self.reached(now, started) {
-            return Ok(busy_or(stop));
+            return Ok(done_or(stop, Step::Ending(stop)));
         }
         if let Some(until) = self.network.hold(now, self.in_flight.len()) {
             self.idle = "no host answers any more: waiting for the network".into();
@@ -405,6 +415,7 @@ impl Crawl {
         }
         let pages_in_flight = self.in_flight.values().filter(|(_, t)| *t == Task::Page).count() as u64;
         if self.in_flight.len() >= self.parts.rules.concurrency
+            || self.suspects.any_of(self.in_flight.values())
             || self.parts.rules.pages.is_some_and(|most| {
                 self.counts.pages + pages_in_flight + self.others.pages + self.others.in_flight >= most
             })
@@ -425,6 +436,9 @@ impl Crawl {
                         self.miss(&lease, kind, Some(outcome), now)?;
                         continue;
                     }
+                    if !self.is_its_turn(&lease, now)? {
+                        continue;
+                    }
                     self.idle.clear();
                     self.in_flight.insert(lease.number, (lease.id, lease.task));
                     return Ok(Step::Fetch(Box::new(lease)));
@@ -433,7 +447,7 @@ impl Crawl {
                     self.idle = idle.to_string();
                     return Ok(Step::Wait { until, idle: self.idle.clone() });
                 }
-                Next::Empty(_) => return Ok(busy_or(Stop::Exhausted)),
+                Next::Empty(_) => return Ok(done_or(Stop::Exhausted, Step::Busy)),
             }
         }
     }
@@ -524,11 +538,12 @@ impl Crawl {
         self.visit(arrival, now)
     }
 
-    /// A lease whose request was not sent.
-    pub fn withheld(&mut self, lease: &Lease, now: Millis) -> Result<(), Problem> {
+    /// A lease that is given back as it was: its request was not sent, or (`contacted`) nobody waits for its page any more.
+    pub fn withheld(&mut self, lease: &Lease, contacted: bool, now: Millis) -> Result<(), Problem> {
         self.in_flight.remove(&lease.number);
         if self.parts.ledger.holds(lease.id) {
             let mut turn = Turn::new(Settle::Return { id: lease.id });
+            turn.host.contacted = contacted;
             turn.host.finished = now;
             self.apply(turn)?;
         }

@@ -26,7 +26,7 @@ impl Crawl {
         let Arrival { lease, fetched, analysis } = arrival;
         self.counts.bytes += fetched.wire_bytes;
         if self.parts.rules.watch_network && self.is_cut_off(&lease, &fetched, now) {
-            return self.withheld(&lease, now);
+            return self.withheld(&lease, false, now);
         }
         if lease.task == Task::Robots {
             return self.robots_arrived(&lease, &fetched, now);

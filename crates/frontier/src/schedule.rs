@@ -4,7 +4,7 @@ use crate::entry::{LEASED, PENDING};
 use crate::heap::{Heap, NOWHERE, Node};
 use crate::host::HostState;
 use crate::idle::Idle;
-use crate::order::Order;
+use crate::order::{ASIDE, Order};
 use crate::traits::Peek;
 use std::collections::{BinaryHeap, HashSet};
 use std::net::IpAddr;
@@ -112,7 +112,12 @@ impl Order {
                 .ready
                 .served(lane)
                 .find_map(|l| l.heap.top().filter(|n| n.key >= floor).map(|n| (n, l.lane)));
-            let Some((node, from)) = best else { return self.nothing(None) };
+            let Some((node, from)) = best else {
+                if self.take_from_aside() {
+                    continue;
+                }
+                return self.nothing(None);
+            };
             if self.held_up_by_address(node.slot) {
                 continue;
             }
@@ -121,6 +126,18 @@ impl Order {
             }
             return self.lease(node);
         }
+    }
+
+    /// Nothing else is left, not even in flight: the next URL that was set aside gets its turn, alone.
+    fn take_from_aside(&mut self) -> bool {
+        let Some(&(ASIDE, id)) = self.delayed.first() else { return false };
+        if !self.leases.is_empty() || !self.waiting.is_empty() {
+            return false;
+        }
+        self.delayed.remove(&(ASIDE, id));
+        self.delayed_at.remove(&id);
+        self.enqueue(id);
+        true
     }
 
     /// The best `k` URLs that could be leased now, best first.

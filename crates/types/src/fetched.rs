@@ -85,6 +85,8 @@ pub enum Failure {
     Unwanted(String),
     /// The answer's headers exceed the limits.
     TooLarge(String),
+    /// The answer is here, but its document cannot be read within the limits.
+    Unreadable(String),
 }
 
 impl Failure {
@@ -106,6 +108,7 @@ impl std::fmt::Display for Failure {
             Failure::Unsupported(why) => write!(f, "cannot be fetched: {why}"),
             Failure::Unwanted(why) => write!(f, "not a type that is read: {why}"),
             Failure::TooLarge(why) => write!(f, "too large: {why}"),
+            Failure::Unreadable(why) => write!(f, "the document cannot be read: {why}"),
         }
     }
 }
@@ -128,6 +131,7 @@ impl Failure {
             Failure::Unsupported(_) => "unsupported",
             Failure::Unwanted(_) => "unwanted",
             Failure::TooLarge(_) => "too-large",
+            Failure::Unreadable(_) => "document-limits",
         }
     }
 }
