@@ -33,9 +33,7 @@ fn pdf(objects: &[Vec<u8>]) -> Vec<u8> {
     for offset in offsets {
         out.extend(format!("{offset:010} 00000 n \n").bytes());
     }
-    out.extend(
-        format!("trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{xref}\n%%EOF").bytes(),
-    );
+    out.extend(format!("trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{xref}\n%%EOF").bytes());
     out
 }
 
@@ -43,7 +41,8 @@ fn stream(entries: &str, plain: &[u8]) -> Vec<u8> {
     let mut zip = ZlibEncoder::new(Vec::new(), Compression::best());
     zip.write_all(plain).unwrap();
     let bytes = zip.finish().unwrap();
-    let mut out = format!("<< {entries} /Filter /FlateDecode /Length {} >>\nstream\n", bytes.len()).into_bytes();
+    let mut out =
+        format!("<< {entries} /Filter /FlateDecode /Length {} >>\nstream\n", bytes.len()).into_bytes();
     out.extend(bytes);
     out.extend(b"\nendstream");
     out
@@ -110,7 +109,7 @@ fn time_bomb() -> Vec<u8> {
 
 const HOME: &str = "http://docs.test/";
 
-/// A page that links to these documents, and then to ten ordinary pages.
+/// A page that links to these documents, and to ten ordinary pages of another host, which need not wait for them.
 fn serve(documents: &[(&'static str, Vec<u8>)]) -> Server {
     let documents = documents.to_vec();
     let answer = move |ask: &Ask| {
@@ -118,14 +117,16 @@ fn serve(documents: &[(&'static str, Vec<u8>)]) -> Server {
         if let Some((_, body)) = documents.iter().find(|d| d.0 == name) {
             return Reply::new(200, "application/pdf", body.clone());
         }
-        let pages = (0..10).map(|n| format!("page{n}"));
+        let pages = (0..10).map(|n| format!("http://pages.test/page{n}"));
         match name {
             "" => {
                 let names = documents.iter().map(|d| d.0.to_string()).chain(pages);
-                let links: String = names.map(|n| format!("<p><a href='/{n}'>sql {n}</a></p>")).collect();
+                let links: String = names.map(|n| format!("<p><a href='{n}'>sql {n}</a></p>")).collect();
                 Reply::html(format!("<title>Home</title>{links}"))
             }
-            _ if name.starts_with("page") => Reply::html(format!("<title>{name}</title><p>sql of {name}</p>")),
+            _ if name.starts_with("page") => {
+                Reply::html(format!("<title>{name}</title><p>sql of {name}</p>"))
+            }
             _ => Reply::not_found(),
         }
     };
@@ -226,8 +227,12 @@ const UNREADABLE: Option<State> = Some(State::Settled(Outcome::Unreadable));
 
 #[test]
 fn bombs_cost_their_limits_and_nothing_else() {
-    let documents =
-        [("memory.pdf", memory_bomb()), ("time.pdf", time_bomb()), ("good.pdf", good()), ("cut.pdf", good()[..99].into())];
+    let documents = [
+        ("memory.pdf", memory_bomb()),
+        ("time.pdf", time_bomb()),
+        ("good.pdf", good()),
+        ("cut.pdf", good()[..99].into()),
+    ];
     let scene = Scene::new(&documents, "2s");
     // The crawler itself has to do with little: what a bomb takes would end it.
     let free = scene.crawl();
@@ -238,13 +243,19 @@ fn bombs_cost_their_limits_and_nothing_else() {
         .args(free.get_args());
     let ran = finish(&mut limited);
     assert!(ran.ok().err.contains("document-limits 2"), "{ran}");
-    assert!(ran.err.contains("it needs more than 512") && ran.err.contains("document_memory"), "{ran}");
-    assert!(ran.err.contains("it takes longer than 2s") || ran.err.contains("2s of the processor"), "{ran}");
+    for name in ["memory", "time"] {
+        // On a busy machine time may be short for the other one, too.
+        let said = ran.err.lines().find(|l| l.contains(&format!("{HOME}{name}.pdf"))).unwrap_or_default();
+        assert!(said.contains("document_memory") || said.contains("document_time"), "{ran}");
+    }
     assert_eq!(scene.ended("memory.pdf"), (UNREADABLE, PAGES + 2), "all others are there");
     assert_eq!(scene.ended("time.pdf").0, UNREADABLE);
     let snapshot = Snapshot::take(&scene.out());
     assert!(snapshot.pages[&format!("{HOME}good.pdf")].text.contains("sql in a good document"));
-    assert!(snapshot.pages.contains_key(&format!("{HOME}cut.pdf")), "a broken file is a poor page, not a danger");
+    assert!(
+        snapshot.pages.contains_key(&format!("{HOME}cut.pdf")),
+        "a broken file is a poor page, not a danger"
+    );
     let why = scene.explain("time.pdf");
     assert!(why.ok().out.contains("within the limits"), "{why}");
     // It is settled: the same command does not ask again.
@@ -261,7 +272,7 @@ fn a_limit_and_the_user_end_a_crawl_while_a_document_is_read() {
     let ran = finish(scene.crawl().args(["--time", "1s"]));
     assert!(ran.ok().err.contains("time limit reached"), "{ran}");
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
-    assert_eq!(scene.ended("time.pdf"), (Some(State::Pending), PAGES), "nobody's fault: it is pending again");
+    assert_eq!(scene.ended("time.pdf").0, Some(State::Pending), "nobody's fault: it is pending again");
 
     let running = Running::start(&mut scene.crawl());
     let child = reader(&running);
@@ -272,10 +283,9 @@ fn a_limit_and_the_user_end_a_crawl_while_a_document_is_read() {
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     wait_for("the reader's end", || is_gone(child).then_some(()));
     assert_eq!(scene.ended("time.pdf").0, Some(State::Pending));
-
-    // And a limit on pages that is reached by others.
-    let ran = finish(scene.crawl().args(["--pages", "5"]));
-    assert!(ran.ok().err.contains("page limit reached"), "{ran}");
+    // Neither was a death: it is tried like any other page, not last and alone.
+    let ran = finish(scene.crawl().args(["--time", "1s"]));
+    assert!(!ran.ok().err.contains("an earlier run died"), "{ran}");
 }
 
 #[test]
@@ -306,6 +316,7 @@ fn what_was_read_when_the_crawl_died_comes_last_and_alone_and_is_then_given_up()
         kill(running.child.id());
         let ran = running.wait();
         assert_eq!(ran.code, None, "{ran}");
+        assert_eq!(ran.err.contains("an earlier run died"), before > 0, "{ran}");
         wait_for("the reader's end", || is_gone(child).then_some(()));
         last
     };

@@ -12,8 +12,8 @@
 use crate::analyse::Analyst;
 use crate::config::{Config, Loaded};
 use crate::control::Adjustments;
-use crate::documents::{DocumentLimits, Documents};
 use crate::crawl::{Crawl, Ledger, Parts, Rules};
+use crate::documents::{DocumentLimits, Documents};
 use crate::events::Event;
 use crate::marks::Marks;
 use crate::scope::Scope;
@@ -217,7 +217,7 @@ impl Collection {
         let topic = config.topic()?;
         let web = Http::new(Self::fetch_settings(config)?)?;
         let made = Made::new(&topic, &Self::canon(config), &live_answer(&web), 0, 0)?;
-        Ok(made.analyst)
+        Ok(Analyst { documents: Self::documents(config), ..made.analyst })
     }
 
     /// Opens (or makes) the collection in `dir` for crawling. Fails when another process has it.
@@ -496,8 +496,7 @@ fn examples(
                 payload => {
                     let content_type = fetched.header("content-type");
                     let documents = Documents::usual();
-                    let page =
-                        documents.read(&fetched.url, content_type, None, payload.decoded(), options);
+                    let page = documents.read(&fetched.url, content_type, None, payload.decoded(), options);
                     Arc::new(page.map_err(|e| {
                         Problem::new(format!("the example page {name} cannot be read"))
                             .because(e)

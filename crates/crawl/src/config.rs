@@ -384,7 +384,9 @@ impl Config {
             return Err(at("[limits] document_time is too short to read anything").hint("use 1s or more"));
         }
         if self.limits.document_memory.0 < LEAST_DOCUMENT_MEMORY {
-            return Err(at("[limits] document_memory is too little to read anything").hint("use 64MiB or more"));
+            return Err(
+                at("[limits] document_memory is too little to read anything").hint("use 64MiB or more")
+            );
         }
         if self.limits.document_readers == 0 {
             return Err(at("[limits] document_readers = 0 would read no document")

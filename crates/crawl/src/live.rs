@@ -157,10 +157,7 @@ enum Back {
     /// With the mark that it is being read: it is taken away when the answer has been dealt with.
     Arrived(Box<Arrival>, Option<Mark>),
     /// No request was sent; or (`contacted`) it was, but the crawl ends before the answer was read.
-    Withheld {
-        lease: Box<Lease>,
-        contacted: bool,
-    },
+    Withheld { lease: Box<Lease>, contacted: bool },
 }
 
 /// Larger pages are read on threads of their own, so that the network does not wait for them.

@@ -46,9 +46,9 @@ impl Marks {
     pub fn open(dir: &Path) -> Result<(Marks, Left), Problem> {
         let path = dir.join(FILE);
         let io = |e: io::Error| Problem::io("open", &path, &e);
-        let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let left = read(file.as_mut().map_err(|e| io(io::Error::new(e.kind(), e.to_string())))?).map_err(io)?;
-        let file = file.map_err(io)?;
+        let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = opened.map_err(io)?;
+        let left = read(&mut file).map_err(io)?;
         let slots = Slots { file, taken: vec![false; SLOTS], closed: true };
         Ok((Marks { slots: Arc::new(Mutex::new(slots)) }, left))
     }

@@ -22,9 +22,12 @@ impl Reader {
         // Passwords and keys of the crawler are none of its business, nor is the folder it was started in.
         command.env_clear().current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // Ctrl-C is for the crawler, which decides what becomes of its children.
         #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        {
+            use std::os::unix::process::CommandExt;
+            // Ctrl-C is for the crawler, which decides what becomes of its children.
+            command.process_group(0).arg0("gleaner");
+        }
         let mut child = command.spawn()?;
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let process = Process(Arc::new(Mutex::new(child)));

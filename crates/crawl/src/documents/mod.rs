@@ -113,10 +113,13 @@ impl Documents {
         Documents { pool }
     }
 
-    /// With the usual limits, for whoever reads a few pages without a crawl.
+    /// With the usual limits and as many children as there are processors: for whoever reads pages without a crawl.
     pub fn usual() -> &'static Documents {
         static USUAL: OnceLock<Documents> = OnceLock::new();
-        USUAL.get_or_init(|| Documents::new(DocumentLimits::default()))
+        USUAL.get_or_init(|| {
+            let readers = std::thread::available_parallelism().map_or(2, usize::from);
+            Documents::new(DocumentLimits { readers, ..DocumentLimits::default() })
+        })
     }
 
     /// As [`extract::extract`]; waits for the child when it is a document.

@@ -11,6 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::process::ExitStatus;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use types::Page;
@@ -46,6 +47,7 @@ struct State {
     /// By worker.
     busy: HashMap<usize, Busy>,
     watched: bool,
+    threads: Vec<JoinHandle<()>>,
     /// When everything that is not read is given up.
     stop_at: Option<Instant>,
     closed: bool,
@@ -153,8 +155,14 @@ impl Drop for Pool {
         let mut state = self.shared.state();
         state.closed = true;
         state.busy.values().for_each(|b| b.process.kill());
+        let threads = std::mem::take(&mut state.threads);
+        drop(state);
         self.shared.work.notify_all();
         self.shared.watch.notify_all();
+        // No process is left behind.
+        for thread in threads {
+            let _ = thread.join();
+        }
     }
 }
 
@@ -171,11 +179,11 @@ impl Shared {
         let spawn = |name: &str| std::thread::Builder::new().name(name.into());
         if !state.watched {
             let shared = self.clone();
-            spawn("gleaner-watch").spawn(move || shared.keep_watch())?;
+            state.threads.push(spawn("gleaner-watch").spawn(move || shared.keep_watch())?);
             state.watched = true;
         }
         let (shared, number) = (self.clone(), state.workers);
-        spawn("gleaner-documents").spawn(move || shared.work(number))?;
+        state.threads.push(spawn("gleaner-documents").spawn(move || shared.work(number))?);
         state.workers += 1;
         Ok(())
     }
@@ -216,8 +224,7 @@ impl Shared {
             state.idle += 1;
             let (waited, timed_out) = match reader {
                 Some(_) => {
-                    let (s, t) =
-                        self.work.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+                    let (s, t) = self.work.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
                     (s, t.timed_out())
                 }
                 None => (self.work.wait(state).unwrap_or_else(PoisonError::into_inner), false),
@@ -238,6 +245,9 @@ impl Shared {
         let until = Instant::now() + self.limits.time;
         {
             let mut state = self.state();
+            if state.closed {
+                return Outcome::Unread(Unread::Stopped);
+            }
             state.busy.insert(number, Busy { process: reader.process(), until, killed: None });
             self.watch.notify_all();
         }
@@ -251,7 +261,9 @@ impl Shared {
                 *kept = Some(reader);
                 return Outcome::Page(Box::new(page));
             }
-            Ok(Err(e)) => return Outcome::Unread(Unread::Limits(format!("its reader answers nonsense: {e}"))),
+            Ok(Err(e)) => {
+                return Outcome::Unread(Unread::Limits(format!("its reader answers nonsense: {e}")));
+            }
             Err(e) => e,
         };
         match (killed, closed) {

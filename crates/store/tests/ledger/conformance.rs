@@ -265,12 +265,20 @@ fn what_is_set_aside_comes_last_and_alone<P: Place>(mut p: P) {
     assert!(l.lease_at(1_000).is_none(), "it is alone");
     l.check().unwrap();
     // What is found by it goes before the next that was set aside.
-    l.apply(Turn { add: vec![link("http://d/1", 0.1)], ..done(one.id, Outcome::Fetched, 1_000) }, &best).unwrap();
+    l.apply(Turn { add: vec![link("http://d/1", 0.1)], ..done(one.id, Outcome::Fetched, 1_000) }, &best)
+        .unwrap();
     let found = l.lease_at(1_000).unwrap();
     assert_eq!(found.url.as_str(), "http://d/1");
     l.apply(done(found.id, Outcome::Fetched, 1_000), &best).unwrap();
     let two = l.lease_at(1_000).unwrap();
-    assert_eq!({ let mut both = [one.id, two.id]; both.sort(); both }, [a, b]);
+    assert_eq!(
+        {
+            let mut both = [one.id, two.id];
+            both.sort();
+            both
+        },
+        [a, b]
+    );
     l.apply(Turn::new(Settle::Return { id: two.id }), &best).unwrap();
     l.set_aside(two.id);
     assert!(l.lease_at(2_000).is_some(), "as often as one likes");
