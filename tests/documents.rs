@@ -296,6 +296,16 @@ fn a_reader_that_is_killed_is_replaced_and_its_document_tried_once_more() {
     std::fs::write(&topic, text.replace("[limits]", "[limits]\ndocument_readers = 1")).unwrap();
     let running = Running::start(&mut scene.crawl());
     let first = reader(&running);
+    let of_first = |file: &str| std::fs::read_to_string(format!("/proc/{first}/{file}")).unwrap_or_default();
+    wait_for("the limits", || {
+        let limits = of_first("limits");
+        let is = |name: &str, value: &str| {
+            let line = limits.lines().find(|l| l.starts_with(name)).unwrap_or_default();
+            line.trim_start_matches(name).split_whitespace().take(2).all(|v| v == value)
+        };
+        (is("Max address space", &(512u64 << 20).to_string()) && is("Max core file size", "0")).then_some(())
+    });
+    assert_eq!(of_first("environ"), "", "it knows nothing of the crawler's environment");
     kill(first);
     let second =
         wait_for("another reader", || readers(running.child.id()).into_iter().find(|pid| *pid != first));
