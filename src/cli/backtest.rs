@@ -263,7 +263,7 @@ fn like_examples(web: &dyn Recorded, topics: &[(String, Config)], similar: f64) 
             line(&format!("comparing with the examples: {} of {} pages", count(n as u64), count(all as u64)));
         }
         let url = web.page(n)?;
-        let similarity = analyst.assess(&analyst.analyse(&web.answer(&url))?.doc).score;
+        let similarity = analyst.assess_alone(&analyst.analyse(&web.answer(&url))?.doc).score;
         Some((url, similarity))
     });
     let labels = Labels::like_examples(pages, similar);

@@ -11,6 +11,7 @@ use crawl::collection::{Collection, SharedStore};
 use crawl::config::Loaded;
 use crawl::control::{Command, Order};
 use crawl::live;
+use crawl::marks::Marks;
 use crawl::units::Span;
 use crawl::{Event, Progress, Stop};
 use std::io::IsTerminal;
@@ -224,7 +225,7 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
             d.event(event);
         }
     });
-    stop_on_ctrl_c(job.orders())?;
+    stop_on_ctrl_c(job.orders(), open.crawl.marks())?;
     // As long as the crawl runs; `gleaner serve` shows it afterwards.
     let _server = match args.serve {
         true => Some(dashboard(out, shared.as_ref(), args, job)?),
@@ -297,10 +298,14 @@ fn dashboard(
 }
 
 /// Once: finish cleanly. Twice: leave at once (nothing committed is lost).
-fn stop_on_ctrl_c(sender: mpsc::Sender<Order>) -> Result<(), Problem> {
+fn stop_on_ctrl_c(sender: mpsc::Sender<Order>, marks: Option<Marks>) -> Result<(), Problem> {
     let presses = std::sync::atomic::AtomicU32::new(0);
     ctrlc::set_handler(move || {
         if presses.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 {
+            // Whoever leaves does not blame the pages that are being read.
+            if let Some(marks) = &marks {
+                marks.close();
+            }
             std::process::exit(3);
         }
         eprintln!("\nstopping; press Ctrl-C again to leave at once");

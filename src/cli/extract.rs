@@ -5,6 +5,7 @@ use super::source;
 use super::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
+use crawl::documents::Documents;
 use std::process::ExitCode;
 use types::{Page, Problem};
 
@@ -27,13 +28,14 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let fetched = source::page(&args.source, &args.fetch, None)?;
-    let page = extract::extract(
+    let page = Documents::usual().read(
         &fetched.url,
         fetched.header("content-type"),
         fetched.header("x-robots-tag"),
         fetched.payload.decoded(),
         &extract::Options::default(),
     );
+    let page = page.map_err(|e| Problem::new(format!("cannot read {}", args.source)).because(e))?;
     if args.json {
         let json =
             serde_json::to_string_pretty(&page).map_err(|e| Problem::new("cannot write JSON").because(e))?;

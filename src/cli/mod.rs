@@ -38,6 +38,7 @@ mod pages;
 mod picker;
 mod progress;
 mod reach;
+mod read_document;
 mod rejudge;
 mod report;
 mod search;
@@ -55,6 +56,7 @@ mod train;
 pub use report::write_crawl_report;
 pub use setup::{slug, who};
 
+use ::crawl::documents::{self as crawl_documents, Program};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use types::Problem;
@@ -139,6 +141,9 @@ enum Command {
         after_help = "Examples:\n  gleaner config topic.toml\n  gleaner config topic.toml --pages 100 --delay 2s"
     )]
     Config(Box<crawl::Args>),
+    /// Read documents for a crawler (started by it)
+    #[command(hide = true)]
+    ReadDocument(read_document::Args),
     /// Print completions for a shell
     #[command(
         after_help = "Examples:\n  gleaner completions bash > ~/.local/share/bash-completion/completions/gleaner"
@@ -151,6 +156,9 @@ enum Command {
 
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Some(program) = Program::this(&["read-document"]) {
+        crawl_documents::read_apart(program);
+    }
     let level = match cli.verbose {
         0 => tracing::Level::ERROR,
         1 => tracing::Level::WARN,
@@ -193,6 +201,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Strategies(args) => lists::strategies(args),
         Command::Judges(args) => lists::judges(args),
         Command::Config(args) => config::run(*args),
+        Command::ReadDocument(args) => read_document::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "gleaner", &mut output::Stdout);
             Ok(ExitCode::SUCCESS)

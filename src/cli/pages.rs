@@ -4,6 +4,7 @@ use super::source;
 use clap::Args;
 use crawl::collection::Collection;
 use crawl::config::Config;
+use crawl::documents::Documents;
 use crawl::reader::Reader;
 use crawl::stored;
 use eval::webs::{self, Recorded};
@@ -186,13 +187,16 @@ fn missing(url: &Url) -> Fetched {
 pub fn doc(fetched: &Fetched, options: &extract::Options, text: &TextOptions) -> Result<Doc, Problem> {
     let page = match &fetched.payload {
         Payload::Page(page) => page.clone(),
-        payload => Arc::new(extract::extract(
-            &fetched.url,
-            fetched.header("content-type"),
-            fetched.header("x-robots-tag"),
-            payload.decoded(),
-            options,
-        )),
+        payload => {
+            let page = Documents::usual().read(
+                &fetched.url,
+                fetched.header("content-type"),
+                fetched.header("x-robots-tag"),
+                payload.decoded(),
+                options,
+            );
+            Arc::new(page.map_err(|e| Problem::new(format!("cannot read {}", fetched.url)).because(e))?)
+        }
     };
     if page.kind == PageKind::Opaque {
         return Err(Problem::new(format!("{} is not a page that can be read", fetched.url)).because(

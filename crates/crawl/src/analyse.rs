@@ -1,11 +1,12 @@
-//! Steps 3 and 4a: bytes to page to assessment. Pure, so it runs anywhere: on the thread pool of a live crawl, on
-//! the cores of a tournament.
+//! Steps 3 and 4a: bytes to page to assessment. The same input gives the same result, so it runs anywhere: on the thread
+//! pool of a live crawl, on the cores of a tournament. Only documents leave the process ([`crate::documents`]).
 
+use crate::documents::{Documents, Unread};
 use extract::Options;
 use focus::judges::Judge;
 use focus::text::{Doc, Parts, TextOptions};
 use std::sync::{Arc, RwLock};
-use types::{Assessment, Fetched, PageKind, Payload};
+use types::{Assessment, Failure, Fetched, Page, PageKind, Payload};
 
 /// What is known of an answer before anything is decided.
 pub struct Analysis {
@@ -24,12 +25,31 @@ pub struct Analyst {
     pub judge: Arc<RwLock<Box<dyn Judge>>>,
     /// What the strategy will ask of a page: made here, where there are threads for it.
     pub parts: Parts,
+    /// Who reads documents.
+    pub documents: Documents,
 }
 
 impl Analyst {
     /// `None` when the answer is not a page (an error, a redirect, nothing we can read).
     pub fn analyse(&self, fetched: &Fetched) -> Option<Analysis> {
-        let (doc, digest) = self.read(fetched)?;
+        let (page, digest) = self.page(fetched).ok()??;
+        self.assess(page, digest)
+    }
+
+    /// As `analyse`; an answer whose document cannot be read says why.
+    pub fn read_answer(&self, fetched: &mut Fetched) -> Option<Analysis> {
+        match self.page(fetched) {
+            Ok(page) => page.and_then(|(page, digest)| self.assess(page, digest)),
+            Err(why) => {
+                fetched.failure = Some(Failure::Unreadable(why.to_string()));
+                None
+            }
+        }
+    }
+
+    /// Step 4a: what the judge makes of a page. `None`: there is nothing in it that can be read.
+    pub fn assess(&self, page: Arc<Page>, digest: [u8; 20]) -> Option<Analysis> {
+        let doc = self.doc(page)?;
         doc.prepare(self.parts);
         // A poisoned lock means another thread panicked while judging; the judge itself is still sound to read.
         let judge = self.judge.read().unwrap_or_else(|e| e.into_inner());
@@ -38,33 +58,47 @@ impl Analyst {
     }
 
     /// Measures a page by itself, whatever its host's other pages have.
-    pub fn assess(&self, doc: &Doc) -> Assessment {
+    pub fn assess_alone(&self, doc: &Doc) -> Assessment {
         self.judge.read().unwrap_or_else(|e| e.into_inner()).assess(doc)
     }
 
-    /// Step 3 alone: the page, and the SHA-1 of its payload.
+    /// Step 3 alone: the page with its words, and the SHA-1 of its payload.
     pub fn read(&self, fetched: &Fetched) -> Option<(Doc, [u8; 20])> {
+        let (page, digest) = self.page(fetched).ok()??;
+        Some((self.doc(page)?, digest))
+    }
+
+    fn doc(&self, page: Arc<Page>) -> Option<Doc> {
+        (page.kind != PageKind::Opaque).then(|| Doc::new(page, &self.text))
+    }
+
+    /// The page of an answer, if it is one.
+    fn page(&self, fetched: &Fetched) -> Result<Option<(Arc<Page>, [u8; 20])>, Unread> {
         if !(200..300).contains(&fetched.status) || fetched.failure.is_some() {
-            return None;
+            return Ok(None);
         }
-        let (page, digest) = match &fetched.payload {
-            Payload::None => return None,
-            Payload::Page(page) => (page.clone(), [0; 20]),
-            Payload::Bytes { wire, decoded } => {
-                let page = extract::extract(
+        Ok(match &fetched.payload {
+            Payload::None => None,
+            Payload::Page(page) => Some((page.clone(), [0; 20])),
+            Payload::Bytes { decoded, .. } => {
+                let page = self.documents.read(
                     &fetched.url,
                     fetched.header("content-type"),
                     fetched.header("x-robots-tag"),
                     decoded,
                     &self.extract,
-                );
-                (Arc::new(page), store::archive::payload_digest(wire).0)
+                )?;
+                Some((Arc::new(page), digest(fetched)))
             }
-        };
-        if page.kind == PageKind::Opaque {
-            return None;
-        }
-        Some((Doc::new(page, &self.text), digest))
+        })
+    }
+}
+
+/// SHA-1 of the payload as it was sent.
+pub(crate) fn digest(fetched: &Fetched) -> [u8; 20] {
+    match &fetched.payload {
+        Payload::Bytes { wire, .. } => store::archive::payload_digest(wire).0,
+        _ => [0; 20],
     }
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/topic.toml    what was asked for
 //!     ledger.log    every URL's state and every record, append-only; checkpoint-* beside it
+//!     reading       which URLs are being read at this moment
 //!     warc/         the pages, byte for byte
 //!     index/        full text
 //!     report.html   what came of it
@@ -12,7 +13,9 @@ use crate::analyse::Analyst;
 use crate::config::{Config, Fetch, Loaded};
 use crate::control::Adjustments;
 use crate::crawl::{Crawl, Ledger, Parts, Rules};
+use crate::documents::{DocumentLimits, Documents};
 use crate::events::Event;
+use crate::marks::Marks;
 use crate::scope::Scope;
 use crate::steer::Steering;
 use fetch::{Http, ResolveRule, Settings};
@@ -181,9 +184,22 @@ impl Collection {
             use_robots: f.robots,
             max_pending: l.max_pending,
             shares: Some(shares(f)),
-            lease_ms: 2 * ms(f.timeout.0) + 60_000,
+            // As long as an answer takes, and documents that wait for one another to be read.
+            lease_ms: 2 * ms(f.timeout.0)
+                + 60_000
+                + ms(l.document_time.0) * (f.concurrency / l.document_readers.max(1) + 1) as u64,
             ..Limits::default()
         }
+    }
+
+    /// Who reads documents, within the limits of the settings.
+    pub fn documents(config: &Config) -> Documents {
+        let l = &config.limits;
+        Documents::new(DocumentLimits {
+            time: l.document_time.0,
+            memory: l.document_memory.0,
+            readers: l.document_readers,
+        })
     }
 
     /// Does the crawl end after so many pages?
@@ -224,7 +240,7 @@ impl Collection {
         let topic = config.topic()?;
         let web = Http::new(Self::fetch_settings(config)?)?;
         let made = Made::new(&topic, &Self::canon(config), &live_answer(&web), 0, 0)?;
-        Ok(made.analyst)
+        Ok(Analyst { documents: Self::documents(config), ..made.analyst })
     }
 
     /// Opens (or makes) the collection in `dir` for crawling. Fails when another process has it.
@@ -312,6 +328,7 @@ impl Collection {
         }
         let adjusted = adjustments.over(loaded)?;
         let config = &adjusted;
+        made.analyst.documents = Self::documents(config);
         ledger.set_limits(Self::limits(config));
         ledger.set_budget(Self::has_budget(config));
         let archive: Option<Box<dyn Archiver>> = match (objects, config.archive.warc) {
@@ -353,7 +370,9 @@ impl Collection {
             rng,
             answer: Box::new(move |url| live_answer(&answering)(url)),
         };
-        let mut crawl = Crawl::new(parts)?.taught_by(made.make_judge).steered_by(steering)?;
+        let (marks, left) = Marks::open(dir)?;
+        let crawl = Crawl::new(parts)?.taught_by(made.make_judge).steered_by(steering)?;
+        let mut crawl = crawl.watched_by(marks, left, Millis::now())?;
         if let Some(wanted) = wanted {
             crawl.join_in(wanted, failed)?;
         }
@@ -436,7 +455,9 @@ impl Made {
         });
         let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(make_judge()?));
         let parts = strategy.reads().doc;
-        Ok(Made { analyst: Analyst { extract, text, judge, parts }, strategy, make_judge })
+        let documents = Documents::usual().clone();
+        let analyst = Analyst { extract, text, judge, parts, documents };
+        Ok(Made { analyst, strategy, make_judge })
     }
 }
 
@@ -497,13 +518,16 @@ fn examples(
             let fetched = example(name, &options.canon, answer)?;
             let page = match &fetched.payload {
                 Payload::Page(page) => page.clone(),
-                payload => Arc::new(extract::extract(
-                    &fetched.url,
-                    fetched.header("content-type"),
-                    None,
-                    payload.decoded(),
-                    options,
-                )),
+                payload => {
+                    let content_type = fetched.header("content-type");
+                    let documents = Documents::usual();
+                    let page = documents.read(&fetched.url, content_type, None, payload.decoded(), options);
+                    Arc::new(page.map_err(|e| {
+                        Problem::new(format!("the example page {name} cannot be read"))
+                            .because(e)
+                            .hint("take it out of [examples]")
+                    })?)
+                }
             };
             out.push(Example { doc: Arc::new(Doc::new(page, &topic.text.options)), kind });
         }

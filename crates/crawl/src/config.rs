@@ -4,6 +4,7 @@
 //! what the program uses (`Topic`, `Scope`, `frontier::Limits`, `fetch::Settings`). Defaults are in one place: the
 //! `Default` of each section.
 
+use crate::documents::DocumentLimits;
 use crate::units::{Size, Span};
 use focus::topic::{
     ContentSection, ExamplesSection, ExcludeSection, GenreSection, JudgeSection, Sections, StrategySection,
@@ -125,6 +126,10 @@ impl Default for ScopeSection {
     }
 }
 
+/// A child process has to start, too.
+const LEAST_DOCUMENT_TIME: Duration = Duration::from_secs(1);
+const LEAST_DOCUMENT_MEMORY: u64 = 64 << 20;
+
 /// When to stop, and what not to spend the budget on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -161,10 +166,17 @@ pub struct Limits {
     pub query_variants: u32,
     /// URLs remembered as pending at most; the worst are refused beyond it.
     pub max_pending: Option<u64>,
+    /// Longest that reading one document (a PDF) may take, by the wall's clock and by the processor's.
+    pub document_time: Span,
+    /// Most memory that reading one document may take.
+    pub document_memory: Size,
+    /// Processes that read documents, at most.
+    pub document_readers: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
+        let documents = DocumentLimits::default();
         Limits {
             pages: None,
             relevant: None,
@@ -182,6 +194,9 @@ impl Default for Limits {
             redirects: 8,
             query_variants: 500,
             max_pending: None,
+            document_time: Span(documents.time),
+            document_memory: Size(documents.memory),
+            document_readers: documents.readers,
         }
     }
 }
@@ -394,6 +409,18 @@ impl Config {
             return Err(at("[limits] patience_share must be between 0 and 1").hint(
                 "0.5 waits when what could be fetched now is worth less than half of what is waited for",
             ));
+        }
+        if self.limits.document_time.0 < LEAST_DOCUMENT_TIME {
+            return Err(at("[limits] document_time is too short to read anything").hint("use 1s or more"));
+        }
+        if self.limits.document_memory.0 < LEAST_DOCUMENT_MEMORY {
+            return Err(
+                at("[limits] document_memory is too little to read anything").hint("use 64MiB or more")
+            );
+        }
+        if self.limits.document_readers == 0 {
+            return Err(at("[limits] document_readers = 0 would read no document")
+                .hint("use 1 or more; [scope] file_types keeps documents out"));
         }
         if self.fetch.attempts == 0 {
             return Err(at("[fetch] attempts = 0 would fetch nothing").hint("use 1 or more"));

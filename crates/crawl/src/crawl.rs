@@ -5,12 +5,14 @@ use crate::collection::{MakeJudge, position_bytes};
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Pause, Progress};
+use crate::marks::Marks;
 use crate::measured::Measurer;
 use crate::network::{Ask, Network};
 use crate::origins::{Door, Origins};
 use crate::outlook::Outlook;
 use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
+use crate::suspects::Suspects;
 use crate::sweep::Sweep;
 use crate::visit::decided;
 use fetch::robots::Robots;
@@ -125,6 +127,8 @@ pub enum Step {
     },
     /// As much as may be is in flight: wait for an arrival.
     Busy,
+    /// It is over but for what is in flight: wait for that, not for long.
+    Ending,
     Done(Stop),
 }
 
@@ -236,6 +240,10 @@ pub struct Crawl {
     pub(crate) labels_told: Vec<u8>,
     /// Of a shared crawl: everything that was asked up to this number was done.
     pub(crate) steered: u64,
+    /// What is being read is marked here, if anywhere.
+    pub(crate) marks: Option<Marks>,
+    /// What was being read when an earlier run died.
+    pub(crate) suspects: Suspects,
 }
 
 /// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its own.
@@ -255,9 +263,9 @@ impl Run {
 
 /// A lease that is out.
 #[derive(Clone, Copy)]
-struct Out {
-    id: UrlId,
-    task: Task,
+pub(crate) struct Out {
+    pub id: UrlId,
+    pub task: Task,
     since: Millis,
     /// It is to show whether the network is there, whatever else is in flight.
     look: bool,
@@ -338,6 +346,8 @@ impl Crawl {
             lessons: BTreeMap::new(),
             labels_told: Vec::new(),
             steered: 0,
+            marks: None,
+            suspects: Suspects::default(),
         };
         crawl.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
         crawl.restore()?;
@@ -461,6 +471,7 @@ impl Crawl {
         let counts = |out: &&Out| out.task == Task::Page && !self.is_beyond_count(out, now);
         let pages_in_flight = self.in_flight.values().filter(counts).count() as u64;
         if self.in_flight.len() >= self.parts.rules.concurrency
+            || self.suspects.any_of(self.in_flight.values())
             || self.parts.rules.pages.is_some_and(|most| {
                 self.counts.pages + pages_in_flight + self.others.pages + self.others.in_flight >= most
             })
@@ -473,6 +484,9 @@ impl Crawl {
             match self.parts.ledger.lease(now, lane)? {
                 Next::Lease(lease) => {
                     if self.turned_away(&lease, now)? {
+                        continue;
+                    }
+                    if !self.is_its_turn(&lease, now)? {
                         continue;
                     }
                     return Ok(self.fetch(lease, false, now));
@@ -554,7 +568,7 @@ impl Crawl {
     fn stop_when_done(&mut self, stop: Stop, now: Millis) -> Step {
         let since = *self.stopping.get_or_insert(now);
         let late = self.parts.rules.grace.is_some_and(|grace| now.since(since) >= grace);
-        if self.in_flight.is_empty() || late { Step::Done(stop) } else { Step::Busy }
+        if self.in_flight.is_empty() || late { Step::Done(stop) } else { Step::Ending }
     }
 
     fn is_too_long(&self, wait: Duration) -> bool {
@@ -667,11 +681,12 @@ impl Crawl {
         self.visit(arrival, now)
     }
 
-    /// A lease whose request was not sent.
-    pub fn withheld(&mut self, lease: &Lease, now: Millis) -> Result<(), Problem> {
+    /// A lease that is given back as it was: its request was not sent, or (`contacted`) nobody waits for its page any more.
+    pub fn withheld(&mut self, lease: &Lease, contacted: bool, now: Millis) -> Result<(), Problem> {
         self.in_flight.remove(&lease.number);
         if self.parts.ledger.holds(lease.id) {
             let mut turn = Turn::new(Settle::Return { id: lease.id });
+            turn.host.contacted = contacted;
             turn.host.finished = now;
             self.apply(turn)?;
         }
@@ -681,7 +696,7 @@ impl Crawl {
     /// What was asked in vain while the network was away was not asked.
     pub(crate) fn undo_doubtful(&mut self, now: Millis) -> Result<(), Problem> {
         for arrival in std::mem::take(&mut self.doubtful) {
-            self.withheld(&arrival.lease, now)?;
+            self.withheld(&arrival.lease, false, now)?;
         }
         Ok(())
     }

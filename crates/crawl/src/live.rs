@@ -1,24 +1,42 @@
 //! Drives a crawl on the real web: requests on an async runtime, reading and judging on a thread pool, everything
 //! that decides on the calling thread, in arrival order.
 
-use crate::analyse::{Analysis, Analyst};
+use crate::analyse::{Analysis, Analyst, digest};
 use crate::control::Order;
 use crate::crawl::{Arrival, Crawl, Step, Stop};
+use crate::documents::Unread;
 use crate::events::{Event, Progress};
+use crate::marks::{Mark, Marks};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use types::{Fetched, Lease, Millis, Problem, Request, Task, Web};
+use types::{Failure, Fetched, Lease, Millis, Page, Payload, Problem, Request, Task, Web};
 
 /// On stable storage at least this often.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// Longest sleep without looking at commands and limits.
 const NAP: Duration = Duration::from_millis(250);
+/// A crawl that ends (a limit, the user) waits so long for documents that are being read.
+/// What is not there by then is pending again.
+const READING_GRACE: Duration = Duration::from_secs(2);
 
 /// Runs until a limit, the end of the frontier, or [`crate::control::Command::Stop`].
 pub fn run(
+    crawl: &mut Crawl,
+    web: Arc<dyn Web>,
+    analyst: Analyst,
+    orders: &Receiver<Order>,
+) -> Result<(Stop, Progress), Problem> {
+    let ended = drive(crawl, web, analyst, orders);
+    if let Some(marks) = crawl.marks() {
+        marks.close();
+    }
+    ended
+}
+
+fn drive(
     crawl: &mut Crawl,
     web: Arc<dyn Web>,
     analyst: Analyst,
@@ -33,7 +51,8 @@ pub fn run(
         .build()
         .map_err(|e| Problem::new("cannot start the network threads").because(e))?;
     let (to_loop, arrivals) = mpsc::channel::<Back>();
-    let gate = crawl.gate();
+    let (gate, marks) = (crawl.gate(), crawl.marks());
+    let mut ending_since: Option<Instant> = None;
     let mut last_sync = Instant::now();
     let mut last_progress = Instant::now();
 
@@ -53,20 +72,21 @@ pub fn run(
         crawl.tend(Millis::steady())?;
         let more_to_do = crawl.rejudge_some()? | crawl.sweep_some()?;
         let mut wait = if more_to_do { Duration::from_millis(1) } else { NAP };
+        let mut ending = false;
         let done = loop {
             match crawl.next(Millis::steady())? {
                 Step::Fetch(lease) => {
                     let (web, analyst, to_loop) = (web.clone(), analyst.clone(), to_loop.clone());
-                    let gate = gate.clone();
+                    let (gate, marks) = (gate.clone(), marks.clone());
                     runtime.spawn(async move {
-                        if !gate.is_open() {
+                        let back = if gate.is_open() {
+                            fetch_and_read(lease, web, analyst, marks).await
+                        } else {
                             // This process was stopped, or cut off, for so long that another worker may have the host.
-                            let _ = to_loop.send(Back::Withheld(lease));
-                            return;
-                        }
-                        let arrival = fetch_and_read(*lease, web, analyst).await;
+                            Back::Withheld { lease, contacted: false }
+                        };
                         // The loop is gone only when it is ending: then the lease returns by itself.
-                        let _ = to_loop.send(Back::Arrived(Box::new(arrival)));
+                        let _ = to_loop.send(back);
                     });
                 }
                 Step::Wait { until, .. } => {
@@ -74,9 +94,25 @@ pub fn run(
                     break None;
                 }
                 Step::Busy => break None,
+                Step::Ending => {
+                    ending = true;
+                    break None;
+                }
                 Step::Done(stop) => break Some(stop),
             }
         };
+        match (ending, ending_since) {
+            (true, None) => {
+                ending_since = Some(Instant::now());
+                analyst.documents.stop_within(READING_GRACE);
+            }
+            // The user lifted the limit.
+            (false, Some(_)) if done.is_none() => {
+                ending_since = None;
+                analyst.documents.go_on();
+            }
+            _ => {}
+        }
         // Refusals at lease time were applied without an arrival.
         crawl.commit()?;
         if let Some(stop) = done {
@@ -87,8 +123,10 @@ pub fn run(
                 // One commit for all that came in meanwhile.
                 for back in std::iter::once(first).chain(arrivals.try_iter().take(256)) {
                     match back {
-                        Back::Arrived(arrival) => crawl.arrived(*arrival, Millis::steady())?,
-                        Back::Withheld(lease) => crawl.withheld(&lease, Millis::steady())?,
+                        Back::Arrived(arrival, _mark) => crawl.arrived(*arrival, Millis::steady())?,
+                        Back::Withheld { lease, contacted } => {
+                            crawl.withheld(&lease, contacted, Millis::steady())?;
+                        }
                     }
                 }
                 crawl.commit()?;
@@ -115,46 +153,81 @@ pub fn run(
 
 /// What became of a lease.
 enum Back {
-    Arrived(Box<Arrival>),
-    /// No request was sent.
-    Withheld(Box<Lease>),
+    /// With the mark that it is being read: it is taken away when the answer has been dealt with.
+    Arrived(Box<Arrival>, Option<Mark>),
+    /// No request was sent; or (`contacted`) it was, but the crawl ends before the answer was read.
+    Withheld { lease: Box<Lease>, contacted: bool },
 }
 
 /// Larger pages are read on threads of their own, so that the network does not wait for them.
 const READ_HERE: usize = 512 << 10;
 
 /// Steps 2, 3 and the pure half of 4.
-async fn fetch_and_read(lease: Lease, web: Arc<dyn Web>, analyst: Analyst) -> Arrival {
+async fn fetch_and_read(
+    lease: Box<Lease>,
+    web: Arc<dyn Web>,
+    analyst: Analyst,
+    marks: Option<Marks>,
+) -> Back {
     let request = Request { url: lease.url.clone(), task: lease.task, etag: None, last_modified: None };
-    let fetched: Fetched = web.fetch(&request).await;
+    let mut fetched: Fetched = web.fetch(&request).await;
+    let arrived = |lease: Box<Lease>, fetched, analysis, mark| {
+        Back::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis }), mark)
+    };
     if lease.task == Task::Robots {
-        return Arrival { lease, fetched, analysis: None };
+        return arrived(lease, fetched, None, None);
+    }
+    let mark = match &fetched.payload {
+        Payload::None => None,
+        _ => marks.map(|marks| marks.mark(lease.id)),
+    };
+    let mut page = None;
+    if let Some(reading) = analyst.documents.begin(&fetched, &analyst.extract) {
+        let lost = || Err(Unread::Limits("its reader ended unexpectedly".into()));
+        match reading.await.unwrap_or_else(|_| lost()) {
+            Ok(read) => page = Some(Arc::new(read)),
+            Err(Unread::Stopped) => return Back::Withheld { lease, contacted: true },
+            Err(Unread::Limits(why)) => {
+                tracing::warn!(url = %lease.url, why, "the document is not read");
+                fetched.failure = Some(Failure::Unreadable(why));
+                return arrived(lease, fetched, None, mark);
+            }
+        }
     }
     let url = lease.url.clone();
     // A page of the usual size takes less than a millisecond: handing it to another thread and back would cost a good
     // part of that again.
-    let read = if fetched.payload.decoded().len() <= READ_HERE {
-        read(&analyst, fetched)
+    let size = page.as_ref().map_or(fetched.payload.decoded().len(), |page| page.text.len());
+    let read = if size <= READ_HERE {
+        read(&analyst, fetched, page)
     } else {
-        let reading = tokio::task::spawn_blocking(move || read(&analyst, fetched));
+        let reading = tokio::task::spawn_blocking(move || read(&analyst, fetched, page));
         reading.await.unwrap_or_else(|e| Err(e.to_string()))
     };
     match read {
-        Ok((fetched, analysis)) => Arrival { lease, fetched, analysis },
+        Ok((fetched, analysis)) => arrived(lease, fetched, analysis, mark),
         Err(error) => {
             // A panic while reading a page is a bug, but never a reason to lose the crawl: the page counts as unreadable.
             tracing::error!(%url, error, "reading the page failed");
             let fetched = Fetched {
-                failure: Some(types::Failure::Unwanted("the page could not be read".into())),
+                failure: Some(Failure::Unwanted("the page could not be read".into())),
                 ..Fetched::empty(url, Millis::now())
             };
-            Arrival { lease, fetched, analysis: None }
+            arrived(lease, fetched, None, mark)
         }
     }
 }
 
-fn read(analyst: &Analyst, fetched: Fetched) -> Result<(Fetched, Option<Analysis>), String> {
-    let analysis = catch_unwind(AssertUnwindSafe(|| analyst.analyse(&fetched)));
+/// `page`: a document's, which a child has read already.
+fn read(
+    analyst: &Analyst,
+    fetched: Fetched,
+    page: Option<Arc<Page>>,
+) -> Result<(Fetched, Option<Analysis>), String> {
+    let analysis = catch_unwind(AssertUnwindSafe(|| match page {
+        Some(page) => analyst.assess(page, digest(&fetched)),
+        None => analyst.analyse(&fetched),
+    }));
     let why = |e: Box<dyn std::any::Any + Send>| {
         let text = e.downcast_ref::<String>().cloned();
         text.or_else(|| e.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_else(|| "a panic".into())

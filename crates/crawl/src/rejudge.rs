@@ -92,7 +92,8 @@ pub fn rejudge(
     for (judged, ..) in &lines {
         seeds += usize::from(ledger.entry(judged.id).is_some_and(|e| e.parent.is_none()));
     }
-    let made = Made::new(&topic, &Collection::canon(config), answer, seeds, rng)?;
+    let mut made = Made::new(&topic, &Collection::canon(config), answer, seeds, rng)?;
+    made.analyst.documents = Collection::documents(config);
     let (mut pages, without_archive) = read_all(dir, ledger.as_ref(), &lines, &made.analyst, &scope)?;
 
     // As the crawl would have: each page is shown to the judge in the order of arrival.

@@ -33,7 +33,7 @@ pub fn run_with(
                     coming.insert(Reverse((finish, lease.number)), *lease);
                 }
                 Step::Wait { until, .. } => break until,
-                Step::Busy => break Millis::NEVER,
+                Step::Busy | Step::Ending => break Millis::NEVER,
                 Step::Done(stop) => return Ok(stop),
             }
         };
@@ -42,8 +42,11 @@ pub fn run_with(
             Some((finish, _)) if finish <= wake => {
                 let Some((_, lease)) = coming.pop_last() else { continue };
                 now = now.max(finish);
-                let fetched = fetch(web, &lease, now)?;
-                let analysis = if lease.task == Task::Page { analyst.analyse(&fetched) } else { None };
+                let mut fetched = fetch(web, &lease, now)?;
+                let analysis = match lease.task {
+                    Task::Page => analyst.read_answer(&mut fetched),
+                    Task::Robots => None,
+                };
                 crawl.arrived(Arrival { lease, fetched, analysis }, now)?;
                 between(crawl, now)?;
             }

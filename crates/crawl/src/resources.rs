@@ -1,5 +1,6 @@
 //! What judges and strategies need from the disk besides pages: WordNet, the pages of a taxonomy, model files.
 
+use crate::documents::Documents;
 use focus::judges::TaxonomyPage;
 use focus::model::Model;
 use focus::strategies::needs_wordnet;
@@ -96,7 +97,9 @@ pub(crate) fn taxonomy(topic: &Topic, options: &extract::Options) -> Result<Vec<
             } else if kind.is_file() && entry.metadata().is_ok_and(|m| m.len() <= LARGEST_PAGE) {
                 let bytes = fs::read(entry.path()).map_err(|e| Problem::io("read", &entry.path(), &e))?;
                 let Some(url) = place(&options.canon, &path, &name) else { continue };
-                let page = extract::extract(&url, content_type(&name), None, &bytes, options);
+                let page = Documents::usual().read(&url, content_type(&name), None, &bytes, options);
+                // One of thousands, and only an example.
+                let Ok(page) = page else { continue };
                 let doc = Arc::new(Doc::new(Arc::new(page), &topic.text.options));
                 pages.push(TaxonomyPage { path: path.clone(), doc });
             }

@@ -417,7 +417,7 @@ impl Crawl {
         };
         let answer = stored::answer(&steering.archive, self.parts.ledger.as_ref(), &record)?;
         let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
-        Ok(doc.map_or(record.assessment, |doc| steering.analyst.assess(&doc)))
+        Ok(doc.map_or(record.assessment, |doc| steering.analyst.assess_alone(&doc)))
     }
 
     /// A judge that has seen every page, and every label that counts now. From the beginning: it cannot forget a label

@@ -40,7 +40,7 @@ impl Crawl {
             }
             Some(Fault::Network) => {
                 self.undo_doubtful(now)?;
-                return self.withheld(&arrival.lease, now);
+                return self.withheld(&arrival.lease, false, now);
             }
             None => {
                 // Someone answers: those who did not are to blame themselves.

@@ -281,13 +281,12 @@ impl Plan<'_> {
         }
         let fetched = self.web.answer(url);
         let page = match &fetched.payload {
-            types::Payload::Bytes { decoded, .. } if fetched.status == 200 => Some(extract::extract(
-                &fetched.url,
-                fetched.header("content-type"),
-                None,
-                decoded,
-                &extract::Options { canon: Canon::exact(), ..extract::Options::default() },
-            )),
+            types::Payload::Bytes { decoded, .. } if fetched.status == 200 => {
+                let options = extract::Options { canon: Canon::exact(), ..extract::Options::default() };
+                let content_type = fetched.header("content-type");
+                let documents = crawl::documents::Documents::usual();
+                documents.read(&fetched.url, content_type, None, decoded, &options).ok()
+            }
             _ => None,
         };
         crate::graph::Answer::of(&fetched, page.as_ref())

@@ -6,7 +6,8 @@
 //!
 //! Pure: no network, no clock, no randomness; the same bytes give the same page on every machine. It never fails:
 //! bad input gives a poorer page, and `page.cut` says when a guard stopped reading. Time and memory are bounded by
-//! the size of the input, whatever is in it (see `parse.rs` for how).
+//! the size of the input, whatever is in it (see `parse.rs` for how); of a document ([`Kind::is_document`]) they are
+//! not, which is why a crawler has it read in a process of its own.
 //!
 //! ```
 //! use types::Canon;
@@ -100,7 +101,18 @@ pub fn extract(
     body: &[u8],
     options: &Options,
 ) -> Page {
-    let kind = sniff(content_type, body);
+    extract_as(sniff(content_type, body), url, content_type, x_robots_tag, body, options)
+}
+
+/// As [`extract()`], when it is known already what [`sniff`] makes of the body.
+pub fn extract_as(
+    kind: Kind,
+    url: &Url,
+    content_type: Option<&str>,
+    x_robots_tag: Option<&str>,
+    body: &[u8],
+    options: &Options,
+) -> Page {
     let (content_type, body) = sniff::unzipped(content_type, body);
     let page = html::with_header(x_robots_tag);
     let page = match kind {

@@ -16,6 +16,14 @@ pub enum Kind {
     Opaque,
 }
 
+impl Kind {
+    /// Is it read by a library that was made for files one trusts? Nothing bounds the time and memory it takes, so a
+    /// crawler reads it in a process of its own.
+    pub fn is_document(self) -> bool {
+        self == Kind::Pdf
+    }
+}
+
 /// Most that a compressed body may unfold to.
 pub const MAX_UNZIPPED: u64 = 64 << 20;
 /// How much is looked at.

@@ -26,6 +26,8 @@ pub enum Class {
     Error(u16),
     /// Aborted: not a type we asked for.
     Unwanted,
+    /// A document that cannot be read within the limits.
+    Unreadable,
     /// The guard, or a URL that cannot be fetched at all.
     Refused,
     /// No HTTP answer, and trying again will not help (TLS, oversized headers).
@@ -41,6 +43,7 @@ impl Class {
             Class::Retry { .. } | Class::Postponed { .. } => None,
             Class::Error(status) => Some(Outcome::HttpError(status)),
             Class::Unwanted => Some(Outcome::Unwanted),
+            Class::Unreadable => Some(Outcome::Unreadable),
             Class::Refused => Some(Outcome::Refused),
             Class::Unreachable => Some(Outcome::Unreachable),
         }
@@ -76,6 +79,7 @@ pub fn classify(fetched: &Fetched) -> Class {
     if let Some(failure) = &fetched.failure {
         return match failure {
             Failure::Unwanted(_) => Class::Unwanted,
+            Failure::Unreadable(_) => Class::Unreadable,
             Failure::Guarded(_) | Failure::Unsupported(_) => Class::Refused,
             Failure::Tls(_) | Failure::TooLarge(_) => Class::Unreachable,
             Failure::Postponed(_) => {
@@ -170,6 +174,7 @@ mod tests {
             (Failure::Guarded(s()), Class::Refused),
             (Failure::Unsupported(s()), Class::Refused),
             (Failure::Unwanted(s()), Class::Unwanted),
+            (Failure::Unreadable(s()), Class::Unreadable),
         ];
         for (failure, class) in table {
             let transient = failure.is_transient();

@@ -104,7 +104,7 @@ impl Entry {
 }
 
 /// Number of different outcomes, the status of an `HttpError` aside.
-pub(crate) const OUTCOMES: usize = 9;
+pub(crate) const OUTCOMES: usize = 11;
 
 pub(crate) fn code_of(outcome: Outcome) -> (u8, u16) {
     match outcome {
@@ -117,6 +117,8 @@ pub(crate) fn code_of(outcome: Outcome) -> (u8, u16) {
         Outcome::Refused => (6, 0),
         Outcome::OutOfScope => (7, 0),
         Outcome::Dropped => (8, 0),
+        Outcome::Unreadable => (9, 0),
+        Outcome::Crashed => (10, 0),
     }
 }
 
@@ -130,6 +132,8 @@ pub(crate) fn outcome_of(code: u8, status: u16) -> Outcome {
         5 => Outcome::Unwanted,
         6 => Outcome::Refused,
         7 => Outcome::OutOfScope,
+        9 => Outcome::Unreadable,
+        10 => Outcome::Crashed,
         _ => Outcome::Dropped,
     }
 }

@@ -4,7 +4,7 @@ use crate::entry::{ENTRY_BYTES, Entry, LEASED, PENDING, SETTLED};
 use crate::heap::NOWHERE;
 use crate::host::{Clock, RobotsState};
 use crate::limits::Limits;
-use crate::order::Order;
+use crate::order::{ASIDE, Order};
 use std::io::{self, Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -37,8 +37,9 @@ impl Order {
             w.write_all(&buffer)?;
         }
         for map in [&self.delayed_at, &self.expires_at] {
-            put(w, map.len() as u64)?;
-            for (id, at) in map {
+            // What is set aside is set aside for this run only.
+            put(w, map.values().filter(|at| **at != ASIDE).count() as u64)?;
+            for (id, at) in map.iter().filter(|(_, at)| **at != ASIDE) {
                 put(w, u64::from(*id))?;
                 put(w, *at)?;
             }

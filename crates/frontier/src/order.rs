@@ -16,6 +16,9 @@ use types::{Candidate, Fingerprint, LinkKind, Millis, Outcome, Priority, UrlId};
 /// How many sightings of a pending URL are remembered.
 pub const SOURCES_KEPT: u8 = 8;
 
+/// "Until nothing else is left", as a time to wait for.
+pub(crate) const ASIDE: u64 = u64::MAX;
+
 /// A URL on its way into the order.
 #[derive(Clone, Copy, Debug)]
 pub struct Fresh<'a> {
@@ -227,7 +230,7 @@ impl Order {
     }
     /// A pending URL that waits for another try: until when.
     pub fn not_before(&self, id: UrlId) -> Option<u64> {
-        self.delayed_at.get(&id.0).copied()
+        self.delayed_at.get(&id.0).copied().filter(|at| *at != ASIDE)
     }
     /// The step after which a URL is forgotten, if it has a time to live.
     pub fn expires(&self, id: UrlId) -> Option<u64> {
@@ -416,6 +419,17 @@ impl Order {
             self.entries[id.0 as usize].phase = PENDING;
             self.counts.pending += 1;
             self.enqueue(id.0);
+        }
+    }
+
+    /// A pending URL waits until nothing else can be fetched and nothing is in flight. Not kept: whoever starts the order
+    /// again decides again.
+    pub fn set_aside(&mut self, id: UrlId) {
+        if self.entries.get(id.0 as usize).is_some_and(|e| e.phase == PENDING) {
+            self.leave(id.0);
+            self.counts.pending += 1;
+            self.delayed.insert((ASIDE, id.0));
+            self.delayed_at.insert(id.0, ASIDE);
         }
     }
 

@@ -4,7 +4,7 @@ use crate::entry::{LEASED, PENDING};
 use crate::heap::{Heap, NOWHERE, Node};
 use crate::host::{DAY, HostState};
 use crate::idle::Idle;
-use crate::order::Order;
+use crate::order::{ASIDE, Order};
 use crate::traits::Peek;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -120,7 +120,12 @@ impl Order {
     pub fn choose(&mut self, now: Millis, lane: Option<u8>) -> Choice {
         self.advance(now);
         loop {
-            let Some((node, from)) = self.best_ready(lane) else { return self.nothing(None) };
+            let Some((node, from)) = self.best_ready(lane) else {
+                if self.take_from_aside() {
+                    continue;
+                }
+                return self.nothing(None);
+            };
             if self.held_up_by_domain(node.slot) || self.held_up_by_address(node.slot) {
                 continue;
             }
@@ -177,6 +182,18 @@ impl Order {
                 return best;
             }
         }
+    }
+
+    /// Nothing else is left, not even in flight: the next URL that was set aside gets its turn, alone.
+    fn take_from_aside(&mut self) -> bool {
+        let Some(&(ASIDE, id)) = self.delayed.first() else { return false };
+        if !self.leases.is_empty() || !self.waiting.is_empty() {
+            return false;
+        }
+        self.delayed.remove(&(ASIDE, id));
+        self.delayed_at.remove(&id);
+        self.enqueue(id);
+        true
     }
 
     /// The best `k` URLs that could be leased now, best first.

@@ -32,6 +32,9 @@ pub trait Frontier {
     /// New priorities; those of URLs that are no longer pending are ignored.
     fn rescore(&mut self, rescored: &[Rescored]) -> Result<(), Problem>;
 
+    /// A pending URL waits until nothing else is left and nothing is in flight; in this run only.
+    fn set_aside(&mut self, _id: UrlId) {}
+
     /// Other caps and clocks from now on: what is decided later obeys them, what was decided stands.
     fn set_limits(&mut self, _limits: Limits) {}
 

@@ -89,6 +89,8 @@ pub enum Failure {
     Slow(String),
     /// Nobody was asked: it was not its turn in a queue of our own. Not the host's fault, and no try.
     Postponed(String),
+    /// The answer is here, but its document cannot be read within the limits.
+    Unreadable(String),
 }
 
 impl Failure {
@@ -112,6 +114,7 @@ impl std::fmt::Display for Failure {
             Failure::TooLarge(why) => write!(f, "too large: {why}"),
             Failure::Slow(why) => write!(f, "its answer only drips: {why}"),
             Failure::Postponed(why) => write!(f, "not asked yet: {why}"),
+            Failure::Unreadable(why) => write!(f, "the document cannot be read: {why}"),
         }
     }
 }
@@ -122,7 +125,7 @@ impl Failure {
         match self {
             Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_) | Failure::Protocol(_) => true,
             Failure::Slow(_) | Failure::Postponed(_) => true,
-            Failure::Tls(_) | Failure::TooLarge(_) | Failure::Unwanted(_) => false,
+            Failure::Tls(_) | Failure::TooLarge(_) | Failure::Unwanted(_) | Failure::Unreadable(_) => false,
             Failure::Guarded(_) | Failure::Unsupported(_) => false,
         }
     }
@@ -141,6 +144,7 @@ impl Failure {
             Failure::TooLarge(_) => "too-large",
             Failure::Slow(_) => "slow",
             Failure::Postponed(_) => "postponed",
+            Failure::Unreadable(_) => "document-limits",
         }
     }
 }

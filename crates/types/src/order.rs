@@ -146,6 +146,10 @@ pub enum Outcome {
     OutOfScope,
     /// Forgotten: time-to-live over, or a cap reached.
     Dropped,
+    /// A document that cannot be read within the limits on time and memory.
+    Unreadable,
+    /// Given up: the crawler died while it read this page, twice.
+    Crashed,
 }
 
 impl Outcome {

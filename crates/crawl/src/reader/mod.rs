@@ -459,6 +459,8 @@ fn describe(outcome: types::Outcome) -> String {
         Refused => "refused by the guard, or not fetchable".into(),
         OutOfScope => "out of the topic's scope".into(),
         Dropped => "dropped: a cap was reached or it was forgotten".into(),
+        Unreadable => "its document cannot be read within the limits on time and memory".into(),
+        Crashed => "given up: the crawler died twice while it read this page".into(),
     }
 }
 

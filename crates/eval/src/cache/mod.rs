@@ -10,6 +10,7 @@ pub mod codec;
 use crate::Tally;
 use crate::graph::in_parallel;
 use crate::webs::{Identity, Recorded};
+use crawl::documents::Documents;
 use lz4_flex::block::{compress_into, get_maximum_output_size};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -18,7 +19,7 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use types::{Canon, FetchFuture, Fetched, Fingerprint, Page, Payload, Problem, Request, Url, Web};
+use types::{Canon, Failure, FetchFuture, Fetched, Fingerprint, Page, Payload, Problem, Request, Url, Web};
 use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 16] = b"gleaner pages 1\n";
@@ -56,6 +57,8 @@ pub struct CachedWeb {
     options: extract::Options,
     disk: Option<Disk>,
     memory: Memory,
+    /// Documents that cannot be read, and why: tried once per process.
+    unreadable: Mutex<HashMap<Fingerprint, String>>,
 }
 
 struct Disk {
@@ -85,7 +88,8 @@ impl CachedWeb {
             let name = file_name(&inner.identity(), &options);
             Disk::open(folder, &name).map_err(|e| notes.add("cache of pages that cannot be used", e)).ok()
         });
-        CachedWeb { inner, options, disk, memory: Memory::new(settings.memory) }
+        let memory = Memory::new(settings.memory);
+        CachedWeb { inner, options, disk, memory, unreadable: Mutex::default() }
     }
 
     pub fn inner(&self) -> &Arc<dyn Recorded> {
@@ -130,15 +134,27 @@ impl CachedWeb {
         if fetched.status != 200 {
             return fetched;
         }
+        let known = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).get(&print).cloned();
+        if let Some(why) = known {
+            return unread(fetched, &why);
+        }
         if let Payload::Bytes { decoded, .. } = &fetched.payload {
-            let page = extract::extract(
+            let page = Documents::usual().read(
                 url,
                 fetched.header("content-type"),
                 fetched.header("x-robots-tag"),
                 decoded,
                 &self.options,
             );
-            let page = Arc::new(page);
+            let page = match page {
+                Ok(page) => Arc::new(page),
+                Err(why) => {
+                    // Never kept on disk: with more memory or time it may be read after all.
+                    let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+                    unreadable.insert(print, why.to_string());
+                    return unread(fetched, &why.to_string());
+                }
+            };
             if let Some(disk) = &self.disk {
                 disk.append(print, &entry(&fetched, &page));
             }
@@ -194,6 +210,11 @@ impl Web for CachedWeb {
     fn fetch<'a>(&'a self, request: &'a Request) -> FetchFuture<'a> {
         Box::pin(async move { self.answer(&request.url) })
     }
+}
+
+/// An answer whose document cannot be read.
+fn unread(fetched: Fetched, why: &str) -> Fetched {
+    Fetched { payload: Payload::None, failure: Some(Failure::Unreadable(why.to_string())), ..fetched }
 }
 
 /// `pages-WEB-STATE-EXTRACTOR`: the first part finds old files of the same web.

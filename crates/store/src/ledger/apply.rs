@@ -171,6 +171,10 @@ impl<L: Log> Frontier for Ledger<L> {
         Ok(())
     }
 
+    fn set_aside(&mut self, id: UrlId) {
+        self.order.set_aside(id);
+    }
+
     fn set_limits(&mut self, limits: frontier::Limits) {
         self.order.set_limits(limits);
     }

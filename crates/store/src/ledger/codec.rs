@@ -279,6 +279,8 @@ pub fn outcome_code(outcome: Outcome) -> (u8, u16) {
         Outcome::Refused => (6, 0),
         Outcome::OutOfScope => (7, 0),
         Outcome::Dropped => (8, 0),
+        Outcome::Unreadable => (9, 0),
+        Outcome::Crashed => (10, 0),
     }
 }
 pub fn outcome_of(code: u8, status: u16) -> Option<Outcome> {
@@ -292,6 +294,8 @@ pub fn outcome_of(code: u8, status: u16) -> Option<Outcome> {
         6 => Outcome::Refused,
         7 => Outcome::OutOfScope,
         8 => Outcome::Dropped,
+        9 => Outcome::Unreadable,
+        10 => Outcome::Crashed,
         _ => return None,
     })
 }

@@ -323,7 +323,7 @@ impl<L: Log> Store for Ledger<L> {
 }
 
 /// Every outcome by name, all statuses of an HTTP error together.
-pub(crate) const OUTCOMES: [(&str, Outcome); 9] = [
+pub(crate) const OUTCOMES: [(&str, Outcome); 11] = [
     ("fetched", Outcome::Fetched),
     ("redirected", Outcome::Redirected),
     ("http-error", Outcome::HttpError(0)),
@@ -333,6 +333,8 @@ pub(crate) const OUTCOMES: [(&str, Outcome); 9] = [
     ("refused", Outcome::Refused),
     ("out-of-scope", Outcome::OutOfScope),
     ("dropped", Outcome::Dropped),
+    ("document-limits", Outcome::Unreadable),
+    ("crashed", Outcome::Crashed),
 ];
 
 impl Stats {

@@ -342,6 +342,12 @@ impl Frontier for Shared {
         if rescored.is_empty() { Ok(()) } else { self.rescore_all(rescored) }
     }
 
+    fn set_aside(&mut self, id: UrlId) {
+        if let Some(slot) = self.slot(id) {
+            self.inner.set_aside(slot);
+        }
+    }
+
     fn set_limits(&mut self, limits: frontier::Limits) {
         self.options.limits = limits.clone();
         self.inner.set_limits(limits);

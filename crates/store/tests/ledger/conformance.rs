@@ -241,6 +241,59 @@ fn rescoring_reorders_and_ignores_the_settled<P: Place>(mut p: P) {
     l.check().unwrap();
 }
 
+fn what_is_set_aside_comes_last_and_alone<P: Place>(mut p: P) {
+    let mut l = p.open(Limits { delay_ms: 1_000, use_robots: false, ..Limits::default() }, 0);
+    for (u, key) in [("http://a/1", 1.0), ("http://b/1", 0.9), ("http://c/1", 0.2), ("http://c/2", 0.1)] {
+        l.seed(seed(u, key), Millis(0)).unwrap();
+    }
+    let (a, b) = (l.find(&url("http://a/1")).unwrap(), l.find(&url("http://b/1")).unwrap());
+    l.set_aside(a);
+    l.set_aside(b);
+    // Neither a better score nor another sighting brings it back.
+    l.rescore(&[Rescored { id: a, priority: Priority::new(9, 9.0), model: 7, cause: None }]).unwrap();
+    let (first, _) = l.visit(0, &[link("http://b/1", 9.0)]);
+    assert_eq!(first.url.as_str(), "http://c/1");
+    assert!(l.lease_at(10).is_none(), "another page is still to come, and its host rests");
+    let other = l.lease_at(1_000).unwrap();
+    assert_eq!(other.url.as_str(), "http://c/2");
+    assert!(l.lease_at(1_000).is_none(), "another page is in flight");
+    l.commit().unwrap();
+    l.checkpoint().unwrap();
+    l.check().unwrap();
+    l.apply(done(other.id, Outcome::Fetched, 1_000), &best).unwrap();
+    let one = l.lease_at(1_000).unwrap();
+    assert!(l.lease_at(1_000).is_none(), "it is alone");
+    l.check().unwrap();
+    // What is found by it goes before the next that was set aside.
+    l.apply(Turn { add: vec![link("http://d/1", 0.1)], ..done(one.id, Outcome::Fetched, 1_000) }, &best)
+        .unwrap();
+    let found = l.lease_at(1_000).unwrap();
+    assert_eq!(found.url.as_str(), "http://d/1");
+    l.apply(done(found.id, Outcome::Fetched, 1_000), &best).unwrap();
+    let two = l.lease_at(1_000).unwrap();
+    assert_eq!(
+        {
+            let mut both = [one.id, two.id];
+            both.sort();
+            both
+        },
+        [a, b]
+    );
+    l.apply(Turn::new(Settle::Return { id: two.id }), &best).unwrap();
+    l.set_aside(two.id);
+    assert!(l.lease_at(2_000).is_some(), "as often as one likes");
+    if !P::KEEPS {
+        return;
+    }
+    l.apply(Turn::new(Settle::Return { id: two.id }), &best).unwrap();
+    l.set_aside(two.id);
+    l.seed(seed("http://e/1", 0.0), Millis(2_000)).unwrap();
+    l.close().unwrap();
+    drop(l);
+    let mut l = p.open(quick(), 3_000);
+    assert_eq!(l.lease_at(100_000).unwrap().id, two.id, "set aside in that run only");
+}
+
 fn politeness_counts_from_the_end_of_a_request<P: Place>(mut p: P) {
     let mut l = p.open(Limits { delay_ms: 1_000, use_robots: false, ..Limits::default() }, 0);
     l.seed(seed("http://a/1", 1.0), Millis(0)).unwrap();
@@ -738,6 +791,7 @@ macro_rules! suite {
                 records_verdicts_and_state
                 nonsense_is_an_error_and_changes_nothing
                 everything_is_there_after_reopening
+                what_is_set_aside_comes_last_and_alone
             );
         }
     )* };
