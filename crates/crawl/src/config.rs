@@ -131,6 +131,8 @@ pub struct Limits {
     pub pages: Option<u64>,
     /// Stop after so many relevant pages.
     pub relevant: Option<u64>,
+    /// Stop after so many requests of any kind. With `pages` and without this: ten for each page, and a thousand.
+    pub requests: Option<u64>,
     /// Stop after so long.
     pub time: Option<Span>,
     /// Links from a seed.
@@ -157,6 +159,24 @@ pub struct Limits {
     pub query_variants: u32,
     /// URLs remembered as pending at most; the worst are refused beyond it.
     pub max_pending: Option<u64>,
+    /// Sitemaps and feeds read of one host.
+    pub sitemaps: u32,
+    /// Levels of sitemaps that name sitemaps.
+    pub sitemap_nesting: u8,
+    /// Bytes of one host's sitemaps and feeds.
+    pub sitemap_bytes: Size,
+    /// URLs taken from one host's sitemaps and feeds.
+    pub sitemap_urls: u32,
+    /// Share of a host's requests that may go to sitemaps while it has pages to fetch.
+    pub sitemap_share: f64,
+}
+
+impl Limits {
+    /// The budget of requests: what was set, or enough for the pages that are wanted.
+    pub fn most_requests(&self) -> Option<u64> {
+        let enough = |pages: u64| pages.saturating_mul(10).saturating_add(1_000);
+        self.requests.or_else(|| self.pages.map(enough))
+    }
 }
 
 impl Default for Limits {
@@ -164,6 +184,7 @@ impl Default for Limits {
         Limits {
             pages: None,
             relevant: None,
+            requests: None,
             time: None,
             depth: None,
             site_depth: None,
@@ -177,6 +198,11 @@ impl Default for Limits {
             redirects: 8,
             query_variants: 500,
             max_pending: None,
+            sitemaps: 50,
+            sitemap_nesting: 2,
+            sitemap_bytes: Size(50 << 20),
+            sitemap_urls: 10_000,
+            sitemap_share: 0.25,
         }
     }
 }
@@ -260,6 +286,8 @@ pub struct ArchiveSection {
     pub every: Span,
     /// With `to`: how long a bucket that is away is waited for.
     pub patience: Span,
+    /// Who may read a new collection: `private` (its owner), `umask`, or bits as in `0750`.
+    pub mode: String,
 }
 
 impl Default for ArchiveSection {
@@ -272,6 +300,7 @@ impl Default for ArchiveSection {
             to: None,
             every: Span(Duration::from_secs(5)),
             patience: Span(Duration::from_secs(120)),
+            mode: "private".into(),
         }
     }
 }
@@ -345,6 +374,13 @@ impl Config {
         if self.fetch.per_host_in_flight == 0 {
             return Err(at("[fetch] per_host_in_flight = 0 would fetch nothing").hint("use 1 or more"));
         }
+        if self.limits.requests == Some(0) {
+            return Err(at("[limits] requests = 0 would fetch nothing").hint("leave it out, or use 1 or more"));
+        }
+        if !(0.0..=1.0).contains(&self.limits.sitemap_share) {
+            return Err(at("[limits] sitemap_share must be between 0 and 1")
+                .hint("0.25 lets every fourth request of a host be one for a sitemap"));
+        }
         if self.limits.pages == Some(0) || self.limits.relevant == Some(0) {
             return Err(at("[limits] a limit of 0 pages leaves nothing to do")
                 .hint("leave the limit out, or use 1 or more"));
@@ -368,6 +404,7 @@ impl Config {
         if self.fetch.attempts == 0 {
             return Err(at("[fetch] attempts = 0 would fetch nothing").hint("use 1 or more"));
         }
+        self.archive.mode.parse::<store::files::Mode>().map_err(|p| self.places.put(p))?;
         if let Some(to) = &self.archive.to {
             store::s3::Address::parse(to).map_err(|p| self.places.put(p))?;
         }
