@@ -27,10 +27,10 @@ impl Crawl {
     pub(crate) fn visit(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
         let Arrival { lease, fetched, analysis } = arrival;
         self.counts.bytes += fetched.wire_bytes;
-        self.counts.requests += 1;
         if self.parts.rules.watch_network && self.is_cut_off(&lease, &fetched, now) {
             return self.withheld(&lease, now);
         }
+        self.counts.requests += u64::from(!fetched.failure.as_ref().is_some_and(Failure::is_refusal));
         if lease.task == Task::Robots {
             return self.robots_arrived(&lease, &fetched, now);
         }

@@ -438,6 +438,15 @@ fn schema() -> (Schema, Fields) {
     (schema.build(), fields)
 }
 
+impl Drop for Index {
+    /// What merges in the background wrote after the last commit.
+    fn drop(&mut self) {
+        if self.writer.take().is_some() {
+            files::share_like_folder(&self.dir);
+        }
+    }
+}
+
 /// Removes an index's files and nothing else.
 fn wipe(dir: &Path) -> Result<(), Problem> {
     const ENDINGS: &[&str] = &["idx", "pos", "term", "store", "fast", "fieldnorm", "del", "temp", "lock"];
