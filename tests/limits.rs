@@ -65,7 +65,8 @@ fn robots_of_half_a_megabyte_cost_little_and_are_obeyed() {
     let server = web(move |ask: &Ask| match ask.path {
         "/robots.txt" => Reply::text(200, txt.clone()),
         "/" => {
-            let hosts: String = (0..HOSTS).map(|n| format!("<a href='http://h{n}.example/'>h{n}</a> ")).collect();
+            let hosts: String =
+                (0..HOSTS).map(|n| format!("<a href='http://h{n}.example/'>h{n}</a> ")).collect();
             Reply::html(format!(
                 "<title>Hosts</title>{hosts} <a href='/catalogue/07/of/things/6957'>forbidden</a> <a href='/about'>about</a>"
             ))
@@ -133,8 +134,9 @@ fn endless_sitemaps() -> Server {
             }
             p if p.starts_with("/map/") => {
                 let under = p.trim_end_matches(".xml");
-                let maps: String =
-                    (0..400).map(|n| format!("<sitemap>{}</sitemap>", at(format!("{under}/{n}.xml")))).collect();
+                let maps: String = (0..400)
+                    .map(|n| format!("<sitemap>{}</sitemap>", at(format!("{under}/{n}.xml"))))
+                    .collect();
                 xml(format!("<sitemapindex>{maps}</sitemapindex>"))
             }
             "/" => Reply::html(format!("<title>Start</title>{}", pages(60))),
@@ -244,7 +246,8 @@ fn a_new_collection_is_its_owners_own() {
     all_have(&out, 0o770, 0o660);
     small_crawl(dir.path(), TOPIC, &out).ok();
     all_have(&out, 0o770, 0o660);
-    small_crawl(dir.path(), &format!("{TOPIC}[archive]\nmode = 'rwx'\n"), &out).fails(2, &["t.toml:", "0750"]);
+    small_crawl(dir.path(), &format!("{TOPIC}[archive]\nmode = 'rwx'\n"), &out)
+        .fails(2, &["t.toml:", "0750"]);
 }
 
 #[test]

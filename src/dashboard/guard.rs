@@ -367,7 +367,9 @@ mod tests {
         // A cookie of an earlier run is a wrong token, no token at all is not.
         let g = guard();
         assert!(g.has_token(&headers(&[("cookie", "gleaner_7700=old")]), None));
-        assert!(!g.has_token(&headers(&[("cookie", "other=1")]), None) && g.has_token(&headers(&[]), Some("")));
+        assert!(
+            !g.has_token(&headers(&[("cookie", "other=1")]), None) && g.has_token(&headers(&[]), Some(""))
+        );
     }
 
     #[test]

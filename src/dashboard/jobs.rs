@@ -169,9 +169,7 @@ impl Jobs {
                 let result = run(&runner, &dir, &loaded, &seeds, &orders);
                 locked(&runner.now).phase = result.map_or_else(Phase::Failed, |()| Phase::Ended);
             })
-            .map_err(|e| {
-                Refusal::conflict(Problem::new("cannot start a thread for the crawl").because(e))
-            })?;
+            .map_err(|e| Refusal::conflict(Problem::new("cannot start a thread for the crawl").because(e)))?;
         jobs.insert(name.to_string(), job.clone());
         Ok(job)
     }

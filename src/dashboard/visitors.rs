@@ -135,8 +135,7 @@ mod tests {
         assert_eq!(flood.iter().filter(|v| !is_sent_away(v)).count(), STRANGERS_PER_ADDRESS);
         assert!(!is_sent_away(&flood[1099]) && !is_sent_away(&new) && !is_sent_away(&me));
         // From many addresses: the oldest strangers go, whoever is known does not.
-        let many: Vec<Visitor> =
-            (0..2000u32).map(|n| all.enter(IpAddr::from(n.to_be_bytes()))).collect();
+        let many: Vec<Visitor> = (0..2000u32).map(|n| all.enter(IpAddr::from(n.to_be_bytes()))).collect();
         assert_eq!(many.iter().filter(|v| !is_sent_away(v)).count(), STRANGERS);
         assert!(is_sent_away(&new) && !is_sent_away(&me));
         drop((flood, many, new, me));

@@ -375,7 +375,9 @@ impl Config {
             return Err(at("[fetch] per_host_in_flight = 0 would fetch nothing").hint("use 1 or more"));
         }
         if self.limits.requests == Some(0) {
-            return Err(at("[limits] requests = 0 would fetch nothing").hint("leave it out, or use 1 or more"));
+            return Err(
+                at("[limits] requests = 0 would fetch nothing").hint("leave it out, or use 1 or more")
+            );
         }
         if !(0.0..=1.0).contains(&self.limits.sitemap_share) {
             return Err(at("[limits] sitemap_share must be between 0 and 1")

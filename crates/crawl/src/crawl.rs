@@ -563,12 +563,7 @@ impl Crawl {
     }
 
     /// The rules that are kept are those of another user agent: they end now.
-    fn ask_robots_again(
-        &mut self,
-        lease: &Lease,
-        answer: RobotsAnswer,
-        now: Millis,
-    ) -> Result<(), Problem> {
+    fn ask_robots_again(&mut self, lease: &Lease, answer: RobotsAnswer, now: Millis) -> Result<(), Problem> {
         let answer = RobotsAnswer { body: Vec::new(), expires: now, ..answer };
         for settle in [Settle::Return { id: lease.id }, Settle::Robots { id: lease.id, answer }] {
             let mut turn = Turn::new(settle);

@@ -78,7 +78,9 @@ pub fn refuse_link(path: &Path) -> Result<(), Problem> {
     match path.symlink_metadata() {
         Ok(found) if found.is_symlink() => Err(Problem::new(format!("{} is a link", path.display()))
             .because("what a collection writes stays in its folder")
-            .hint("put the file or folder itself there; the collection's own folder may be reached by a link")),
+            .hint(
+                "put the file or folder itself there; the collection's own folder may be reached by a link",
+            )),
         _ => Ok(()),
     }
 }
@@ -195,9 +197,11 @@ mod tests {
     #[test]
     fn everything_takes_the_bits_of_its_folder() {
         let tmp = tempfile::tempdir().unwrap();
-        for (mode, folder, file) in
-            [(Mode::Private, 0o700, 0o600), (Mode::Bits(0o770), 0o770, 0o660), (Mode::Bits(0o750), 0o750, 0o640)]
-        {
+        for (mode, folder, file) in [
+            (Mode::Private, 0o700, 0o600),
+            (Mode::Bits(0o770), 0o770, 0o660),
+            (Mode::Bits(0o750), 0o750, 0o640),
+        ] {
             let dir = tmp.path().join(format!("{folder:o}"));
             make_collection(&dir, mode).unwrap();
             make_folder(&dir.join("a/b")).unwrap();

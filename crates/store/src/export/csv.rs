@@ -23,7 +23,8 @@ struct Csv {
 
 /// Would a spreadsheet take this cell for a formula? Numbers with a sign are numbers.
 fn is_formula(cell: &str) -> bool {
-    cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) && cell.parse::<f64>().is_err()
+    cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'])
+        && cell.parse::<f64>().is_err()
 }
 
 impl Csv {
