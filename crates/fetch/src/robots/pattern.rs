@@ -31,6 +31,11 @@ impl Pattern {
         (!text.is_empty() || to_end).then(|| Pattern { text: text.into(), to_end })
     }
 
+    /// Matches whatever it is compared with.
+    pub fn everything() -> Pattern {
+        Pattern { text: "*".into(), to_end: false }
+    }
+
     /// How specific it is: the longest matching rule decides.
     pub fn length(&self) -> usize {
         self.text.len() + usize::from(self.to_end)
@@ -55,8 +60,11 @@ impl Pattern {
         if let Some(at) = text.rfind('%').filter(|at| at + 3 > text.len()) {
             text = text.get(..at).unwrap_or("");
         }
-        // Everything begins with the empty text; a rule needs one character.
-        Pattern { text: if text.is_empty() { "*" } else { text }.into(), to_end: false }
+        // Everything begins with the empty text, but a rule needs one character.
+        match text {
+            "" => Pattern::everything(),
+            _ => Pattern { text: text.into(), to_end: false },
+        }
     }
 }
 

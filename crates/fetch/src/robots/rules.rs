@@ -3,8 +3,8 @@
 //! A file may be 500 KiB of rules for us, and a crawl meets many hosts. Rules that take more than [`MAX_BYTES`] are made
 //! coarser, and only ever so that less may be fetched: with a length `n`, `Disallow` paths longer than `n` are cut to
 //! their first `n` bytes (they then match more), and `Allow` paths that are not shorter than what was cut are left out.
-//! An `Allow` that is kept wins over exactly the rules it won over before. `n` is halved until the rules fit; with `n` = 1
-//! nothing may be fetched.
+//! An `Allow` that is kept wins over exactly the rules it won over before. `n` is about the greatest with
+//! which the rules fit; with `n` = 1 nothing may be fetched.
 
 use super::pattern::{self, Pattern};
 use std::cmp::Reverse;
@@ -50,24 +50,31 @@ impl fmt::Display for Rule<'_> {
 }
 
 impl Rules {
-    pub fn new(mut rules: Vec<(bool, Pattern)>) -> Rules {
-        let mut longest = LONGEST;
-        loop {
-            if rules.iter().any(|(_, p)| p.length() > longest) {
-                rules = coarser(rules, longest);
-            }
-            // First match = longest match, and allow wins ties.
-            rules.sort_by(|(a, p), (b, q)| {
-                let key = |allow: bool, p: &Pattern| (Reverse(p.length()), !allow);
-                key(*a, p).cmp(&key(*b, q)).then_with(|| p.text().cmp(q.text()))
-            });
-            rules.dedup();
-            let bytes: usize = rules.iter().map(|(_, p)| p.length() + LINE).sum();
-            if bytes <= MAX_BYTES {
-                return Rules::packed(&rules);
-            }
-            longest /= 2;
+    pub fn new(rules: Vec<(bool, Pattern)>) -> Rules {
+        let longest = rules.iter().map(|(_, p)| p.length()).max().unwrap_or(0);
+        let mut most = longest.min(LONGEST);
+        if let Some(kept) = fitted(&rules, most) {
+            return Rules::packed(&kept);
         }
+        // About the greatest length with which they fit: halved until they do, then between there and twice that.
+        let mut kept = loop {
+            most /= 2;
+            match fitted(&rules, most) {
+                Some(kept) => break kept,
+                // A hundred different first bytes fit.
+                None if most == 0 => break vec![(false, Pattern::everything())],
+                None => {}
+            }
+        };
+        let (mut low, mut high) = (most, most.saturating_mul(2));
+        for _ in 0..2 {
+            let middle = low.midpoint(high);
+            match fitted(&rules, middle) {
+                Some(better) => (kept, low) = (better, middle),
+                None => high = middle,
+            }
+        }
+        Rules::packed(&kept)
     }
 
     fn packed(rules: &[(bool, Pattern)]) -> Rules {
@@ -105,15 +112,31 @@ impl Rules {
     }
 }
 
+/// The rules with paths of at most `longest` bytes, in order and each once, if they are small enough.
+fn fitted(rules: &[(bool, Pattern)], longest: usize) -> Option<Vec<(bool, Pattern)>> {
+    let mut rules = coarser(rules, longest);
+    // First match = longest match, and allow wins ties.
+    rules.sort_unstable_by(|(a, p), (b, q)| {
+        let key = |allow: bool, p: &Pattern| (Reverse(p.length()), !allow);
+        key(*a, p).cmp(&key(*b, q)).then_with(|| p.text().cmp(q.text()))
+    });
+    rules.dedup();
+    let bytes: usize = rules.iter().map(|(_, p)| p.length() + LINE).sum();
+    (bytes <= MAX_BYTES).then_some(rules)
+}
+
 /// Rules that allow no more than these, with paths of at most `longest` bytes.
-fn coarser(rules: Vec<(bool, Pattern)>, longest: usize) -> Vec<(bool, Pattern)> {
+fn coarser(rules: &[(bool, Pattern)], longest: usize) -> Vec<(bool, Pattern)> {
+    if rules.iter().all(|(_, p)| p.length() <= longest) {
+        return rules.to_vec();
+    }
     // What is cut is at least this long: cutting never splits an escape of three bytes.
     let shortest_cut = longest.saturating_sub(2).max(1);
-    let keep = |(allow, pattern): (bool, Pattern)| match allow {
-        true => (pattern.length() < shortest_cut).then_some((true, pattern)),
+    let keep = |(allow, pattern): &(bool, Pattern)| match allow {
+        true => (pattern.length() < shortest_cut).then(|| (true, pattern.clone())),
         false => Some((false, pattern.cut(longest))),
     };
-    rules.into_iter().filter_map(keep).collect()
+    rules.iter().filter_map(keep).collect()
 }
 
 #[cfg(test)]
@@ -162,7 +185,7 @@ mod tests {
             target in "/[abé]{0,8}",
         ) {
             let whole = Rules::new(list(&rules));
-            let rough = Rules::new(coarser(list(&rules), longest));
+            let rough = Rules::packed(&fitted(&list(&rules), longest).unwrap());
             prop_assert!(allows(&whole, &target) || !allows(&rough, &target), "{rules:?}");
         }
     }
