@@ -144,7 +144,7 @@ fn python_reads_the_csv_and_json_lines() {
     let Some(python) = python("Python's csv and json on exports") else { return };
     let dir = folder();
     let (csv, jsonl) = (dir.path().join("pages.csv"), dir.path().join("pages.jsonl"));
-    export(&["--all", "-o", csv.to_str().unwrap()]).ok();
+    export(&["--all", "--raw", "-o", csv.to_str().unwrap()]).ok();
     export(&["--all", "-o", jsonl.to_str().unwrap()]).ok();
     let rows = urls(true).len();
     script(&python, "check_text.py", [csv.as_os_str(), jsonl.as_os_str(), rows.to_string().as_ref()])

@@ -52,16 +52,9 @@ fn nobody_gets_in_without_the_token() {
         let answer = d.raw("GET", path, &[], "");
         assert_eq!(answer.status, 401, "{path}");
         assert!(!answer.text().contains(&d.token));
-        assert_eq!(
-            d.raw(
-                "GET",
-                &format!("{path}{}token=wrong", if path.contains('?') { '&' } else { '?' }),
-                &[],
-                ""
-            )
-            .status,
-            401
-        );
+    }
+    for path in ["/?token=wrong", "/search?q=x&token=wrong"] {
+        assert_eq!(d.raw("GET", path, &[], "").status, 401, "{path}");
     }
     // The first use gives a cookie that scripts cannot read and other sites cannot send; it opens the door from then on.
     let first = d.raw("GET", &format!("/?token={}", d.token), &[], "");
@@ -77,10 +70,10 @@ fn nobody_gets_in_without_the_token() {
     assert_eq!(d.raw("GET", "/healthz", &[("Host", "evil.test"), ("Authorization", &auth)], "").status, 403);
     let cross = [("Cookie", pair), ("Origin", "http://evil.test"), ("Content-Type", "application/json")];
     assert_eq!(d.raw("POST", "/api/v1/topics/check", &cross, "{\"topic\":\"\"}").status, 403);
-    // Guessing is slow.
+    // Guessing is slow: five at once, then one per second.
     let begun = std::time::Instant::now();
-    assert!((0..20).all(|i| d.raw("GET", &format!("/?token={i}"), &[], "").status == 401));
-    assert!(begun.elapsed() > std::time::Duration::from_millis(500), "{:?}", begun.elapsed());
+    assert!((0..7).all(|i| d.raw("GET", &format!("/?token={i}"), &[], "").status == 401));
+    assert!(begun.elapsed() > std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::progress::{Display, Mode};
 use super::serve::ListenFlags;
 use super::setup::{self, FetchFlags, TopicArgs, number, set};
 use super::text::{count, duration, outlook, things};
-use crate::dashboard::{Job, Server, SharedShelf, Shelf};
+use crate::dashboard::{CRAWLS, Job, Server, SharedShelf, Shelf};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, SharedStore};
@@ -53,6 +53,9 @@ pub struct Args {
     /// Stop after N relevant pages
     #[arg(long, value_name = "N")]
     pub relevant: Option<u64>,
+    /// Stop after N requests of any kind (default: with --pages ten for each page, and a thousand)
+    #[arg(long, value_name = "N")]
+    pub requests: Option<u64>,
     /// Stop after this long, as in 30m or 2h
     #[arg(long, value_name = "TIME", value_parser = setup::span)]
     pub time: Option<Span>,
@@ -119,6 +122,7 @@ impl Args {
         for (section, key, value) in [
             ("limits", "pages", self.pages),
             ("limits", "relevant", self.relevant),
+            ("limits", "requests", self.requests),
             ("limits", "per_host", self.per_host),
             ("fetch", "concurrency", self.concurrency),
         ] {
@@ -289,7 +293,7 @@ fn dashboard(
         }),
         None => Shelf::new(out.to_path_buf()),
     };
-    let server = super::serve::start(shelf, &args.listen, flags)?;
+    let server = super::serve::start(shelf, &args.listen, flags, CRAWLS)?;
     for (name, _) in server.app().shelf.list() {
         server.app().jobs().add(&name, job.clone());
     }

@@ -31,8 +31,11 @@ pub struct Args {
     /// Also pages that were judged not relevant
     #[arg(long)]
     all: bool,
-    /// CSV: keep spreadsheets from taking cells for formulas
+    /// CSV: cells exactly as they are (default: those that a spreadsheet would take for a formula get a ' in front)
     #[arg(long)]
+    raw: bool,
+    /// What is done anyway
+    #[arg(long, hide = true, conflicts_with = "raw")]
     formula_safe: bool,
 }
 
@@ -59,7 +62,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     let options = Options {
         archive: args.warc.clone().or_else(|| args.dir.as_deref().map(Collection::warc_dir)),
-        formula_safe: args.formula_safe,
+        raw: args.raw,
         now: types::Millis::now(),
         info: Vec::new(),
     };

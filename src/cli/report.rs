@@ -31,7 +31,8 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let Some(a) = &args.a else {
-        write_report(&setup::read_from(None, &args.shared)?, &args.output)?;
+        let html = crawl_report::html(&setup::read_from(None, &args.shared)?)?;
+        std::fs::write(&args.output, html).map_err(|e| Problem::io("write", &args.output, &e))?;
         eprintln!("wrote {}", args.output.display());
         return Ok(ExitCode::SUCCESS);
     };
@@ -54,10 +55,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 
 /// Writes `report.html` of a collection.
 pub fn write_crawl_report(dir: &Path) -> Result<(), Problem> {
-    write_report(&Reader::open(dir)?, &dir.join("report.html"))
-}
-
-fn write_report(reader: &Reader, path: &Path) -> Result<(), Problem> {
-    let html = crawl_report::html(reader)?;
-    std::fs::write(path, html).map_err(|e| Problem::io("write", path, &e))
+    let (html, path) = (crawl_report::html(&Reader::open(dir)?)?, dir.join("report.html"));
+    // The collection may be somebody else's: a link of that name is replaced, not followed.
+    store::files::replace(&path, html.as_bytes()).map_err(|e| Problem::io("write", &path, &e))
 }

@@ -1,7 +1,7 @@
 //! `gleaner serve [DIR]`: the dashboard and the REST API.
 
 use super::setup::{self, FetchFlags, StoreArgs};
-use crate::dashboard::{App, Guard, Server, SharedShelf, Shelf, listen};
+use crate::dashboard::{App, CRAWLS, Guard, Server, SharedShelf, Shelf, listen};
 use clap::Args as ClapArgs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -33,6 +33,9 @@ pub struct Args {
     warc: Option<PathBuf>,
     #[command(flatten)]
     listen: ListenFlags,
+    /// Crawls that may run here at once
+    #[arg(long, value_name = "N", default_value_t = CRAWLS as u32, value_parser = clap::value_parser!(u32).range(1..))]
+    crawls: u32,
     /// How crawls that are started here fetch
     #[command(flatten)]
     fetch: FetchFlags,
@@ -77,7 +80,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     let mut flags = toml::Table::new();
     args.fetch.lay(&mut flags);
-    let server = start(shelf, &args.listen, flags)?;
+    let server = start(shelf, &args.listen, flags, args.crawls as usize)?;
     println!("{}", server.url());
     let app = server.app();
     let presses = AtomicU32::new(0);
@@ -102,7 +105,12 @@ fn folder(dir: PathBuf) -> Result<Shelf, Problem> {
 }
 
 /// Starts the dashboard.
-pub fn start(shelf: Shelf, flags: &ListenFlags, settings: toml::Table) -> Result<Server, Problem> {
+pub fn start(
+    shelf: Shelf,
+    flags: &ListenFlags,
+    settings: toml::Table,
+    crawls: usize,
+) -> Result<Server, Problem> {
     let address = flags.listen.unwrap_or_else(|| ([127, 0, 0, 1], 7700).into());
     let rate = f64::from(flags.rate.unwrap_or(200).max(1));
     // On the command line others on this machine can see it; in the environment they cannot.
@@ -110,5 +118,5 @@ pub fn start(shelf: Shelf, flags: &ListenFlags, settings: toml::Table) -> Result
     let mut guard = Guard::new(address, token, flags.allow_host.clone(), rate)?;
     let (listener, addr) = listen(address)?;
     guard.listens_on(addr);
-    Server::start(listener, Arc::new(App::new(shelf, guard, settings)))
+    Server::start(listener, Arc::new(App::new(shelf, guard, settings, crawls)))
 }

@@ -100,21 +100,14 @@ pub fn harmless(text: String) -> String {
 /// Replaces a topic file, all of it or nothing, once it is known that it can be read.
 pub fn save(path: &Path, text: &str) -> Result<(), Problem> {
     crawl::Config::load(text, &path.display().to_string(), toml::Table::new())?;
-    // A link stays a link: what it points to is replaced.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".new");
-    let beside = path.with_file_name(name);
-    let written = std::fs::write(&beside, text).and_then(|()| {
-        if let Ok(old) = std::fs::metadata(path) {
-            std::fs::set_permissions(&beside, old.permissions())?;
-        }
-        std::fs::rename(&beside, path)
-    });
-    written.map_err(|e| {
-        let _ = std::fs::remove_file(&beside);
-        Problem::io("write", path, &e)
-    })
+    // The user's own link stays a link: what it points to is replaced. A link in a collection may be somebody else's.
+    let of_collection = path.parent().is_some_and(crawl::collection::Collection::exists);
+    let target = if of_collection { None } else { path.canonicalize().ok() };
+    let path = target.as_deref().unwrap_or(path);
+    let old = path.symlink_metadata().ok().filter(|m| m.is_file()).map(|m| m.permissions());
+    let written = store::files::replace(path, text.as_bytes())
+        .and_then(|()| old.map_or(Ok(()), |old| std::fs::set_permissions(path, old)));
+    written.map_err(|e| Problem::io("write", path, &e))
 }
 
 /// Harvest rate over time as a row of block characters: each shows the share of relevant pages in its stretch.

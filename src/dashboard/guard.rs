@@ -6,9 +6,10 @@
 
 use super::reply::Refusal;
 use hyper::HeaderMap;
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use types::Problem;
 
 /// Bytes of chance in a token.
@@ -21,8 +22,7 @@ pub struct Guard {
     addr: SocketAddr,
     names: Vec<String>,
     asked: Mutex<Bucket>,
-    /// Wrong tokens: whoever guesses is answered slowly.
-    failed: Mutex<Bucket>,
+    wrong: Mutex<WrongTokens>,
 }
 
 impl Guard {
@@ -46,7 +46,7 @@ impl Guard {
             addr,
             names: names.iter().map(|n| n.to_lowercase()).collect(),
             asked: Mutex::new(Bucket::new(rate, 4.0 * rate)),
-            failed: Mutex::new(Bucket::new(1.0, 20.0)),
+            wrong: Mutex::new(WrongTokens::default()),
         })
     }
 
@@ -84,12 +84,22 @@ impl Guard {
         if changes { self.origin(headers) } else { Ok(()) }
     }
 
-    /// Counts a wrong token; `true` when there were too many lately.
-    pub fn is_guessing(&self) -> bool {
-        !self.failed.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())
+    /// Does the request bring a token at all, right or wrong?
+    pub fn has_token(&self, headers: &HeaderMap, token: Option<&str>) -> bool {
+        token.is_some() || headers.contains_key("authorization") || self.cookies(headers).next().is_some()
+    }
+
+    /// How long a wrong token from this address waits for its answer; `None`: too many wait already. The right token never
+    /// waits, whatever comes from the same address.
+    pub fn wrong_token(&self, ip: IpAddr) -> Option<Duration> {
+        self.wrong.lock().unwrap_or_else(PoisonError::into_inner).wait(ip, Instant::now())
     }
 
     fn host(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        if headers.get_all("host").iter().nth(1).is_some() {
+            // Whoever stands in front of us may have looked at the other one.
+            return Err(Refusal::bad("the request names two hosts").with("connection", "close"));
+        }
         let host = headers.get("host").and_then(|h| h.to_str().ok()).unwrap_or("");
         let name = without_port(host).to_lowercase();
         let ours = match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
@@ -116,13 +126,15 @@ impl Guard {
         if let Some(bearer) = text("authorization").and_then(|a| a.strip_prefix("Bearer ")) {
             return same(bearer.trim());
         }
+        self.cookies(headers).any(same)
+    }
+
+    /// The values of our cookie.
+    fn cookies<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
         let name = self.cookie_name();
-        headers
-            .get_all("cookie")
-            .iter()
-            .filter_map(|v| v.to_str().ok())
-            .flat_map(|v| v.split(';'))
-            .any(|c| c.trim().strip_prefix(name.as_str()).and_then(|c| c.strip_prefix('=')).is_some_and(same))
+        let all = headers.get_all("cookie").iter().filter_map(|v| v.to_str().ok());
+        all.flat_map(|v| v.split(';'))
+            .filter_map(move |c| c.trim().strip_prefix(name.as_str())?.strip_prefix('='))
     }
 
     fn origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -169,6 +181,58 @@ fn without_port(host: &str) -> &str {
     host.split(':').next().unwrap_or(host)
 }
 
+/// Answers to wrong tokens: one per second, of one address and of all together, after the first few.
+#[derive(Default)]
+struct WrongTokens {
+    all: Line,
+    addresses: HashMap<IpAddr, Line>,
+}
+
+/// When the next answer is due, if answers were given one per second from the start.
+#[derive(Clone, Copy, Default)]
+struct Line {
+    due: Option<Instant>,
+}
+
+/// Between two answers to wrong tokens.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Wrong tokens that are answered at once after a time without any: people mistype.
+const AT_ONCE: u32 = 5;
+/// Longest wait, of one address and of all: who comes later is not answered. An address cannot fill the line of all.
+const OWN_LINE: Duration = Duration::from_secs(3);
+const WHOLE_LINE: Duration = Duration::from_secs(10);
+/// Addresses that are remembered.
+const ADDRESSES: usize = 1024;
+
+impl Line {
+    fn wait(&self, now: Instant) -> Duration {
+        let due = self.due.unwrap_or(now);
+        due.saturating_duration_since(now).saturating_sub(PAUSE * (AT_ONCE - 1))
+    }
+    fn join(&mut self, now: Instant) {
+        self.due = Some(self.due.map_or(now, |d| d.max(now)) + PAUSE);
+    }
+}
+
+impl WrongTokens {
+    fn wait(&mut self, ip: IpAddr, now: Instant) -> Option<Duration> {
+        if self.addresses.len() >= ADDRESSES {
+            self.addresses.retain(|_, line| line.due.is_some_and(|due| due > now));
+            if self.addresses.len() >= ADDRESSES && !self.addresses.contains_key(&ip) {
+                return None;
+            }
+        }
+        let own = self.addresses.entry(ip).or_default();
+        let (mine, all) = (own.wait(now), self.all.wait(now));
+        if mine > OWN_LINE || all > WHOLE_LINE {
+            return None;
+        }
+        own.join(now);
+        self.all.join(now);
+        Some(mine.max(all))
+    }
+}
+
 /// So many per second on average, so many at once.
 struct Bucket {
     rate: f64,
@@ -205,7 +269,6 @@ fn take(bucket: &Mutex<Bucket>) -> Result<(), Refusal> {
 mod tests {
     use super::*;
     use hyper::header::{HeaderName, HeaderValue};
-    use std::time::Duration;
 
     fn guard() -> Guard {
         let addr = "127.0.0.1:7700".parse().unwrap();
@@ -272,6 +335,41 @@ mod tests {
         let (a, b) =
             (Guard::new(addr, None, vec![], 1.0).unwrap(), Guard::new(addr, None, vec![], 1.0).unwrap());
         assert!(a.token().len() >= 48 && a.token() != b.token());
+    }
+
+    #[test]
+    fn a_request_with_two_hosts_is_refused() {
+        let bearer = ("authorization", "Bearer secret");
+        assert_eq!(status(&[HOST, ("host", "evil.example.com"), bearer], None, false), 400);
+        assert_eq!(status(&[HOST, HOST, bearer], None, false), 400);
+    }
+
+    #[test]
+    fn wrong_tokens_are_answered_one_per_second() {
+        let start = Instant::now();
+        let answered = |wrong: &mut WrongTokens, ips: u8, per_second: u32, seconds: u32| {
+            let mut leave = Vec::new();
+            for n in 0..per_second * seconds {
+                let now = start + Duration::from_secs(1) / per_second * n;
+                let ip = IpAddr::from([10, 0, 0, (n % u32::from(ips)) as u8]);
+                leave.extend(wrong.wait(ip, now).map(|wait| now + wait));
+            }
+            leave.iter().filter(|t| **t < start + Duration::from_secs(seconds.into())).count() as u32
+        };
+        for ips in [1, 200] {
+            let n = answered(&mut WrongTokens::default(), ips, 1000, 30);
+            assert!((30..=30 + AT_ONCE).contains(&n), "{n} answers to {ips} addresses");
+        }
+        // Somebody else who mistypes during a flood is told so.
+        let mut wrong = WrongTokens::default();
+        answered(&mut wrong, 1, 1000, 5);
+        assert!(wrong.wait([10, 9, 9, 9].into(), start + Duration::from_secs(5)).is_some());
+        // A cookie of an earlier run is a wrong token, no token at all is not.
+        let g = guard();
+        assert!(g.has_token(&headers(&[("cookie", "gleaner_7700=old")]), None));
+        assert!(
+            !g.has_token(&headers(&[("cookie", "other=1")]), None) && g.has_token(&headers(&[]), Some(""))
+        );
     }
 
     #[test]

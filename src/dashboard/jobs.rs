@@ -1,5 +1,6 @@
 //! Crawls that run in this process: started here, or the one of `gleaner crawl --serve`.
 
+use super::reply::Refusal;
 use crawl::collection::Collection;
 use crawl::config::Loaded;
 use crawl::control::{Command, Effect, Order};
@@ -7,6 +8,7 @@ use crawl::live;
 use crawl::{Event, Progress};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,9 +19,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A stopped collection that was opened for a label stays open for the next one this long.
 const LINGER: Duration = Duration::from_secs(15);
 
-#[derive(Default)]
+/// Crawls that may run at once, unless told otherwise. Each has threads, an index and a ledger of its own.
+pub const CRAWLS: usize = 4;
+
 pub struct Jobs {
     jobs: Mutex<BTreeMap<String, Arc<Job>>>,
+    most: AtomicUsize,
+}
+
+impl Default for Jobs {
+    fn default() -> Jobs {
+        Jobs { jobs: Mutex::default(), most: AtomicUsize::new(CRAWLS) }
+    }
 }
 
 /// One crawl.
@@ -118,6 +129,11 @@ impl Job {
 }
 
 impl Jobs {
+    /// How many crawls may run at once; and, beside them, how many collections may be open for corrections.
+    pub fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
     pub fn get(&self, name: &str) -> Option<Arc<Job>> {
         locked(&self.jobs).get(name).cloned()
     }
@@ -135,10 +151,15 @@ impl Jobs {
         loaded: Loaded,
         seeds: Vec<Url>,
         editing: bool,
-    ) -> Result<Arc<Job>, Problem> {
+    ) -> Result<Arc<Job>, Refusal> {
         let mut jobs = locked(&self.jobs);
         if jobs.get(name).is_some_and(|j| !j.is_over()) {
-            return Err(Problem::new("a crawl of this collection is running already"));
+            let problem = Problem::new("a crawl of this collection is running already");
+            return Err(Refusal::conflict(problem));
+        }
+        let most = self.most.load(Ordering::Relaxed);
+        if jobs.values().filter(|j| !j.is_over() && j.editing == editing).count() >= most {
+            return Err(full(most, editing));
         }
         let (job, orders) = Job::new(editing);
         let runner = job.clone();
@@ -148,7 +169,7 @@ impl Jobs {
                 let result = run(&runner, &dir, &loaded, &seeds, &orders);
                 locked(&runner.now).phase = result.map_or_else(Phase::Failed, |()| Phase::Ended);
             })
-            .map_err(|e| Problem::new("cannot start a thread for the crawl").because(e))?;
+            .map_err(|e| Refusal::conflict(Problem::new("cannot start a thread for the crawl").because(e)))?;
         jobs.insert(name.to_string(), job.clone());
         Ok(job)
     }
@@ -164,6 +185,16 @@ impl Jobs {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+fn full(most: usize, editing: bool) -> Refusal {
+    let problem = match editing {
+        true => Problem::new(format!("{most} collections are being corrected here already"))
+            .hint("try again in half a minute; each closes by itself"),
+        false => Problem::new(format!("{most} crawls run here already, and that is the limit"))
+            .hint("stop one or wait for one to end; `gleaner serve --crawls N` allows more"),
+    };
+    Refusal::new(429, problem).with("retry-after", "30")
 }
 
 fn run(

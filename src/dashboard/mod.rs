@@ -23,9 +23,10 @@ mod rows;
 mod schemas;
 mod server;
 mod shelf;
+mod visitors;
 
 pub use guard::Guard;
-pub use jobs::{Job, Jobs};
+pub use jobs::{CRAWLS, Job, Jobs};
 pub use server::{Server, listen};
 pub use shelf::{SharedShelf, Shelf};
 
@@ -45,7 +46,9 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(shelf: Shelf, guard: Guard, flags: toml::Table) -> App {
+    /// `crawls`: how many may run here at once.
+    pub fn new(shelf: Shelf, guard: Guard, flags: toml::Table, crawls: usize) -> App {
+        shelf.jobs().set_most(crawls);
         App {
             shelf,
             guard,

@@ -53,7 +53,7 @@ fn operation(route: &Route) -> Value {
         "200": { "description": "As asked", "content": fine },
         "401": unknown,
         "403": error("Not from here: a foreign Host or Origin"),
-        "429": error("Too many requests"),
+        "429": error("Too many requests, or as many crawls as may run at once"),
     });
     let takes = !route.params.is_empty() || route.body.is_some();
     let mut add = |status: &str, about: &str, wanted: bool| {
@@ -61,7 +61,7 @@ fn operation(route: &Route) -> Value {
             r.insert(status.into(), error(about));
         }
     };
-    add("400", "A parameter or the body is not what it must be", true);
+    add("400", "A parameter or the body is not what it must be, or two Host headers", true);
     add("404", "There is no such thing", takes);
     add("409", "Not possible as things are", route.conflicts);
     add("413", "The body is too large", route.body.is_some());

@@ -2,6 +2,7 @@
 
 use super::reply::{Content, Refusal, Reply};
 use super::route::{self, Asked};
+use super::visitors::{Visitor, Visitors};
 use super::{App, assets};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -18,23 +19,21 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use types::Problem;
 
 /// Largest request body: a topic file with a list of seeds.
 const LARGEST_BODY: usize = 1 << 20;
 /// Larger bodies are not even read to their end.
 const DROPPED: u64 = 8 << 20;
-/// Open connections, streams included.
-const CONNECTIONS: usize = 1024;
 /// Handlers read from disk, so each has a thread; more wait.
 const THREADS: usize = 8;
-/// For reading the head and, again, the body of a request.
+/// For reading the head of a request.
+const HEAD: Duration = Duration::from_secs(5);
+/// For reading its body.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// A stream with nothing to say says so, or proxies and browsers take it for dead.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How long whoever guesses at the token waits for each answer.
-const GUESS: Duration = Duration::from_millis(100);
 /// How long answers may take to finish when the server is stopped.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -124,32 +123,32 @@ impl Drop for Server {
 
 async fn accept(listener: TcpListener, app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let visitors = Arc::new(Visitors::default());
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
             _ = stopped.changed() => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    // Full: closed at once, so that whoever is inside is not slowed down.
-                    let Ok(place) = room.clone().try_acquire_owned() else { continue };
+                Ok((stream, peer)) => {
+                    let visitor = Arc::new(visitors.enter(peer.ip()));
                     let _ = stream.set_nodelay(true);
                     let (app, mut stopped) = (app.clone(), stopped.clone());
                     connections.spawn(async move {
-                        let service = service_fn(move |request| answer(request, app.clone()));
+                        let asking = visitor.clone();
+                        let service = service_fn(move |request| answer(request, app.clone(), asking.clone()));
                         let served = hyper::server::conn::http1::Builder::new()
                             .timer(TokioTimer::new())
-                            .header_read_timeout(PATIENCE)
+                            .header_read_timeout(HEAD)
                             .max_headers(64)
                             .max_buf_size(64 << 10)
                             .serve_connection(TokioIo::new(stream), service);
                         // An error here is a client that went away.
                         tokio::select! {
                             _ = served => {}
+                            _ = visitor.must_leave() => {}
                             _ = stopped.changed() => tokio::time::sleep(GRACE).await,
                         }
-                        drop(place);
                     });
                 }
                 // Out of file descriptors, most likely: others must close first.
@@ -162,34 +161,66 @@ async fn accept(listener: TcpListener, app: Arc<App>, mut stopped: watch::Receiv
     let _ = tokio::time::timeout(2 * GRACE, finish).await;
 }
 
-async fn answer(request: Request<Incoming>, app: Arc<App>) -> Result<Response<ReplyBody>, Infallible> {
+/// The connection is closed without an answer.
+#[derive(Debug)]
+struct HangUp;
+
+impl std::fmt::Display for HangUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("too many wrong tokens")
+    }
+}
+
+impl std::error::Error for HangUp {}
+
+async fn answer(
+    request: Request<Incoming>,
+    app: Arc<App>,
+    visitor: Arc<Visitor>,
+) -> Result<Response<ReplyBody>, HangUp> {
     let api = request.uri().path().starts_with("/api/");
-    let reply = match respond(request, &app).await {
+    let reply = match respond(request, &app, &visitor).await {
         Ok(reply) => reply,
+        Err(Denial::HangUp) => return Err(HangUp),
         // People who forgot the token get a page; programs get JSON.
-        Err(r) if r.status == 401 && !api => {
+        Err(Denial::Refused(r)) if r.status == 401 && !api => {
             let mut page = Reply::new(401, "text/html; charset=utf-8", assets::UNKNOWN_VISITOR);
             page.headers = r.headers;
             page
         }
-        Err(refusal) => refusal.reply(),
+        Err(Denial::Refused(refusal)) => refusal.reply(),
     };
     app.counters.answered(reply.status);
     Ok(response(reply))
 }
 
-async fn respond(request: Request<Incoming>, app: &Arc<App>) -> Result<Reply, Refusal> {
+/// Why there is no reply.
+enum Denial {
+    Refused(Refusal),
+    HangUp,
+}
+
+impl From<Refusal> for Denial {
+    fn from(refusal: Refusal) -> Denial {
+        Denial::Refused(refusal)
+    }
+}
+
+async fn respond(request: Request<Incoming>, app: &Arc<App>, visitor: &Visitor) -> Result<Reply, Denial> {
     let (head, body) = request.into_parts();
     let query: Vec<(String, String)> =
         form_urlencoded::parse(head.uri.query().unwrap_or("").as_bytes()).into_owned().collect();
     let token = query.iter().find(|(k, _)| k == "token").map(|(_, v)| v.as_str());
     let changes = !matches!(head.method.as_str(), "GET" | "HEAD");
     if let Err(refusal) = app.guard.admit(&head.headers, token, changes) {
-        if refusal.status == 401 && app.guard.is_guessing() {
-            tokio::time::sleep(GUESS).await;
+        if refusal.status == 401 && app.guard.has_token(&head.headers, token) {
+            // Whoever guesses waits for each answer, and gets none when too many wait already.
+            let wait = app.guard.wrong_token(visitor.ip()).ok_or(Denial::HangUp)?;
+            tokio::time::sleep(wait).await;
         }
-        return Err(refusal);
+        return Err(refusal.into());
     }
+    visitor.recognised();
     let first_use = token.is_some();
     let body = read(&head.headers, body).await?;
     let asked = Asked {
@@ -207,7 +238,8 @@ async fn respond(request: Request<Incoming>, app: &Arc<App>) -> Result<Reply, Re
         Err(e) => {
             // A panic is a bug; the server goes on.
             tracing::error!(error = %e, "a request failed");
-            return Err(Refusal::new(500, Problem::new("this request failed inside the dashboard")));
+            let problem = Problem::new("this request failed inside the dashboard");
+            return Err(Refusal::new(500, problem).into());
         }
     };
     if first_use {

@@ -15,6 +15,7 @@ use crate::control::Adjustments;
 use crate::crawl::{Crawl, Ledger, Parts, Rules};
 use crate::documents::{DocumentLimits, Documents};
 use crate::events::Event;
+use crate::listings::ListingLimits;
 use crate::marks::Marks;
 use crate::scope::Scope;
 use crate::steer::Steering;
@@ -30,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use store::archive::{Archive, ArchiveSettings, Archiver, Objects, Position, Stacks};
+use store::files;
 use store::index::Index;
 use store::s3::{Account, Address, Bucket};
 use types::{Canon, Fetched, Millis, Payload, Problem, Request, Url, Web};
@@ -109,7 +111,7 @@ fn worker_name(dir: &Path) -> Result<String, Problem> {
     let host: String = host.trim().chars().filter(|c| c.is_ascii_alphanumeric()).take(30).collect();
     let random = RandomState::new().hash_one(std::process::id()) as u32;
     let name = format!("{}.{random:08x}", if host.is_empty() { "worker" } else { &host });
-    fs::write(&path, &name).map_err(|e| Problem::io("write", &path, &e))?;
+    files::replace(&path, name.as_bytes()).map_err(|e| Problem::io("write", &path, &e))?;
     Ok(name)
 }
 
@@ -212,12 +214,20 @@ impl Collection {
         Rules {
             pages: l.pages,
             relevant: l.relevant,
+            requests: l.most_requests(),
             time: l.time.map(|t| t.0),
             redirects: l.redirects,
             links_per_page: l.links_per_page,
             expand_min: l.expand_min,
             obey_nofollow: f.nofollow,
             use_sitemaps: f.sitemaps,
+            listings: ListingLimits {
+                files: l.sitemaps,
+                nesting: l.sitemap_nesting,
+                bytes: l.sitemap_bytes.0,
+                urls: l.sitemap_urls,
+                share: l.sitemap_share,
+            },
             attempts: f.attempts,
             concurrency: f.concurrency,
             // Addresses that the user made up say nothing about who shares a server; nor does a proxy's.
@@ -275,7 +285,7 @@ impl Collection {
         let mut made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
         // Before the crawl is joined: whoever cannot keep a page should not have any to fetch.
         let bucket = open_bucket(config, shared.is_some())?;
-        fs::create_dir_all(dir).map_err(|e| Problem::io("create the collection folder", dir, &e))?;
+        files::make_collection(dir, config.archive.mode.parse()?)?;
         let mut objects = None;
         let (mut ledger, resumed, files): (Box<dyn Ledger>, bool, Option<String>) = match shared {
             Some(store) => {
@@ -597,11 +607,7 @@ pub(crate) fn write_topic(dir: &Path, text: &str) -> Result<(), Problem> {
     if fs::read_to_string(&path).ok().as_deref() == Some(text) {
         return Ok(());
     }
-    let new = path.with_extension("toml.tmp");
-    fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(|e| {
-        let _ = fs::remove_file(&new);
-        Problem::io("write", &path, &e)
-    })
+    files::replace(&path, text.as_bytes()).map_err(|e| Problem::io("write", &path, &e))
 }
 
 fn open_archive(

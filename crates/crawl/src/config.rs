@@ -138,6 +138,8 @@ pub struct Limits {
     pub pages: Option<u64>,
     /// Stop after so many relevant pages.
     pub relevant: Option<u64>,
+    /// Stop after so many requests of any kind. With `pages` and without this: ten for each page, and a thousand.
+    pub requests: Option<u64>,
     /// Stop after so long.
     pub time: Option<Span>,
     /// Stop when nothing can be fetched for longer than this, because hosts asked for a pause.
@@ -172,6 +174,24 @@ pub struct Limits {
     pub document_memory: Size,
     /// Processes that read documents, at most.
     pub document_readers: usize,
+    /// Sitemaps and feeds read of one host.
+    pub sitemaps: u32,
+    /// Levels of sitemaps that name sitemaps.
+    pub sitemap_nesting: u8,
+    /// Bytes of one host's sitemaps and feeds.
+    pub sitemap_bytes: Size,
+    /// URLs taken from one host's sitemaps and feeds.
+    pub sitemap_urls: u32,
+    /// Share of a host's requests that may go to sitemaps while it has pages to fetch.
+    pub sitemap_share: f64,
+}
+
+impl Limits {
+    /// The budget of requests: what was set, or enough for the pages that are wanted.
+    pub fn most_requests(&self) -> Option<u64> {
+        let enough = |pages: u64| pages.saturating_mul(10).saturating_add(1_000);
+        self.requests.or_else(|| self.pages.map(enough))
+    }
 }
 
 impl Default for Limits {
@@ -180,6 +200,7 @@ impl Default for Limits {
         Limits {
             pages: None,
             relevant: None,
+            requests: None,
             time: None,
             max_wait: Span(Duration::from_secs(20 * 60)),
             depth: None,
@@ -197,6 +218,11 @@ impl Default for Limits {
             document_time: Span(documents.time),
             document_memory: Size(documents.memory),
             document_readers: documents.readers,
+            sitemaps: 50,
+            sitemap_nesting: 2,
+            sitemap_bytes: Size(50 << 20),
+            sitemap_urls: 10_000,
+            sitemap_share: 0.25,
         }
     }
 }
@@ -295,6 +321,8 @@ pub struct ArchiveSection {
     pub every: Span,
     /// With `to`: how long a bucket that is away is waited for.
     pub patience: Span,
+    /// Who may read a new collection: `private` (its owner), `umask`, or bits as in `0750`.
+    pub mode: String,
 }
 
 impl Default for ArchiveSection {
@@ -307,6 +335,7 @@ impl Default for ArchiveSection {
             to: None,
             every: Span(Duration::from_secs(5)),
             patience: Span(Duration::from_secs(120)),
+            mode: "private".into(),
         }
     }
 }
@@ -390,6 +419,15 @@ impl Config {
                 "0.25 keeps a quarter of the requests for hosts that are quick; new hosts need the rest",
             ));
         }
+        if self.limits.requests == Some(0) {
+            return Err(
+                at("[limits] requests = 0 would fetch nothing").hint("leave it out, or use 1 or more")
+            );
+        }
+        if !(0.0..=1.0).contains(&self.limits.sitemap_share) {
+            return Err(at("[limits] sitemap_share must be between 0 and 1")
+                .hint("0.25 lets every fourth request of a host be one for a sitemap"));
+        }
         if self.limits.pages == Some(0) || self.limits.relevant == Some(0) {
             return Err(at("[limits] a limit of 0 pages leaves nothing to do")
                 .hint("leave the limit out, or use 1 or more"));
@@ -425,6 +463,7 @@ impl Config {
         if self.fetch.attempts == 0 {
             return Err(at("[fetch] attempts = 0 would fetch nothing").hint("use 1 or more"));
         }
+        self.archive.mode.parse::<store::files::Mode>().map_err(|p| self.places.put(p))?;
         if let Some(to) = &self.archive.to {
             store::s3::Address::parse(to).map_err(|p| self.places.put(p))?;
         }

@@ -5,11 +5,13 @@ use crate::collection::{MakeJudge, position_bytes};
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Pause, Progress};
+use crate::listings::{ListingLimits, Listings, is_sitemap_file, later};
 use crate::marks::Marks;
 use crate::measured::Measurer;
 use crate::network::{Ask, Network};
 use crate::origins::{Door, Origins};
 use crate::outlook::Outlook;
+use crate::robots::RobotsCache;
 use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
 use crate::suspects::Suspects;
@@ -27,7 +29,7 @@ use store::archive::{Archiver, Position};
 use store::index::Index;
 use types::{
     Assessment, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored,
-    Settle, Task, Turn, Url, UrlId, Verdict,
+    RobotsAnswer, Settle, Task, Turn, Url, UrlId, Verdict,
 };
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.
@@ -39,12 +41,15 @@ impl<T: Frontier + Store + Send> Ledger for T {}
 pub struct Rules {
     pub pages: Option<u64>,
     pub relevant: Option<u64>,
+    /// Requests of any kind: pages, robots.txt, sitemaps, redirects, errors.
+    pub requests: Option<u64>,
     pub time: Option<Duration>,
     pub redirects: u8,
     pub links_per_page: usize,
     pub expand_min: f64,
     pub obey_nofollow: bool,
     pub use_sitemaps: bool,
+    pub listings: ListingLimits,
     pub attempts: u8,
     pub concurrency: usize,
     /// Group hosts by the address that answered (off when addresses are made up by `--resolve`).
@@ -73,12 +78,14 @@ impl Default for Rules {
         Rules {
             pages: None,
             relevant: None,
+            requests: None,
             time: None,
             redirects: 8,
             links_per_page: 500,
             expand_min: 0.0,
             obey_nofollow: true,
             use_sitemaps: true,
+            listings: ListingLimits::none(),
             attempts: 3,
             concurrency: 1,
             group_by_ip: false,
@@ -139,6 +146,7 @@ pub enum Stop {
     Exhausted,
     Pages,
     Relevant,
+    Requests,
     Time,
     User,
     /// All that is left is on hosts that asked for a long pause.
@@ -151,6 +159,7 @@ impl Stop {
             Stop::Exhausted => "nothing left to fetch",
             Stop::Pages => "page limit reached",
             Stop::Relevant => "limit of relevant pages reached",
+            Stop::Requests => "request limit reached ([limits] requests)",
             Stop::Time => "time limit reached",
             Stop::User => "stopped by the user",
             Stop::Pauses => "only hosts that want a long pause are left",
@@ -198,7 +207,9 @@ pub struct Crawl {
     pub(crate) measurer: Measurer,
     pub(crate) duplicates: Duplicates,
     pub(crate) counts: Counts,
-    robots: HashMap<String, Arc<Robots>>,
+    robots: RobotsCache,
+    /// What sitemaps and feeds have cost.
+    pub(crate) listings: Listings,
     in_flight: HashMap<u64, Out>,
     pub(crate) events: Box<dyn FnMut(&Event) + Send>,
     started: Option<Millis>,
@@ -273,9 +284,12 @@ pub(crate) struct Out {
 
 /// Running totals, kept with the collection.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub(crate) struct Counts {
     pub pages: u64,
     pub relevant: u64,
+    /// Answers and failures of every kind.
+    pub requests: u64,
     pub bytes: u64,
     pub duplicates: u64,
     pub near_duplicates: u64,
@@ -298,15 +312,23 @@ impl Counts {
     }
 }
 
+/// What becomes of a lease.
+enum Permission {
+    Fetch,
+    /// Not at all: this is how it ends.
+    Never(Outcome),
+    /// Something else of the host comes first.
+    Later,
+    /// Its host's robots.txt comes first; this is the answer that is kept.
+    AskRobots(RobotsAnswer),
+}
+
 /// How often the other workers are told what the model learnt.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
 /// A page that takes longer is not waited for when only a few more are wanted. Should it come all the same when there are
 /// enough, it goes back.
 const OVERDUE: Duration = Duration::from_secs(5);
-
-/// Parsed robots rules are cached for this many hosts.
-const ROBOTS_CACHE: usize = 20_000;
 
 impl Crawl {
     /// Takes up a collection where it was left, or starts it.
@@ -318,7 +340,8 @@ impl Crawl {
             measurer: Measurer::default(),
             duplicates: Duplicates::default(),
             counts: Counts::default(),
-            robots: HashMap::new(),
+            robots: RobotsCache::default(),
+            listings: Listings::default(),
             in_flight: HashMap::new(),
             events: Box::new(|_| {}),
             started: None,
@@ -470,8 +493,10 @@ impl Crawl {
         }
         let counts = |out: &&Out| out.task == Task::Page && !self.is_beyond_count(out, now);
         let pages_in_flight = self.in_flight.values().filter(counts).count() as u64;
+        let in_flight = self.in_flight.len() as u64;
         if self.in_flight.len() >= self.parts.rules.concurrency
             || self.suspects.any_of(self.in_flight.values())
+            || self.parts.rules.requests.is_some_and(|most| self.counts.requests + in_flight >= most)
             || self.parts.rules.pages.is_some_and(|most| {
                 self.counts.pages + pages_in_flight + self.others.pages + self.others.in_flight >= most
             })
@@ -512,16 +537,25 @@ impl Crawl {
 
     fn fetch(&mut self, lease: Lease, look: bool, now: Millis) -> Step {
         self.idle.clear();
+        self.listings.requested(lease.url.host_key(), is_sitemap_file(&lease));
         self.in_flight.insert(lease.number, Out { id: lease.id, task: lease.task, since: now, look });
         Step::Fetch(Box::new(lease))
     }
 
     /// Settles a lease that needs no request, because it may not be sent, or not now. `true` when that is so.
     fn turned_away(&mut self, lease: &Lease, now: Millis) -> Result<bool, Problem> {
-        let (outcome, kind) = match self.forbidden(lease)? {
-            Some(Outcome::RobotsDenied) => (Outcome::RobotsDenied, "robots-denied"),
-            Some(outcome) => (outcome, "out-of-scope"),
-            None if lease.task == Task::Page => match self.origins.door(&lease.url, now, &self.door_limits) {
+        let (outcome, kind) = match self.permission(lease)? {
+            Permission::Never(Outcome::RobotsDenied) => (Outcome::RobotsDenied, "robots-denied"),
+            Permission::Never(outcome) => (outcome, "out-of-scope"),
+            Permission::Later => {
+                self.postpone(lease, now)?;
+                return Ok(true);
+            }
+            Permission::AskRobots(answer) => {
+                self.ask_robots_again(lease, answer, now)?;
+                return Ok(true);
+            }
+            Permission::Fetch if lease.task == Task::Page => match self.origins.door(&lease.url, now, &self.door_limits) {
                 Door::Open => return Ok(false),
                 Door::GivenUp => (Outcome::Unreachable, "silent"),
                 Door::ShutUntil(until) => {
@@ -531,7 +565,7 @@ impl Crawl {
                     return Ok(true);
                 }
             },
-            None => return Ok(false),
+            Permission::Fetch => return Ok(false),
         };
         let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });
         turn.host.finished = now;
@@ -594,6 +628,9 @@ impl Crawl {
         if rules.relevant.is_some_and(|most| self.counts.relevant + self.others.relevant >= most) {
             return Some(Stop::Relevant);
         }
+        if rules.requests.is_some_and(|most| self.counts.requests >= most) {
+            return Some(Stop::Requests);
+        }
         rules.time.is_some_and(|most| now.since(started) >= most).then_some(Stop::Time)
     }
 
@@ -627,35 +664,62 @@ impl Crawl {
         Ok(Some(Rescored { id, priority, model, cause }))
     }
 
-    /// May this URL not be fetched after all? (Scope may have changed since it was found; robots rules are only known
-    /// when its host was asked.)
-    fn forbidden(&mut self, lease: &Lease) -> Result<Option<Outcome>, Problem> {
+    /// May this URL be fetched now? (Scope may have changed since it was found; robots rules are only known when its host
+    /// was asked.)
+    fn permission(&mut self, lease: &Lease) -> Result<Permission, Problem> {
         if lease.task == Task::Robots {
-            return Ok(None);
+            return Ok(Permission::Fetch);
         }
         if self.parts.scope.check(&lease.url).is_err() || self.is_blocked(&lease.url) {
-            return Ok(Some(Outcome::OutOfScope));
+            return Ok(Permission::Never(Outcome::OutOfScope));
         }
-        let Some(robots) = self.robots_of(&lease.url)? else { return Ok(None) };
-        Ok((!robots.allows(&lease.url)).then_some(Outcome::RobotsDenied))
+        let host = lease.url.host_key();
+        let robots = match self.robots.get(host) {
+            Some(robots) => Some(robots),
+            None => match self.parts.ledger.robots(host)? {
+                Some(answer) if Robots::is_for_another(&answer.body, &self.parts.rules.user_agent) => {
+                    return Ok(Permission::AskRobots(answer));
+                }
+                Some(answer) => {
+                    let agent = &self.parts.rules.user_agent;
+                    let robots = Arc::new(Robots::from_answer(answer.status, &answer.body, agent));
+                    self.remember_robots(host, robots.clone());
+                    Some(robots)
+                }
+                None => None,
+            },
+        };
+        if robots.is_some_and(|r| !r.allows(&lease.url)) {
+            return Ok(Permission::Never(Outcome::RobotsDenied));
+        }
+        let waits = is_sitemap_file(lease)
+            && lease.priority != later()
+            && !self.listings.is_turn(host, &self.parts.rules.listings);
+        Ok(if waits { Permission::Later } else { Permission::Fetch })
     }
 
-    fn robots_of(&mut self, url: &Url) -> Result<Option<Arc<Robots>>, Problem> {
-        let host = url.host_key();
-        if let Some(robots) = self.robots.get(host) {
-            return Ok(Some(robots.clone()));
+    /// A sitemap file lets the pages of its host pass.
+    fn postpone(&mut self, lease: &Lease, now: Millis) -> Result<(), Problem> {
+        let mut turn = Turn::new(Settle::Return { id: lease.id });
+        turn.host.finished = now;
+        let (priority, model) = (later(), self.parts.strategy.model());
+        turn.rescore.push(Rescored { id: lease.id, priority, model, cause: None });
+        self.apply(turn).map(drop)
+    }
+
+    /// The rules that are kept are those of another user agent: they end now.
+    fn ask_robots_again(&mut self, lease: &Lease, answer: RobotsAnswer, now: Millis) -> Result<(), Problem> {
+        let answer = RobotsAnswer { body: Vec::new(), expires: now, ..answer };
+        for settle in [Settle::Return { id: lease.id }, Settle::Robots { id: lease.id, answer }] {
+            let mut turn = Turn::new(settle);
+            turn.host.finished = now;
+            self.apply(turn)?;
         }
-        let Some(answer) = self.parts.ledger.robots(host)? else { return Ok(None) };
-        let robots = Arc::new(Robots::from_answer(answer.status, &answer.body, &self.parts.rules.user_agent));
-        self.remember_robots(host, robots.clone());
-        Ok(Some(robots))
+        Ok(())
     }
 
     pub(crate) fn remember_robots(&mut self, host: &str, robots: Arc<Robots>) {
-        if self.robots.len() >= ROBOTS_CACHE {
-            self.robots.clear();
-        }
-        self.robots.insert(host.to_string(), robots);
+        self.robots.put(host, robots);
     }
 
     /// Steps 4–7: what an answer changes, applied as one.

@@ -16,6 +16,8 @@ const UNSAVED: u32 = 64;
 const SAVE_EVERY: u64 = 64;
 /// State: the labels the strategy was told of.
 const TOLD: &str = "labels-told";
+/// State: what sitemaps have cost, a line per host and change.
+pub(crate) const LISTINGS: &str = "listings";
 
 impl Crawl {
     /// State that is saved with the page that caused it.
@@ -109,6 +111,9 @@ impl Crawl {
         let ledger = &self.parts.ledger;
         if let Some(bytes) = ledger.state("counts")?.into_iter().next_back() {
             self.counts = serde_json::from_slice::<Counts>(&bytes).unwrap_or_default();
+        }
+        for lines in ledger.state(LISTINGS)? {
+            self.listings.restore(&lines);
         }
         let last = Run::of(ledger.as_ref())?;
         let same = |mine: &str, kept: fn(&Run) -> &str| last.as_ref().is_none_or(|r| kept(r) == mine);

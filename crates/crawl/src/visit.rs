@@ -4,18 +4,20 @@ use crate::analyse::{Analysis, is_soft_404};
 use crate::crawl::{Arrival, Crawl, Judged};
 use crate::events::Event;
 use crate::links::links;
+use crate::listings::is_sitemap_file;
 use crate::measured::{self, FEATURES, Measured};
 use crate::network::Fault;
+use crate::state::LISTINGS;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
 use focus::judges::Judge;
 use focus::strategies::{Miss, Rescore, Revised, Visit};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use store::archive::{Digest, Original, PageNote};
 use types::{
-    ArchiveRef, Assessment, Candidate, Failure, Fetched, HostUpdate, Lease, LinkKind, Millis, Outcome,
+    ArchiveRef, Assessment, Candidate, Failure, Fetched, HostUpdate, Lease, LinkKind, Millis, Outcome, Page,
     PageKind, Problem, Record, Rescored, RobotsAnswer, Settle, Task, Turn, UrlId, Verdict,
 };
 
@@ -57,6 +59,7 @@ impl Crawl {
         if !self.parts.ledger.holds(lease.id) {
             return Ok(());
         }
+        self.counts.requests += u64::from(!fetched.failure.as_ref().is_some_and(Failure::is_refusal));
         if lease.task == Task::Robots {
             return self.robots_arrived(&lease, &fetched, now);
         }
@@ -152,8 +155,8 @@ impl Crawl {
             return self.miss(lease, &error_kind(fetched), Some(Outcome::Refused), now);
         }
         let status = if fetched.failure.is_some() { 0 } else { fetched.status };
-        let body = if (200..300).contains(&status) { fetched.payload.decoded().to_vec() } else { Vec::new() };
-        let robots = Arc::new(Robots::from_answer(status, &body, &self.parts.rules.user_agent));
+        let agent = &self.parts.rules.user_agent;
+        let robots = Arc::new(Robots::from_answer(status, fetched.payload.decoded(), agent));
         let unavailable = status == 0 || status >= 500 || status == 429;
         let keep = if unavailable {
             // Closed until it can be had. Asked again soon, because a small crawl should not end waiting for one host.
@@ -162,6 +165,8 @@ impl Crawl {
         } else {
             robots.keep_for()
         };
+        // Only what concerns us: a file may have half a megabyte, and there are many hosts.
+        let body = robots.reduced(agent);
         let answer = RobotsAnswer { status, body, fetched: now, expires: now.plus(keep) };
         let mut turn = Turn::new(Settle::Robots { id: lease.id, answer });
         turn.host = HostUpdate {
@@ -173,13 +178,18 @@ impl Crawl {
             ip: fetched.ip.filter(|_| self.parts.rules.group_by_ip),
         };
         if self.parts.rules.use_sitemaps {
-            for url in robots.sitemaps().iter().filter_map(|s| self.parts.canon.parse(s).ok()) {
+            for text in robots.sitemaps() {
+                let Ok(url) = self.parts.canon.parse(&text) else { continue };
                 // A sitemap may live elsewhere, but not off the site that names it: that would let any host spend
                 // our budget on another.
-                if url.domain() == lease.url.domain() && self.parts.scope.check(&url).is_ok() {
+                if url.domain() == lease.url.domain()
+                    && self.parts.scope.check(&url).is_ok()
+                    && self.admit_sitemap(&url)
+                {
                     turn.add.push(self.inherit(lease, url, LinkKind::Sitemap));
                 }
             }
+            self.note_listings(&mut turn, &lease.url);
         }
         self.apply(turn)?;
         self.remember_robots(lease.url.host_key(), robots);
@@ -201,7 +211,12 @@ impl Crawl {
             kind,
             depth: lease.depth,
             site_depth: if same_host { lease.site_depth } else { 0 },
-            hops: if kind == LinkKind::Redirect { lease.hops.saturating_add(1) } else { 0 },
+            hops: match kind {
+                LinkKind::Redirect => lease.hops.saturating_add(1),
+                // The first of its kind: robots.txt names it.
+                LinkKind::Sitemap => 1,
+                _ => 0,
+            },
             priority,
             evidence: lease.evidence.clone(),
             model: self.parts.strategy.model(),
@@ -289,7 +304,7 @@ impl Crawl {
     ) -> Result<(), Problem> {
         let Analysis { doc, assessment, digest } = analysis;
         if matches!(doc.page.kind, PageKind::Sitemap | PageKind::Feed) {
-            return self.listing(lease, doc, turn, now);
+            return self.listing(lease, doc, fetched.payload.decoded().len(), turn, now);
         }
         let (mut assessment, measured) = self.measure(&lease, &doc, assessment);
         let (duplicate_of, near_duplicate_of) = self.duplicates.meet(lease.id, digest, doc.page.simhash);
@@ -464,9 +479,17 @@ impl Crawl {
         &mut self,
         lease: Lease,
         doc: focus::text::Doc,
+        bytes: usize,
         mut turn: Turn,
         now: Millis,
     ) -> Result<(), Problem> {
+        let (host, limits) = (lease.url.host_key(), &self.parts.rules.listings);
+        let Some(room) = self.listings.read(host, bytes, is_sitemap_file(&lease), limits) else {
+            self.note_listings(&mut turn, &lease.url);
+            self.counts.refuse("sitemaps of the host", 1);
+            self.apply(turn)?;
+            return self.miss(&lease, "sitemap-limit", Some(Outcome::Fetched), now);
+        };
         let visit = Visit {
             id: lease.id,
             url: &lease.url,
@@ -486,7 +509,10 @@ impl Crawl {
         };
         turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
         self.rule_links(&mut turn.add);
+        self.bound_listing(&lease, &doc.page, room, &mut turn.add);
         let found = turn.add.len();
+        self.listings.took(host, found);
+        self.note_listings(&mut turn, &lease.url);
         let applied = self.apply(turn)?;
         self.count_applied(&applied);
         let kind = format!("listing of {found} links");
@@ -498,6 +524,42 @@ impl Crawl {
             at: now,
         });
         Ok(())
+    }
+
+    /// Leaves out what the host's budget for sitemaps does not cover: sitemaps that are nested too deeply, are too many, or
+    /// are somebody else's, and URLs beyond `room`.
+    fn bound_listing(&mut self, lease: &Lease, page: &Page, room: usize, links: &mut Vec<Candidate>) {
+        let nested: HashSet<&types::Url> =
+            page.links.iter().filter(|l| page.names_sitemap(l)).map(|l| &l.url).collect();
+        let before = links.len();
+        let level = lease.hops.max(1).saturating_add(1);
+        let too_deep = level > self.parts.rules.listings.nesting.saturating_add(1);
+        links.retain_mut(|c| {
+            if !nested.contains(&c.url) {
+                return true;
+            }
+            (c.kind, c.hops) = (LinkKind::Sitemap, level);
+            !too_deep && c.url.domain() == lease.url.domain() && self.admit_sitemap(&c.url)
+        });
+        self.counts.refuse("sitemaps of the host", (before - links.len()) as u64);
+        if links.len() > room {
+            self.counts.refuse("URLs of sitemaps", (links.len() - room) as u64);
+            links.truncate(room);
+        }
+    }
+
+    /// May this sitemap file be fetched one day? One that is known already costs nothing more.
+    fn admit_sitemap(&mut self, url: &types::Url) -> bool {
+        self.parts.ledger.knows(url) || self.listings.admit_file(url.host_key(), &self.parts.rules.listings)
+    }
+
+    /// Keeps what the host has spent on sitemaps.
+    fn note_listings(&self, turn: &mut Turn, url: &types::Url) {
+        if self.parts.rules.keep
+            && let Some(line) = self.listings.line(url.host_key())
+        {
+            turn.state.push((LISTINGS.into(), true, line));
+        }
     }
 
     /// What the user wants of hosts, applied to links just found.

@@ -22,6 +22,8 @@ struct Item {
     guid: String,
     title: String,
     summary: String,
+    /// Another sitemap.
+    nested: bool,
 }
 
 /// Collects links and their text in order.
@@ -38,6 +40,9 @@ impl<'a> Collector<'a> {
     fn new(url: &'a Url, options: &'a Options, kind: LinkKind, mut page: Page) -> Self {
         let path = if kind == LinkKind::Sitemap { "urlset>url>loc" } else { "feed>entry>link" };
         page.paths.push(path.into());
+        if kind == LinkKind::Sitemap {
+            page.paths.push(types::NESTED_SITEMAP.into());
+        }
         let max_links =
             if kind == LinkKind::Sitemap { options.max_links.max(SITEMAP_LINKS) } else { options.max_links };
         Collector { url, options, kind, max_links, page, text: Text::new(options.max_text) }
@@ -84,7 +89,7 @@ impl<'a> Collector<'a> {
             region: Region::Body,
             context,
             heading: None,
-            path: 0,
+            path: u32::from(item.nested),
             first_leaf: leaf,
             last_leaf: leaf,
         });
@@ -121,7 +126,9 @@ pub fn sitemap(url: &Url, content_type: Option<&str>, body: &[u8], options: &Opt
     }
     let mut item = Item::default();
     let whole = events(&text, |what| match what {
-        Found::Start("url" | "sitemap", _) => item = Item::default(),
+        Found::Start(name @ ("url" | "sitemap"), _) => {
+            item = Item { nested: name == "sitemap", ..Item::default() }
+        }
         Found::End("loc", value) if item.href.is_empty() => item.href = value.trim().into(),
         // News and video sitemaps name their pages.
         Found::End("title", value) if item.title.is_empty() => item.title = value.trim().into(),

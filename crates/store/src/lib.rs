@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod export;
+pub mod files;
 pub mod index;
 pub mod ledger;
 pub mod postgres;

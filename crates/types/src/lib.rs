@@ -25,7 +25,7 @@ pub use order::{
     Candidate, HostUpdate, Lease, LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source, Task,
     Turn, UrlId,
 };
-pub use page::{Block, Heading, Leaf, Link, MetaRobots, Page, PageKind, Region, Rel, Span};
+pub use page::{Block, Heading, Leaf, Link, MetaRobots, NESTED_SITEMAP, Page, PageKind, Region, Rel, Span};
 pub use problem::{Problem, with_causes};
 pub use record::{ArchiveRef, Record};
 pub use time::Millis;

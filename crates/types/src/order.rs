@@ -82,7 +82,7 @@ pub struct Candidate {
     pub depth: u16,
     /// Links since the host was entered.
     pub site_depth: u16,
-    /// Redirects followed to get here.
+    /// Redirects followed to get here; of a sitemap file, how many sitemaps led to it, itself included.
     pub hops: u8,
     pub priority: Priority,
     /// Opaque, versioned bytes of the strategy (at most 1 KB), enough to score again under a newer model.
@@ -163,7 +163,7 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RobotsAnswer {
     pub status: u16,
-    /// The (capped) body; empty unless 2xx.
+    /// What concerns us of the body; empty unless 2xx. Ledgers of earlier versions have whole bodies.
     pub body: Vec<u8>,
     pub fetched: Millis,
     /// When it must be asked for again.

@@ -1,6 +1,9 @@
 use crate::{LinkKind, Url};
 use serde::{Deserialize, Serialize};
 
+/// Path of a link from a sitemap to another sitemap.
+pub const NESTED_SITEMAP: &str = "sitemapindex>sitemap>loc";
+
 /// A range of bytes of [`Page::text`], on character boundaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
@@ -143,6 +146,10 @@ impl Page {
     }
     pub fn path(&self, link: &Link) -> &str {
         self.paths.get(link.path as usize).map_or("", |p| p)
+    }
+    /// Does a sitemap name another sitemap with this link?
+    pub fn names_sitemap(&self, link: &Link) -> bool {
+        self.kind == PageKind::Sitemap && self.path(link) == NESTED_SITEMAP
     }
     pub fn heading(&self, link: &Link) -> &str {
         link.heading.and_then(|h| self.headings.get(h as usize)).map_or("", |h| h.span.of(&self.text))

@@ -51,8 +51,7 @@ fn editable(app: &App, volume: &Volume) -> Result<Arc<Job>, Refusal> {
         t.entry("contact").or_insert_with(|| "https://localhost/".into());
     }
     let loaded = Config::read(&Collection::topic_file(&volume.dir), flags).map_err(Refusal::conflict)?;
-    let job = app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, Vec::new(), true);
-    let job = job.map_err(Refusal::conflict)?;
+    let job = app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, Vec::new(), true)?;
     opened(&job)?;
     Ok(job)
 }
@@ -140,7 +139,7 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
             let canon = Collection::canon(&loaded.config);
             let seeds = loaded.config.seeds.urls.iter().filter_map(|u| canon.parse_typed(u).ok()).collect();
             let job = app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, seeds, false);
-            opened(&*job.map_err(Refusal::conflict)?)?;
+            opened(&*job?)?;
             volume.look_again();
             Ok(Reply::json(&Effect::says("going on")))
         }
@@ -263,7 +262,7 @@ pub fn create(app: &App, call: &Call) -> Result<Reply, Refusal> {
             Problem::new(format!("there is a folder `{name}` already")).hint("choose another name"),
         ));
     }
-    let job = app.shelf.jobs().start(&name, dir, loaded, urls, false).map_err(Refusal::conflict)?;
+    let job = app.shelf.jobs().start(&name, dir, loaded, urls, false)?;
     opened(&job)?;
     Ok(Reply::json(&json!({ "name": name })))
 }

@@ -4,16 +4,23 @@
 //! because it is small. Where the RFC leaves room this follows Google's open-source parser, whose public test list is
 //! the shape of our case table. Matching is linear in the length of the path for each rule, whatever wildcards the
 //! rules have.
+//!
+//! Of a file only what concerns us is kept: one group's rules, its crawl delay, the first sitemaps. [`Robots::reduced`]
+//! writes that down as a small robots.txt, which is what the ledger stores; reading it again gives the same rules.
 
 mod parse;
 mod pattern;
+mod rules;
 
-use pattern::Pattern;
+use rules::Rules;
+use std::fmt::Write;
 use std::time::Duration;
 use types::Url;
 
 /// robots.txt files are read up to here (RFC 9309 §2.5 asks for at least 500 KiB).
 pub const MAX_SIZE: usize = 500 << 10;
+/// The first line of a reduced file; the agent follows that it was reduced for.
+const REDUCED: &str = "# reduced by gleaner, for ";
 
 /// What one host's robots.txt means for one user agent.
 ///
@@ -34,18 +41,12 @@ pub struct Robots {
 
 #[derive(Clone, Debug)]
 enum Access {
-    /// The longest matching rule decides; sorted so that it is the first one that matches.
-    Rules(Vec<Rule>),
+    /// The longest matching rule decides.
+    Rules(Rules),
     /// There is no robots.txt.
     All,
     /// The server could not say, so we must not.
     Nothing,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Rule {
-    allow: bool,
-    pattern: Pattern,
 }
 
 impl Robots {
@@ -70,24 +71,47 @@ impl Robots {
             // robots.txt itself may always be asked for.
             _ if url.path() == "/robots.txt" => true,
             Access::Nothing => false,
-            Access::Rules(rules) => Robots::deciding(rules, url).is_none_or(|rule| rule.allow),
+            Access::Rules(rules) => rules.deciding(url).is_none_or(|rule| rule.allow),
         }
     }
 
     /// The rule that decides about this URL, as text: `Disallow: /private/`. `None` = no rule speaks of it.
     pub fn rule_for(&self, url: &Url) -> Option<String> {
         let Access::Rules(rules) = &self.access else { return None };
-        let rule = Robots::deciding(rules, url)?;
-        Some(format!("{}: {}", if rule.allow { "Allow" } else { "Disallow" }, rule.pattern))
+        rules.deciding(url).map(|rule| rule.to_string())
     }
 
-    fn deciding<'a>(rules: &'a [Rule], url: &Url) -> Option<&'a Rule> {
-        if rules.is_empty() {
-            return None;
+    /// What has to be kept of a 2xx answer: a robots.txt with nothing but the rules for `user_agent`.
+    pub fn reduced(&self, user_agent: &str) -> Vec<u8> {
+        let Access::Rules(rules) = &self.access else { return Vec::new() };
+        let mut out = format!("{REDUCED}{}\nUser-agent: *\n", agent(user_agent));
+        for rule in rules.iter() {
+            let _ = writeln!(out, "{rule}");
         }
-        let target = &url.as_url()[url::Position::BeforePath..url::Position::AfterQuery];
-        let target = pattern::normalise_target(target);
-        rules.iter().find(|rule| rule.pattern.matches(&target))
+        if let Some(delay) = self.delay {
+            let _ = writeln!(out, "Crawl-delay: {}", delay.as_secs_f64());
+        }
+        for url in &self.sitemaps {
+            let _ = writeln!(out, "Sitemap: {url}");
+        }
+        out.into_bytes()
+    }
+
+    /// Was this text reduced for another user agent? Then it does not say what the host wants of this one.
+    pub fn is_for_another(body: &[u8], user_agent: &str) -> bool {
+        let Some(rest) = body.strip_prefix(REDUCED.as_bytes()) else { return false };
+        let end = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+        !rest.get(..end).unwrap_or(rest).eq_ignore_ascii_case(agent(user_agent).as_bytes())
+    }
+
+    /// Bytes of memory that this takes.
+    pub fn size(&self) -> usize {
+        let rules = match &self.access {
+            Access::Rules(rules) => rules.size(),
+            Access::All | Access::Nothing => 0,
+        };
+        let sitemaps: usize = self.sitemaps.iter().map(|s| s.capacity() + size_of::<String>()).sum();
+        size_of::<Robots>() + rules + sitemaps
     }
 
     /// Seconds between requests that the host asks for.
@@ -107,6 +131,11 @@ impl Robots {
             Access::All | Access::Rules(_) => Duration::from_secs(24 * 3600),
         }
     }
+}
+
+/// The product token of a user agent.
+fn agent(user_agent: &str) -> String {
+    String::from_utf8_lossy(parse::product(user_agent.as_bytes())).into_owned()
 }
 
 #[cfg(test)]

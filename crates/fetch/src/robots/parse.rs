@@ -1,13 +1,15 @@
 //! The lines of a robots.txt.
 
 use super::pattern::Pattern;
-use super::{Access, Robots, Rule};
-use std::cmp::Reverse;
+use super::rules::Rules;
+use super::{Access, Robots};
 use std::time::Duration;
 
 /// A longer line is cut (Google's limit; browsers' longest URLs fit eight times).
 const MAX_LINE: usize = 2083 * 8;
-const MAX_SITEMAPS: usize = 1_000;
+/// Sitemaps that are kept, and their bytes together: the file is the host's own, and may name thousands.
+const MAX_SITEMAPS: usize = 100;
+const MAX_SITEMAP_BYTES: usize = 16 << 10;
 const MAX_DELAY: f64 = 24.0 * 3600.0;
 
 /// What one kind of group (the named one, or `*`) says, over all groups of that kind.
@@ -19,7 +21,7 @@ struct Group {
     open: bool,
     /// The crawl delay now read belongs to it.
     paced: bool,
-    rules: Vec<Rule>,
+    rules: Vec<(bool, Pattern)>,
     delay: Option<Duration>,
 }
 
@@ -27,7 +29,7 @@ pub(super) fn parse(body: &[u8], user_agent: &str) -> Robots {
     let us = product(user_agent.as_bytes());
     let mut ours = Group::default();
     let mut everyone = Group::default();
-    let mut sitemaps: Vec<String> = Vec::new();
+    let (mut sitemaps, mut sitemap_bytes) = (Vec::<String>::new(), 0);
     // A user-agent line after rules starts a new group; other lines do not end one. A crawl delay ends it as far as
     // delays go: files with one delay per agent and nothing else in between are common, and mean it.
     let (mut rules_seen, mut delay_seen) = (false, false);
@@ -51,7 +53,7 @@ pub(super) fn parse(body: &[u8], user_agent: &str) -> Robots {
             Key::Allow | Key::Disallow => {
                 rules_seen = true;
                 let Some(pattern) = Pattern::new(value) else { continue };
-                let rule = Rule { allow: key == Key::Allow, pattern };
+                let rule = (key == Key::Allow, pattern);
                 for group in [&mut ours, &mut everyone].into_iter().filter(|g| g.open) {
                     group.rules.push(rule.clone());
                 }
@@ -66,22 +68,21 @@ pub(super) fn parse(body: &[u8], user_agent: &str) -> Robots {
             }
             Key::Sitemap => {
                 let url = String::from_utf8_lossy(value).into_owned();
-                if sitemaps.len() < MAX_SITEMAPS && !url.is_empty() && !sitemaps.contains(&url) {
+                let fits = sitemaps.len() < MAX_SITEMAPS && sitemap_bytes + url.len() <= MAX_SITEMAP_BYTES;
+                if fits && !url.is_empty() && !sitemaps.contains(&url) {
+                    sitemap_bytes += url.len();
                     sitemaps.push(url);
                 }
             }
         }
     }
-    let Group { mut rules, delay, .. } = if ours.named { ours } else { everyone };
-    // First match = longest match, and allow wins ties. Stable, so equal rules keep their order.
-    rules.sort_by_key(|rule| (Reverse(rule.pattern.length()), !rule.allow));
-    rules.dedup();
-    Robots { access: Access::Rules(rules), delay, sitemaps }
+    let Group { rules, delay, .. } = if ours.named { ours } else { everyone };
+    Robots { access: Access::Rules(Rules::new(rules)), delay, sitemaps }
 }
 
 /// The product token of a user agent or of a `User-agent` line: letters, `_` and `-` (RFC 9309 §2.2.1), so that
 /// `Gleaner/0.1 (+…)` and `gleaner` meet.
-fn product(text: &[u8]) -> &[u8] {
+pub(super) fn product(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|b| !b.is_ascii_alphabetic() && !matches!(b, b'_' | b'-'));
     text.get(..end.unwrap_or(text.len())).unwrap_or(text)
 }

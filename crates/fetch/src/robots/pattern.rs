@@ -1,7 +1,6 @@
 //! Paths of rules: `*` stands for anything, `$` at the end for the end.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::fmt::Write;
 
 /// A rule's path in the one spelling that both rules and URLs are brought to: escapes of unreserved characters
@@ -32,38 +31,63 @@ impl Pattern {
         (!text.is_empty() || to_end).then(|| Pattern { text: text.into(), to_end })
     }
 
+    /// Matches whatever it is compared with.
+    pub fn everything() -> Pattern {
+        Pattern { text: "*".into(), to_end: false }
+    }
+
     /// How specific it is: the longest matching rule decides.
     pub fn length(&self) -> usize {
         self.text.len() + usize::from(self.to_end)
     }
 
-    /// `target` as [`normalise_target`] gives it. Taking the leftmost place for each literal is enough when `*` is
-    /// the only wildcard, so there is no backtracking.
-    pub fn matches(&self, target: &str) -> bool {
-        let mut literals = self.text.split('*');
-        let first = literals.next().unwrap_or("");
-        let Some(mut rest) = target.strip_prefix(first) else { return false };
-        let mut literals = literals.peekable();
-        if literals.peek().is_none() {
-            return !self.to_end || rest.is_empty();
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Ends with `$`.
+    pub fn is_to_end(&self) -> bool {
+        self.to_end
+    }
+
+    /// The pattern that matches all this one does and is no longer than `most`.
+    pub fn cut(&self, most: usize) -> Pattern {
+        if self.length() <= most {
+            return self.clone();
         }
-        while let Some(literal) = literals.next() {
-            if self.to_end && literals.peek().is_none() {
-                return rest.ends_with(literal);
-            }
-            match rest.find(literal) {
-                Some(at) => rest = rest.get(at + literal.len()..).unwrap_or(""),
-                None => return false,
-            }
+        let mut text = self.text.get(..most.min(self.text.len())).unwrap_or("");
+        // Half an escape would be another character.
+        if let Some(at) = text.rfind('%').filter(|at| at + 3 > text.len()) {
+            text = text.get(..at).unwrap_or("");
         }
-        true
+        // Everything begins with the empty text, but a rule needs one character.
+        match text {
+            "" => Pattern::everything(),
+            _ => Pattern { text: text.into(), to_end: false },
+        }
     }
 }
 
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.text, if self.to_end { "$" } else { "" })
+/// Does a pattern match a target as [`normalise_target`] gives it? Taking the leftmost place for each literal is enough
+/// when `*` is the only wildcard, so there is no backtracking.
+pub fn matches(text: &str, to_end: bool, target: &str) -> bool {
+    let mut literals = text.split('*');
+    let first = literals.next().unwrap_or("");
+    let Some(mut rest) = target.strip_prefix(first) else { return false };
+    let mut literals = literals.peekable();
+    if literals.peek().is_none() {
+        return !to_end || rest.is_empty();
     }
+    while let Some(literal) = literals.next() {
+        if to_end && literals.peek().is_none() {
+            return rest.ends_with(literal);
+        }
+        match rest.find(literal) {
+            Some(at) => rest = rest.get(at + literal.len()..).unwrap_or(""),
+            None => return false,
+        }
+    }
+    true
 }
 
 /// Path and query of a URL in the spelling of patterns.
@@ -114,8 +138,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    impl Pattern {
+        fn is_match(&self, target: &str) -> bool {
+            super::matches(&self.text, self.to_end, target)
+        }
+    }
+
     fn matches(pattern: &str, target: &str) -> bool {
-        Pattern::new(pattern.as_bytes()).is_some_and(|p| p.matches(&normalise_target(target)))
+        Pattern::new(pattern.as_bytes()).is_some_and(|p| p.is_match(&normalise_target(target)))
     }
 
     #[test]
@@ -200,9 +230,22 @@ mod tests {
         }
 
         #[test]
+        fn a_cut_pattern_matches_all_that_the_whole_one_does(
+            pattern in "/?[ab*%éA5]{0,9}\\$?", most in 1usize..9, target in "/[abé*$]{0,10}",
+        ) {
+            if let Some(whole) = Pattern::new(pattern.as_bytes()) {
+                let (cut, target) = (whole.cut(most), normalise_target(&target));
+                prop_assert!(cut.length() <= whole.length().max(1) && cut.length() <= most.max(1));
+                prop_assert!(!whole.is_match(&target) || cut.is_match(&target), "{whole:?} {cut:?}");
+                let again = Pattern::new(cut.text.as_bytes());
+                prop_assert!(cut.to_end || again.as_ref() == Some(&cut), "{cut:?}");
+            }
+        }
+
+        #[test]
         fn any_bytes_are_survived(pattern in proptest::collection::vec(any::<u8>(), 0..60), target in "\\PC{0,40}") {
             if let Some(p) = Pattern::new(&pattern) {
-                p.matches(&normalise_target(&target));
+                p.is_match(&normalise_target(&target));
             }
         }
     }

@@ -241,3 +241,57 @@ proptest::proptest! {
         allows(&lines, "FooBot", "/x?y");
     }
 }
+
+#[test]
+fn what_is_kept_is_small_and_says_the_same() {
+    // Half a megabyte for other agents, a little for us.
+    let mut txt = String::new();
+    for n in 0..6_000 {
+        txt.push_str(&format!("User-agent: bot{n}\nDisallow: /of/another/agent/{n}\nAllow: /{n}$\n"));
+    }
+    txt.push_str("User-agent: FooBot\nDisallow: /private\nAllow: /private/a*b$\nCrawl-delay: 1.5\n");
+    txt.push_str("Sitemap: http://foo.bar/s.xml\nUser-agent: *\nDisallow: /\n");
+    assert!(txt.len() < MAX_SIZE);
+    let whole = Robots::from_answer(200, txt.as_bytes(), "FooBot/1.0");
+    let kept = whole.reduced("FooBot/1.0");
+    assert!(kept.len() < 300, "{} bytes", kept.len());
+    assert!(whole.size() < 1_000, "{} bytes of memory", whole.size());
+    let again = Robots::from_answer(200, &kept, "FooBot/1.0");
+    for path in ["/private", "/private/axb", "/private/axbc", "/of/another/agent/7", "/"] {
+        let url = Canon::exact().parse(&format!("http://foo.bar{path}")).unwrap();
+        assert_eq!(again.rule_for(&url), whole.rule_for(&url), "{path}");
+    }
+    assert_eq!((again.crawl_delay(), again.sitemaps()), (whole.crawl_delay(), whole.sitemaps()));
+    assert_eq!(again.reduced("FooBot/1.0"), kept);
+    // It is for this agent only; a whole file (of an older ledger) is for everybody.
+    assert!(!Robots::is_for_another(&kept, "foobot/2 (+x)") && Robots::is_for_another(&kept, "BarBot"));
+    assert!(!Robots::is_for_another(txt.as_bytes(), "BarBot"));
+    // Half a megabyte for us: bounded, and nothing is allowed that was not.
+    let mut txt = "User-agent: *\n".to_string();
+    for n in 0..12_000 {
+        txt.push_str(&format!("Disallow: /catalogue/of/{n}/things\n"));
+    }
+    for n in 0..2_000 {
+        txt.push_str(&format!("Sitemap: http://foo.bar/sitemap-{n}-{}.xml\n", "x".repeat(200)));
+    }
+    let whole = Robots::from_answer(200, txt.as_bytes(), "FooBot");
+    let kept = whole.reduced("FooBot");
+    assert!(kept.len() <= 66 << 10 && whole.size() <= 66 << 10, "{} {}", kept.len(), whole.size());
+    check(std::str::from_utf8(&kept).unwrap(), &[("/catalogue/of/11999/things", false), ("/about", true)]);
+}
+
+proptest::proptest! {
+    #[test]
+    fn a_reduced_file_reads_the_same(lines in "((user-agent: (\\*|FooBot|x)|allow:|disallow:|crawl-delay: ?[0-9.]{0,3}|sitemap:)[ -~é]{0,9}\n){0,9}", path in "/[ -~é]{0,6}") {
+        let whole = Robots::from_answer(200, lines.as_bytes(), "FooBot");
+        let kept = whole.reduced("FooBot");
+        let again = Robots::from_answer(200, &kept, "FooBot");
+        proptest::prop_assert_eq!(again.reduced("FooBot"), kept);
+        if let Ok(url) = Canon::exact().parse(&format!("http://foo.bar{path}")) {
+            proptest::prop_assert_eq!(again.rule_for(&url), whole.rule_for(&url));
+            proptest::prop_assert_eq!(again.allows(&url), whole.allows(&url));
+        }
+        proptest::prop_assert_eq!(again.crawl_delay(), whole.crawl_delay());
+        proptest::prop_assert_eq!(again.sitemaps(), whole.sitemaps());
+    }
+}

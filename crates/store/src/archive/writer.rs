@@ -3,6 +3,7 @@
 use super::compose::{Composed, Composer, ComposerSettings, PageNote};
 use super::date::compact;
 use super::digest::Digest;
+use crate::files;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -101,7 +102,7 @@ impl Archive {
         committed: Option<Position>,
     ) -> Result<Archive, Problem> {
         check_names(&settings)?;
-        fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
+        files::make_folder(dir)?;
         let mut ours = Vec::new();
         for entry in fs::read_dir(dir).map_err(|e| Problem::io("read", dir, &e))? {
             let entry = entry.map_err(|e| Problem::io("read", dir, &e))?;
@@ -158,6 +159,7 @@ impl Archive {
                 self.dir_dirty = true;
             }
         }
+        files::refuse_link(&path)?;
         let file = OpenOptions::new().write(true).open(&path).map_err(|e| Problem::io("open", &path, &e))?;
         if length > position.length {
             file.set_len(position.length).map_err(|e| Problem::io("cut", &path, &e))?;
@@ -261,11 +263,7 @@ impl Archive {
         let name = format!("{prefix}-{}-{:05}-{worker}{SUFFIX}", compact(at), self.next_serial);
         let info = self.composer.warcinfo(&name, Some(&name), at, &self.settings.info)?;
         let path = self.dir.join(&name);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|e| Problem::io("create", &path, &e))?;
+        let file = files::create_new(&path).map_err(|e| Problem::io("create", &path, &e))?;
         self.next_serial += 1;
         self.dir_dirty = true;
         self.current = Some(Current { file, name, written: 0 });

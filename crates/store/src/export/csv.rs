@@ -10,7 +10,7 @@ pub const FORMAT: Format = Format {
     extension: "csv",
     binary: false,
     open: |out, options| {
-        let mut csv = Csv { out: BufWriter::new(out), formula_safe: options.formula_safe };
+        let mut csv = Csv { out: BufWriter::new(out), raw: options.raw };
         csv.line(COLUMNS.iter().map(|c| c.name.into()))?;
         Ok(Box::new(csv))
     },
@@ -18,7 +18,13 @@ pub const FORMAT: Format = Format {
 
 struct Csv {
     out: BufWriter<Output>,
-    formula_safe: bool,
+    raw: bool,
+}
+
+/// Would a spreadsheet take this cell for a formula? Numbers with a sign are numbers.
+fn is_formula(cell: &str) -> bool {
+    cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'])
+        && cell.parse::<f64>().is_err()
 }
 
 impl Csv {
@@ -33,8 +39,7 @@ impl Csv {
     }
 
     fn cell(&mut self, cell: &str) -> std::io::Result<()> {
-        let guard =
-            if self.formula_safe && cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+        let guard = if !self.raw && is_formula(cell) { "'" } else { "" };
         // NUL breaks most readers, and no text needs it.
         let plain =
             !cell.contains(['"', ',', '\r', '\n', '\0']) && !cell.starts_with(' ') && !cell.ends_with(' ');

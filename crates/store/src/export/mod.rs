@@ -40,8 +40,8 @@ pub trait Exporter: Send {
 pub struct Options {
     /// The collection's folder of WARC files, if this machine has it. What is in a bucket is read from there.
     pub archive: Option<PathBuf>,
-    /// CSV: put `'` before cells that a spreadsheet would take for a formula. Changes the data, so it is a choice.
-    pub formula_safe: bool,
+    /// CSV: cells exactly as they are. Else those that a spreadsheet would take for a formula get a `'` in front.
+    pub raw: bool,
     /// When the export is made, for formats that say so.
     pub now: Millis,
     /// Further fields of the WARC subset's `warcinfo` record.

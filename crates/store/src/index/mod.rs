@@ -13,6 +13,7 @@ mod tests;
 
 pub use snippet::{Segment, snippet};
 
+use crate::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,7 +91,11 @@ impl Index {
     /// Opens the index of a collection for adding and searching, and creates it when there is none. One that cannot
     /// be read is emptied; [`Index::was_reset`] then says why, and every record is to be added again.
     pub fn open_or_create(dir: &Path) -> Result<Index, Problem> {
-        fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
+        files::make_folder(dir)?;
+        if files::has_link(dir) {
+            return Err(Problem::new(format!("there are links in the search index {}", dir.display()))
+                .hint("delete that folder; it is made again from the collection"));
+        }
         if !dir.join("meta.json").exists() {
             // Also after a crash in the middle of `wipe`.
             wipe(dir)?;
@@ -227,6 +232,7 @@ impl Index {
         }
         self.pending = 0;
         self.pending_since = None;
+        files::share_like_folder(&self.dir);
         Ok(())
     }
 
@@ -430,6 +436,15 @@ fn schema() -> (Schema, Fields) {
         language: schema.add_text_field("language", STRING),
     };
     (schema.build(), fields)
+}
+
+impl Drop for Index {
+    /// What merges in the background wrote after the last commit.
+    fn drop(&mut self) {
+        if self.writer.take().is_some() {
+            files::share_like_folder(&self.dir);
+        }
+    }
 }
 
 /// Removes an index's files and nothing else.

@@ -1,6 +1,7 @@
 //! Where a ledger's bytes go: an append-only log, with room for checkpoints beside it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use crate::files;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -146,14 +147,9 @@ pub fn is_locked(dir: &Path) -> bool {
 impl FileLog {
     /// Opens for writing, made if it is not there. One process at a time.
     pub fn open(dir: &Path, durability: Durability) -> Result<FileLog, Problem> {
-        fs::create_dir_all(dir).map_err(|e| Problem::io("make the folder", dir, &e))?;
+        files::make_collection(dir, files::Mode::Private)?;
         let lock_path = dir.join(LOCK);
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&lock_path)
-            .map_err(|e| Problem::io("open", &lock_path, &e))?;
+        let lock = files::open_or_create(&lock_path)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -165,13 +161,7 @@ impl FileLog {
         }
         let path = dir.join(LOG);
         let is_new = !path.exists();
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(|e| Problem::io("open", &path, &e))?;
+        let file = files::open_or_create(&path)?;
         let len = file.metadata().map_err(|e| Problem::io("read", &path, &e))?.len();
         if is_new {
             // The name of the file must be as durable as what is in it.
@@ -325,7 +315,9 @@ impl Log for FileLog {
         let path = self.checkpoint_path(pos);
         let tmp = path.with_extension("tmp");
         let written = (|| {
-            let mut out = BufWriter::with_capacity(1 << 20, File::create(&tmp)?);
+            // Of a run that was killed.
+            let _ = fs::remove_file(&tmp);
+            let mut out = BufWriter::with_capacity(1 << 20, files::create_new(&tmp)?);
             write(&mut out)?;
             out.into_inner().map_err(|e| e.into_error())
         })();
