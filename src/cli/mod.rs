@@ -39,6 +39,7 @@ mod picker;
 mod progress;
 mod reach;
 mod rejudge;
+mod repair;
 mod report;
 mod search;
 mod seeds;
@@ -112,6 +113,8 @@ enum Command {
     Steer(steer::Args),
     /// Apply a changed topic or new labels to a collection, without fetching
     Rejudge(rejudge::Args),
+    /// Bring back what a damaged collection still has
+    Repair(repair::Args),
     /// Write a collection's pages as JSON lines, CSV, Parquet or WARC
     Export(export::Args),
     /// Write a crawl's report.html, or compare two backtest results
@@ -182,6 +185,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Label(args) => label::run(args),
         Command::Steer(args) => steer::run(args),
         Command::Rejudge(args) => rejudge::run(args),
+        Command::Repair(args) => repair::run(args),
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),
         Command::Backtest(args) => backtest::run(*args),

@@ -36,9 +36,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         return Ok(ExitCode::SUCCESS);
     };
     let Some(b) = &args.b else {
-        write_crawl_report(a)?;
+        let reader = setup::read(a)?;
+        write_report(&reader, &a.join("report.html"))?;
         eprintln!("wrote {}", a.join("report.html").display());
-        return Ok(ExitCode::SUCCESS);
+        return Ok(setup::exit_code(&reader));
     };
     let file = |p: &Path| if p.is_dir() { p.join("results.json") } else { p.to_path_buf() };
     let comparison = compare(&Results::load(&file(a))?, &Results::load(&file(b))?, args.tolerance);

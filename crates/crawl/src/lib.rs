@@ -27,6 +27,7 @@ mod network;
 mod outlook;
 pub mod reader;
 pub mod rejudge;
+pub mod repair;
 pub mod replay;
 pub mod resources;
 pub mod scope;
