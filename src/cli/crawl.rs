@@ -148,7 +148,9 @@ impl Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    if args.store.is_none() && let Some(dir) = &args.out {
+    if args.store.is_none()
+        && let Some(dir) = &args.out
+    {
         Collection::check_remains(dir)?;
     }
     let mut topic = args.topic.topic.clone();

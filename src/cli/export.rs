@@ -106,7 +106,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         eprintln!("left out: {unwanted} {pages} not to be indexed (noindex)");
     }
     if let Some(first) = unreadable.first() {
-        setup::warn(&format!("{} could not be read and are not in the export: {first}", things(unreadable.len() as u64, "page")));
+        setup::warn(&format!(
+            "{} could not be read and are not in the export: {first}",
+            things(unreadable.len() as u64, "page")
+        ));
         return Ok(ExitCode::FAILURE);
     }
     Ok(setup::exit_code(&reader))

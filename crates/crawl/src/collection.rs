@@ -27,7 +27,9 @@ use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
-use store::archive::{self, Archive, ArchiveSettings, Archiver, Objects, Position, Stacks, beyond};
+use store::archive::{
+    self, Archive, ArchiveSettings, Archiver, Objects, Position, Stacks, UNCOMMITTED, beyond,
+};
 use store::index::Index;
 use store::s3::{Account, Address, Bucket};
 use types::{Canon, Fetched, Millis, Outcome, Payload, Problem, Request, Url, UrlId, Web};
@@ -603,10 +605,10 @@ fn open_archive(
     let mut made = archive_settings(config, settings, ledger, files)?;
     made.aside = Some(Collection::aside_dir(dir));
     let warc = Collection::warc_dir(dir);
-    if files.is_none() && ledger.stats().urls == 0 && committed.is_none() {
+    if files.is_none() {
         // Pages come after the first URL: a ledger that knows none is not the one they were fetched with.
-        let pages = beyond(&warc, &made, None, 1)?;
-        if pages.iter().any(|p| p.pages > 0) {
+        let most = if ledger.stats().urls == 0 { 0 } else { UNCOMMITTED };
+        if unknown_pages(&warc, ledger, most)? > most {
             return Err(archive::lost_pages(&warc));
         }
     }
@@ -614,7 +616,9 @@ fn open_archive(
     if let Some(aside) = archive.set_aside() {
         notes.push(aside.describe());
     }
-    if files.is_none() && let Some(problem) = last_page_unreadable(&warc, ledger)? {
+    if files.is_none()
+        && let Some(problem) = last_page_unreadable(&warc, ledger)?
+    {
         // Whoever reads a file from its beginning would not find what is written behind the damage.
         archive.begin_new_file()?;
         notes.push(problem);
@@ -627,15 +631,44 @@ pub(crate) fn committed(ledger: &(impl store::Store + ?Sized)) -> Result<Option<
     Ok(ledger.state("archive")?.pop().and_then(|bytes| parse_position(&bytes)))
 }
 
+/// Pages behind the end of the archive as the ledger knows it, that the ledger does not have. No more than `most` and one
+/// are counted.
+pub(crate) fn unknown_pages(
+    warc: &Path,
+    ledger: &(impl store::Store + ?Sized),
+    most: u64,
+) -> Result<u64, Problem> {
+    let canon = Canon { drop_params: Vec::new(), max_length: usize::MAX };
+    let has = |url: &str| {
+        let entry = canon.parse(url).ok().and_then(|u| ledger.find(&u)).and_then(|id| ledger.entry(id));
+        entry.is_some_and(|e| e.state == State::Settled(Outcome::Fetched))
+    };
+    let mut unknown = 0;
+    for piece in beyond(warc, &ArchiveSettings::default(), committed(ledger)?.as_ref(), 1)? {
+        for page in archive::Exchanges::open(&warc.join(&piece.file), piece.from, 0)? {
+            unknown += u64::from(!page.response.target().is_some_and(has));
+            if unknown > most {
+                return Ok(unknown);
+            }
+        }
+    }
+    Ok(unknown)
+}
+
 /// Is the page that was archived last not in the archive any more?
 fn last_page_unreadable(warc: &Path, ledger: &dyn Ledger) -> Result<Option<String>, Problem> {
     let pages = usize::try_from(ledger.stats().pages).unwrap_or(usize::MAX);
-    let Some(record) = pages.checked_sub(1).and_then(|last| ledger.records(last).next()) else { return Ok(None) };
+    let Some(record) = pages.checked_sub(1).and_then(|last| ledger.records(last).next()) else {
+        return Ok(None);
+    };
     let Some(at) = record?.archive else { return Ok(None) };
     let read = Stacks::new(Some(warc.to_path_buf())).record(&at, archive::Limits::default());
     Ok(read.err().map(|problem| {
         let why = problem.cause().unwrap_or_default();
-        format!("{} is damaged ({why}): the text of its pages is in the ledger; the crawl goes on in a new file", at.file)
+        format!(
+            "{} is damaged ({why}): the text of its pages is in the ledger; the crawl goes on in a new file",
+            at.file
+        )
     }))
 }
 

@@ -9,7 +9,9 @@
 //! are set aside; nothing is deleted.
 
 use crate::analyse::Analyst;
-use crate::collection::{Collection, Made, committed, live_answer, position_bytes, write_topic};
+use crate::collection::{
+    Collection, Made, committed, live_answer, position_bytes, unknown_pages, write_topic,
+};
 use crate::config::Loaded;
 use crate::control::Adjustments;
 use crate::crawl::{Arrival, Crawl, Ledger, Parts, Stop};
@@ -27,8 +29,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Store;
 use store::archive::{
-    self, ArchiveSettings, Archiver, Digest, Exchange, Exchanges, HttpLimits, PageNote, Position, Stacks, Written,
-    http_message, parse_rfc3339, rfc3339,
+    self, ArchiveSettings, Archiver, Digest, Exchange, Exchanges, HttpLimits, PageNote, Position, Stacks,
+    Written, http_message, parse_rfc3339, rfc3339,
 };
 use store::index::Index;
 use store::ledger::{self as log, Found};
@@ -116,8 +118,7 @@ struct Look {
 
 impl Look {
     fn at(dir: &Path, loaded: &Loaded) -> Result<Look, Problem> {
-        let mut look =
-            Look { found: Vec::new(), whole: 0, before: None, labels: Vec::new(), control: None };
+        let mut look = Look { found: Vec::new(), whole: 0, before: None, labels: Vec::new(), control: None };
         let (mut behind, mut labels, mut control) = (0, Vec::new(), None);
         let salvage = log::salvage(dir, &mut |found| {
             match found {
@@ -162,8 +163,7 @@ impl Look {
                 self.found.push(format!("{} has {length} bytes, {} were committed", p.file, p.length));
             }
         }
-        let pieces = archive::beyond(&warc, &ArchiveSettings::default(), position.as_ref(), u64::MAX)?;
-        let pages: u64 = pieces.iter().map(|p| p.pages).sum();
+        let pages = unknown_pages(&warc, ledger, u64::MAX - 1)?;
         if pages > 0 {
             self.found.push(format!("the archive holds {pages} pages that the ledger does not know of"));
         }
@@ -273,6 +273,8 @@ fn open_crawl(
     let made = Made::new(&topic, &canon, &live_answer(&web), 0, rng)?;
     let mut rules = Collection::rules(&config, rng);
     rules.watch_network = false;
+    // What is in the archive stays there, however it is judged now.
+    rules.only_relevant_archived = false;
     let parts = Parts {
         name: config.title().to_string(),
         strategy_name: topic.strategy.kind.clone(),
@@ -367,7 +369,8 @@ impl Back<'_> {
         fetched.elapsed = std::time::Duration::from_millis(u64::from(old.elapsed_ms));
         let origin =
             Origin { parent: old.parent.and_then(|id| self.number(id)), kind: old.kind, depth: old.depth };
-        let came = self.visit(url.clone(), &origin, fetched, old.archive.clone(), Digest::from_hex(&old.digest))?;
+        let came =
+            self.visit(url.clone(), &origin, fetched, old.archive.clone(), Digest::from_hex(&old.digest))?;
         if let (Came::Back, Some(id)) = (&came, self.crawl.parts.ledger.find(&url)) {
             self.numbers.insert(old.id, id);
         }
@@ -381,7 +384,9 @@ impl Back<'_> {
         if self.is_page(&url)? {
             return Ok(Came::Known);
         }
-        let Some(message) = http_message(&response.block, &HttpLimits::default()) else { return Ok(Came::Not) };
+        let Some(message) = http_message(&response.block, &HttpLimits::default()) else {
+            return Ok(Came::Not);
+        };
         let started = response.header("WARC-Date").and_then(parse_rfc3339).unwrap_or_default();
         let mut fetched = Fetched::empty(url.clone(), started);
         fetched.status = message.status;
@@ -409,8 +414,7 @@ impl Back<'_> {
         let parent = exchange.noted("via").and_then(exact).and_then(|u| self.crawl.parts.ledger.find(&u));
         let depth = u16::try_from(noted("depth")).unwrap_or(u16::MAX);
         let kind = exchange.noted("foundAs").map_or(LinkKind::Anchor, kind_of);
-        let at =
-            ArchiveRef { file: file.to_string(), offset: response.offset, length: response.length };
+        let at = ArchiveRef { file: file.to_string(), offset: response.offset, length: response.length };
         let at = response.addressable.then_some(at);
         self.visit(url, &Origin { parent, kind, depth }, fetched, at, None)
     }

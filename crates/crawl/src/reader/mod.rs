@@ -4,7 +4,7 @@ mod kept;
 
 pub use kept::{Kept, Line, Mark, Said};
 
-use crate::collection::{Collection, Indexed};
+use crate::collection::{Collection, Indexed, unknown_pages};
 use crate::config::{Config, Loaded};
 use crate::control::Adjustments;
 use crate::crawl::{Counts, Run};
@@ -16,7 +16,7 @@ use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use store::archive::{ArchiveSettings, Stacks, UNCOMMITTED, beyond, lost_pages};
+use store::archive::{Stacks, UNCOMMITTED, lost_pages};
 use store::index::Index;
 use store::{Ledger, SharedReader, WorkerInfo};
 use types::{Priority, Problem, Record, Url, UrlId};
@@ -147,7 +147,12 @@ impl Reader {
                 .hint("name the folder that `gleaner crawl` wrote (--out)"));
         }
         let kept = Box::new(Ledger::open_read(dir)?);
-        let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new())?;
+        let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new()).map_err(|problem| {
+            match problem.next_step() {
+                Some(_) => problem,
+                None => problem.hint("correct it, or put the topic file that was crawled in its place; the pages are not touched"),
+            }
+        })?;
         Self::with(dir.to_path_buf(), kept, loaded)
     }
 
@@ -248,10 +253,9 @@ impl Reader {
             return None;
         }
         let warc = Collection::warc_dir(&self.dir);
-        let committed = crate::collection::committed(self.kept.as_ref()).ok()?;
-        let pieces =
-            beyond(&warc, &ArchiveSettings::default(), committed.as_ref(), UNCOMMITTED + 1).ok()?;
-        (pieces.iter().map(|p| p.pages).sum::<u64>() > UNCOMMITTED).then(|| lost_pages(&warc))
+        let most = if self.kept.stats().urls == 0 { 0 } else { UNCOMMITTED };
+        let unknown = unknown_pages(&warc, self.kept.as_ref(), most).ok()?;
+        (unknown > most).then(|| lost_pages(&warc))
     }
 
     /// When the archive does not reach as far as the ledger says. The pages themselves are there: their text is in the

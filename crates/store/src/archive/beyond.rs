@@ -162,7 +162,11 @@ pub fn cut(dir: &Path, end: &Position, aside: &Path, now: Millis) -> Result<(), 
 
 /// Writes a new file into the folder of what was set aside. It is durable when this returns; nothing there is written
 /// over.
-pub fn keep(aside: &Path, name: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<PathBuf> {
+pub fn keep(
+    aside: &Path,
+    name: &str,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<PathBuf> {
     fs::create_dir_all(aside)?;
     let (mut file, path) = new_file(aside, name)?;
     if let Err(e) = write(&mut file).and_then(|()| file.sync_all()) {

@@ -1,6 +1,6 @@
 //! The archive's files: appending, rotating, and cutting back to what was committed.
 
-use super::beyond::{self, Aside, UNCOMMITTED};
+use super::beyond::{self, Aside};
 use super::compose::{Composed, Composer, ComposerSettings, PageNote};
 use super::date::compact;
 use super::digest::Digest;
@@ -99,7 +99,7 @@ pub struct Archive {
 impl Archive {
     /// Opens or creates the folder and makes it agree with `committed`: the committed file is cut to its committed
     /// length, later files are gone. What is cut off is set aside when it holds whole pages ([`Archive::set_aside`] says
-    /// so): a crash leaves no more than [`UNCOMMITTED`] of them. More are a ledger that was lost, and nothing is changed.
+    /// so). A crash leaves no more than [`super::UNCOMMITTED`] of them: whoever finds more should ask first.
     pub fn open(
         dir: &Path,
         settings: ArchiveSettings,
@@ -164,11 +164,7 @@ impl Archive {
     }
 
     fn set_aside_beyond(&mut self, committed: Option<&Position>) -> Result<(), Problem> {
-        let pieces = beyond::beyond(&self.dir, &self.settings, committed, UNCOMMITTED + 1)?;
-        let pages: u64 = pieces.iter().map(|p| p.pages).sum();
-        if pages > UNCOMMITTED {
-            return Err(lost_pages(&self.dir));
-        }
+        let pieces = beyond::beyond(&self.dir, &self.settings, committed, u64::MAX)?;
         let folder = beyond::folder(&self.dir, &self.settings);
         let mut aside = Aside { folder: folder.clone(), ..Aside::default() };
         for piece in &pieces {
@@ -322,10 +318,10 @@ pub(super) fn check_names(settings: &ArchiveSettings) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The archive has far more pages than a crash can leave behind the ledger's end.
+/// The archive has pages that no crash can have left behind the ledger's end.
 pub fn lost_pages(dir: &Path) -> Problem {
-    Problem::new(format!("{} holds more than {UNCOMMITTED} pages that the ledger does not know of", dir.display()))
-        .because("the ledger was cut off, or an older one was put in its place: a crash leaves fewer")
+    Problem::new(format!("{} holds many pages that the ledger does not know of", dir.display()))
+        .because("the ledger was cut off, or an older one was put in its place: a crash leaves few or none")
         .hint(format!(
             "nothing was changed; `gleaner repair {}` brings them back, or restore the ledger from a backup",
             collection(dir)

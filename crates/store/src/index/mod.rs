@@ -358,8 +358,9 @@ impl Index {
             query::SearchFields { title: self.fields.title, text: self.fields.text, url: self.fields.url };
         caught(&self.dir, "search", || {
             for query in query::readings(&self.index, fields, query) {
-                let found =
-                    self.run(query.as_ref(), limit, offset, keep).map_err(|e| failed("search", &self.dir, &e))?;
+                let found = self
+                    .run(query.as_ref(), limit, offset, keep)
+                    .map_err(|e| failed("search", &self.dir, &e))?;
                 if let Some(found) = found {
                     return Ok(found);
                 }
@@ -535,7 +536,9 @@ impl Ids {
     }
     fn iter(&self) -> impl Iterator<Item = UrlId> + '_ {
         let bits = self.bits.iter().enumerate().filter(|(_, w)| **w != 0);
-        bits.flat_map(|(i, w)| (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| UrlId(i as u32 * 64 + b)))
+        bits.flat_map(|(i, w)| {
+            (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| UrlId(i as u32 * 64 + b))
+        })
     }
     fn last(&self) -> Option<UrlId> {
         let word = self.bits.iter().rposition(|w| *w != 0)?;

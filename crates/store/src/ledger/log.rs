@@ -176,8 +176,9 @@ pub fn hold(dir: &Path) -> Result<Held, Problem> {
     match lock.try_lock() {
         Ok(()) => Ok(Held(lock)),
         Err(TryLockError::WouldBlock) => {
-            Err(Problem::new(format!("another gleaner process holds {}", dir.display()))
-                .hint("wait for it to end or stop it; `gleaner status`, `search` and `export` work meanwhile"))
+            Err(Problem::new(format!("another gleaner process holds {}", dir.display())).hint(
+                "wait for it to end or stop it; `gleaner status`, `search` and `export` work meanwhile",
+            ))
         }
         Err(TryLockError::Error(e)) => Err(Problem::io("lock", &lock_path, &e)),
     }
@@ -207,8 +208,7 @@ fn positions(dir: &Path) -> io::Result<Vec<u64>> {
     let mut all: Vec<u64> = Vec::new();
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name();
-        if let Some(pos) =
-            name.to_str().and_then(|n| n.strip_prefix(CHECKPOINT)).and_then(|n| n.parse().ok())
+        if let Some(pos) = name.to_str().and_then(|n| n.strip_prefix(CHECKPOINT)).and_then(|n| n.parse().ok())
         {
             all.push(pos);
         }
@@ -278,7 +278,9 @@ impl FileLog {
         let path = dir.join(LOG);
         // First, because the log may grow while it is opened.
         let witness = witness(dir);
-        if !path.exists() && let Some(w) = &witness {
+        if !path.exists()
+            && let Some(w) = &witness
+        {
             return Err(super::damage::missing(dir, w));
         }
         let file = File::open(&path).map_err(|e| Problem::io("open", &path, &e))?;
@@ -321,7 +323,8 @@ impl FileLog {
         let n = n.min((self.synced - from) as usize);
         let mark = Mark { end: self.synced, pages: self.pages, last: last[..n].to_vec() };
         if self.mark.is_none() {
-            let opened = OpenOptions::new().create(true).truncate(false).write(true).open(self.dir.join(MARK));
+            let opened =
+                OpenOptions::new().create(true).truncate(false).write(true).open(self.dir.join(MARK));
             self.mark = opened.ok();
         }
         if let Some(file) = &self.mark {

@@ -24,8 +24,8 @@ mod salvage;
 pub use damage::{Damage, DamageKind, missing};
 pub use log::{Durability, FileLog, Held, Log, MemLog, Witness, hold, is_locked, ledger_files, witness};
 pub use mark::{MARK, Mark};
-pub use salvage::{Found, Salvage, salvage};
 pub(crate) use query::OUTCOMES;
+pub use salvage::{Found, Salvage, salvage};
 
 use codec::{FRAME_HEAD, In, Kind};
 use frontier::{Limits, Order};
