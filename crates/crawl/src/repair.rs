@@ -542,12 +542,16 @@ fn sources(warc: &Path, position: Option<&Position>) -> Result<Vec<(String, u64)
     Ok(pieces.into_iter().map(|p| (p.file, p.from)).collect())
 }
 
-/// The end of the last whole record of the last file.
+/// The end of the last whole record of the archive.
 fn archive_end(warc: &Path) -> Result<Option<Position>, Problem> {
-    let Some((_, file)) = archive::files(warc, &ArchiveSettings::default())?.pop() else { return Ok(None) };
-    let mut pages = Exchanges::open(&warc.join(&file), 0, 0)?;
-    while pages.next().is_some() {}
-    Ok(Some(Position { file, length: pages.end() }))
+    for (_, file) in archive::files(warc, &ArchiveSettings::default())?.into_iter().rev() {
+        let mut pages = Exchanges::open(&warc.join(&file), 0, 0)?;
+        while pages.next().is_some() {}
+        if pages.end() > 0 {
+            return Ok(Some(Position { file, length: pages.end() }));
+        }
+    }
+    Ok(None)
 }
 
 fn bring_labels(
@@ -614,8 +618,15 @@ fn touch(path: &Path) -> Result<(), Problem> {
 
 /// Bytes behind the archive's last whole record would be in the way of what is written next.
 fn set_aside_rest(dir: &Path, end: Option<&Position>) -> Result<(), Problem> {
-    let Some(end) = end else { return Ok(()) };
-    archive::cut(&Collection::warc_dir(dir), end, &Collection::aside_dir(dir), Millis::now())
+    let (warc, aside) = (Collection::warc_dir(dir), Collection::aside_dir(dir));
+    for (_, file) in archive::files(&warc, &ArchiveSettings::default())?.into_iter().rev() {
+        match end {
+            Some(end) if end.file == file => return archive::cut(&warc, end, &aside, Millis::now()),
+            // Not one whole record is in it.
+            _ => archive::cut(&warc, &Position { file, length: 0 }, &aside, Millis::now())?,
+        }
+    }
+    Ok(())
 }
 
 /// Makes the index again and counts what is there now.

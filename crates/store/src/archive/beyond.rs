@@ -71,7 +71,7 @@ pub fn beyond(
         };
         let path = dir.join(&file);
         let length = fs::metadata(&path).map_err(|e| Problem::io("read", &path, &e))?.len();
-        if length <= from && from > 0 {
+        if length <= from && committed.is_some_and(|p| p.file == file) {
             continue;
         }
         let counted: u64 = out.iter().map(|p| p.pages).sum();
