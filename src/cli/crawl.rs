@@ -153,6 +153,11 @@ impl Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    if args.store.is_none()
+        && let Some(dir) = &args.out
+    {
+        Collection::check_remains(dir)?;
+    }
     let mut topic = args.topic.topic.clone();
     // Resuming with `--out DIR` alone: the collection knows its own topic.
     if topic.is_none()
@@ -199,6 +204,9 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     let canon = Collection::canon(config);
     let seeds = setup::seeds(config, &args.seed, &args.seeds, &canon)?;
     let shared = shared_store(out, args)?;
+    if shared.is_none() {
+        Collection::check_remains(out)?;
+    }
     let begun = match &shared {
         Some(s) => seeds.is_empty() && store::SharedReader::exists(&s.url, &s.crawl),
         None => Collection::exists(out),
@@ -219,6 +227,9 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
         setup::say_what_a_proxy_hides(config);
     }
     let mut open = Collection::open_in(out, shared.as_ref(), loaded, &seeds, args.rng)?;
+    for note in &open.notes {
+        setup::warn(note);
+    }
     let display = Arc::new(Mutex::new(Display::new(mode, config)));
     let shown = display.clone();
     let (job, orders) = Job::new(false);

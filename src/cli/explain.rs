@@ -35,7 +35,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         let json =
             serde_json::to_string_pretty(&e).map_err(|e| Problem::new("cannot write JSON").because(e))?;
         println!("{json}");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(super::setup::exit_code(&reader));
     }
     println!("{}", style(url.as_str()).bold());
     println!("  state     {}", e.state);
@@ -94,7 +94,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         }
         None => println!("\nno page was kept: {}", e.state),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(super::setup::exit_code(&reader))
 }
 
 fn show_priority(p: Priority) -> String {

@@ -1,5 +1,7 @@
 //! `gleaner export DIR`: a collection's pages in a format others read.
 
+use super::setup;
+use super::text::things;
 use clap::Args as ClapArgs;
 use crawl::collection::Collection;
 use std::fs::File;
@@ -18,7 +20,7 @@ pub struct Args {
     #[arg(required_unless_present = "store")]
     dir: Option<PathBuf>,
     #[command(flatten)]
-    shared: super::setup::StoreArgs,
+    shared: setup::StoreArgs,
     /// With --store and --format warc: the folder with the workers' archive files (not needed for those in a bucket)
     #[arg(long, value_name = "DIR", requires = "store")]
     warc: Option<PathBuf>,
@@ -40,7 +42,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = super::setup::read_from(args.dir.as_deref(), &args.shared)?;
+    let reader = setup::read_from(args.dir.as_deref(), &args.shared)?;
     let by_name = || {
         let name = args.output.as_ref()?.file_name()?.to_str()?;
         export::ALL.iter().find(|f| name.ends_with(&format!(".{}", f.extension)))
@@ -68,8 +70,16 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     let mut exporter = (format.open)(out, &options)?;
     let (mut n, mut unwanted) = (0u64, 0u64);
+    // A page that cannot be read must not cost those behind it. Of a database that is away there are none.
+    let mut unreadable: Vec<Problem> = Vec::new();
     for record in reader.records(args.all) {
-        let record = record?;
+        let record = match record {
+            Err(problem) if args.shared.store.is_none() => {
+                unreadable.push(problem);
+                continue;
+            }
+            record => record?,
+        };
         if record.noindex {
             unwanted += 1;
             continue;
@@ -78,7 +88,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         let duplicate_of = record.duplicate_of.and_then(|id| reader.url(id));
         let near_duplicate_of = record.near_duplicate_of.and_then(|id| reader.url(id));
         let original = match record.duplicate_of {
-            Some(id) => reader.record(id)?.and_then(|r| r.archive),
+            Some(id) => reader.record(id).ok().flatten().and_then(|r| r.archive),
             None => None,
         };
         exporter.write(&Row {
@@ -98,5 +108,12 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         let pages = if unwanted == 1 { "page asks" } else { "pages ask" };
         eprintln!("left out: {unwanted} {pages} not to be indexed (noindex)");
     }
-    Ok(ExitCode::SUCCESS)
+    if let Some(first) = unreadable.first() {
+        setup::warn(&format!(
+            "{} could not be read and are not in the export: {first}",
+            things(unreadable.len() as u64, "page")
+        ));
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(setup::exit_code(&reader))
 }

@@ -40,6 +40,7 @@ mod progress;
 mod reach;
 mod read_document;
 mod rejudge;
+mod repair;
 mod report;
 mod search;
 mod seeds;
@@ -114,6 +115,8 @@ enum Command {
     Steer(steer::Args),
     /// Apply a changed topic or new labels to a collection, without fetching
     Rejudge(rejudge::Args),
+    /// Bring back what a damaged collection still has
+    Repair(repair::Args),
     /// Write a collection's pages as JSON lines, CSV, Parquet or WARC
     Export(export::Args),
     /// Write a crawl's report.html, or compare two backtest results
@@ -190,6 +193,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Label(args) => label::run(args),
         Command::Steer(args) => steer::run(args),
         Command::Rejudge(args) => rejudge::run(args),
+        Command::Repair(args) => repair::run(args),
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),
         Command::Backtest(args) => backtest::run(*args),

@@ -37,9 +37,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         return Ok(ExitCode::SUCCESS);
     };
     let Some(b) = &args.b else {
-        write_crawl_report(a)?;
+        let reader = setup::read(a)?;
+        write_report(&reader, &a.join("report.html"))?;
         eprintln!("wrote {}", a.join("report.html").display());
-        return Ok(ExitCode::SUCCESS);
+        return Ok(setup::exit_code(&reader));
     };
     let file = |p: &Path| if p.is_dir() { p.join("results.json") } else { p.to_path_buf() };
     let comparison = compare(&Results::load(&file(a))?, &Results::load(&file(b))?, args.tolerance);
@@ -55,7 +56,11 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 
 /// Writes `report.html` of a collection.
 pub fn write_crawl_report(dir: &Path) -> Result<(), Problem> {
-    let (html, path) = (crawl_report::html(&Reader::open(dir)?)?, dir.join("report.html"));
-    // The collection may be somebody else's: a link of that name is replaced, not followed.
-    store::files::replace(&path, html.as_bytes()).map_err(|e| Problem::io("write", &path, &e))
+    write_report(&Reader::open(dir)?, &dir.join("report.html"))
+}
+
+/// The collection may be somebody else's: a link of that name is replaced, not followed.
+fn write_report(reader: &Reader, path: &Path) -> Result<(), Problem> {
+    let html = crawl_report::html(reader)?;
+    store::files::replace(path, html.as_bytes()).map_err(|e| Problem::io("write", path, &e))
 }

@@ -1,5 +1,6 @@
 //! `gleaner search DIR "words"`: ranked pages with snippets.
 
+use super::setup;
 use super::text::strip_controls;
 use clap::Args as ClapArgs;
 use console::style;
@@ -19,7 +20,7 @@ pub struct Args {
     #[arg(required_unless_present = "store")]
     query: Vec<String>,
     #[command(flatten)]
-    shared: super::setup::StoreArgs,
+    shared: setup::StoreArgs,
     /// Also pages that were judged not relevant
     #[arg(long)]
     all: bool,
@@ -35,8 +36,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = super::setup::read_from(Some(Path::new(&args.dir)), &args.shared)?;
+    let reader = setup::read_from(Some(Path::new(&args.dir)), &args.shared)?;
     let index = reader.index()?;
+    if let Some(why) = index.was_reset() {
+        setup::warn(&format!("{why}; it was made again from the ledger: {} pages", index.len()));
+    }
     let mut query = args.query.join(" ");
     if args.shared.store.is_some() {
         query = format!("{} {query}", args.dir).trim().to_string();
@@ -56,7 +60,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         if !args.all {
             eprintln!("hint: --all also searches pages that were judged not relevant");
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(setup::exit_code(&reader));
     }
     for hit in found {
         let Some(record) = reader.record(hit.id)? else { continue };
@@ -79,7 +83,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         );
         println!("  {}\n", segments.iter().map(|s| segment(s, &record.text)).collect::<String>());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(setup::exit_code(&reader))
 }
 
 /// A piece of a snippet, safe for a terminal.

@@ -5,6 +5,7 @@ use crawl::config::{Config, Loaded};
 use crawl::reader::Reader;
 use crawl::units::Span;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use toml::{Table, Value};
 use types::{Canon, Problem, Url};
 
@@ -187,13 +188,22 @@ pub fn say_what_a_proxy_hides(config: &Config) {
     }
 }
 
+/// Whether everything was there: whoever reads a damaged collection by a script must notice.
+pub fn exit_code(reader: &Reader) -> ExitCode {
+    if reader.damage().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
 /// Opens a collection for reading. Of a damaged one there is what comes before the damage, and a warning.
 pub fn read(dir: &Path) -> Result<Reader, Problem> {
     let reader = Reader::open(dir)?;
     if let Some(damage) = reader.damage() {
-        eprintln!("{} {damage}", console::style("warning:").yellow().bold().for_stderr());
+        warn(&damage.to_string());
     }
     Ok(reader)
+}
+
+pub fn warn(text: &str) {
+    eprintln!("{} {text}", console::style("warning:").yellow().bold().for_stderr());
 }
 
 pub fn span(text: &str) -> Result<Span, String> {

@@ -1,5 +1,6 @@
 //! `gleaner status DIR`: how a collection stands.
 
+use super::setup;
 use super::text::{bar_curve, count, outlook, things};
 use clap::Args as ClapArgs;
 use console::style;
@@ -24,12 +25,15 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let reader = super::setup::read_from(args.dir.as_deref(), &args.shared)?;
+    if let Some(damage) = reader.archive_damage() {
+        setup::warn(&damage);
+    }
     let s = reader.summary()?;
     if args.json {
         let json =
             serde_json::to_string_pretty(&s).map_err(|e| Problem::new("cannot write JSON").because(e))?;
         println!("{json}");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(setup::exit_code(&reader));
     }
     println!("{}", style(&s.name).bold());
     println!(
@@ -82,7 +86,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     for w in &s.workers {
         println!("  worker     {}: {} of 256 shards, {} pages", w.name, w.shards, count(w.pages));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(setup::exit_code(&reader))
 }
 
 fn mb(bytes: u64) -> f64 {

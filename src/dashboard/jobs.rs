@@ -205,6 +205,9 @@ fn run(
     orders: &Receiver<Order>,
 ) -> Result<(), Problem> {
     let mut open = Collection::open(dir, loaded, seeds, 0)?;
+    for note in &open.notes {
+        tracing::warn!(note, "on opening the collection");
+    }
     let told = job.clone();
     open.crawl.on_event(move |event: &Event| told.event(event));
     if job.editing {

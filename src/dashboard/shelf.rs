@@ -295,7 +295,7 @@ impl View {
         let mut view = View {
             rows: Rows::default(),
             queue: Queue::default(),
-            index: Index::open(&Collection::index_dir(reader.dir())).ok(),
+            index: open_index(&reader),
             index_stamp: index_stamp(reader.dir()),
             explainer: Mutex::new(None),
             reader,
@@ -328,8 +328,11 @@ impl View {
         let stamp = index_stamp(self.reader.dir());
         if stamp != self.index_stamp {
             match &mut self.index {
-                Some(index) => index.refresh()?,
-                None => self.index = Index::open(&Collection::index_dir(self.reader.dir())).ok(),
+                Some(index) => match index.refresh() {
+                    Ok(()) => {}
+                    Err(_) => self.index = open_index(&self.reader),
+                },
+                None => self.index = open_index(&self.reader),
             }
             self.index_stamp = stamp;
         }
@@ -337,6 +340,15 @@ impl View {
         self.read = Instant::now();
         Ok(())
     }
+}
+
+/// The search index as it is; that of a folder is made again when it is damaged.
+fn open_index(reader: &Reader) -> Option<Index> {
+    let opened = match reader.shared_name() {
+        Some(_) => Index::open(&Collection::index_dir(reader.dir())),
+        None => reader.index(),
+    };
+    opened.inspect_err(|e| tracing::warn!(problem = %e, "there is no index")).ok()
 }
 
 /// When the search index was last committed to.

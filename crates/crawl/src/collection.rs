@@ -7,6 +7,8 @@
 //!     warc/         the pages, byte for byte
 //!     index/        full text
 //!     report.html   what came of it
+//!     ledger.mark   how far the ledger is known to be durable
+//!     damaged/      what did not fit the rest and was set aside; only when there is something
 //! ```
 
 use crate::analyse::Analyst;
@@ -24,17 +26,19 @@ use focus::judges::{self, Example, ExampleKind, Judge, JudgeSetup};
 use focus::strategies::{self, Strategy, StrategySetup};
 use focus::text::{Doc, DocFreq};
 use focus::topic::{IdfSource, Topic};
-use frontier::{Limits, Patience, Shares};
+use frontier::{Limits, Patience, Shares, State};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
-use store::archive::{Archive, ArchiveSettings, Archiver, Objects, Position, Stacks};
+use store::archive::{
+    self, Archive, ArchiveSettings, Archiver, Objects, Position, Stacks, UNCOMMITTED, beyond,
+};
 use store::files;
 use store::index::Index;
 use store::s3::{Account, Address, Bucket};
-use types::{Canon, Fetched, Millis, Payload, Problem, Request, Url, Web};
+use types::{Canon, Fetched, Millis, Outcome, Payload, Problem, Request, Url, UrlId, Web};
 
 /// How long a request of a crawl waits for its host's name; then others go first.
 const NAME_PATIENCE: Duration = Duration::from_secs(1);
@@ -121,6 +125,8 @@ pub struct Open {
     pub web: Arc<dyn Web>,
     pub analyst: Analyst,
     pub resumed: bool,
+    /// What was found on opening that a person should know of.
+    pub notes: Vec<String>,
 }
 
 impl Collection {
@@ -135,6 +141,32 @@ impl Collection {
     }
     pub fn index_dir(dir: &Path) -> PathBuf {
         dir.join("index")
+    }
+    /// Where bytes go that do not fit the rest: nothing is deleted.
+    pub fn aside_dir(dir: &Path) -> PathBuf {
+        dir.join("damaged")
+    }
+
+    /// A folder without a ledger must not have what only a ledger's crawl leaves behind.
+    pub fn check_remains(dir: &Path) -> Result<(), Problem> {
+        let ledger = dir.join("ledger.log");
+        if fs::metadata(&ledger).is_ok_and(|m| m.is_file() && m.len() > 0) {
+            return Ok(());
+        }
+        if let Some(witness) = store::ledger::witness(dir).filter(|w| w.end > 0) {
+            return Err(store::ledger::missing(dir, &witness));
+        }
+        let pages = beyond(&Self::warc_dir(dir), &ArchiveSettings::default(), None, 1)?;
+        if pages.iter().all(|p| p.pages == 0) {
+            return Ok(());
+        }
+        Err(Problem::new(format!("{} is missing or empty", ledger.display()))
+            .because(format!("{} holds pages", Self::warc_dir(dir).display()))
+            .hint(format!(
+                "nothing was changed; `gleaner repair {0}` brings the pages back from the archive, or restore the ledger from a \
+                 backup; to begin anew, name another folder",
+                dir.display()
+            )))
     }
 
     pub fn canon(config: &Config) -> Canon {
@@ -287,6 +319,7 @@ impl Collection {
         let bucket = open_bucket(config, shared.is_some())?;
         files::make_collection(dir, config.archive.mode.parse()?)?;
         let mut objects = None;
+        let mut notes = Vec::new();
         let (mut ledger, resumed, files): (Box<dyn Ledger>, bool, Option<String>) = match shared {
             Some(store) => {
                 let (mut shared, files) = store.join(dir, loaded)?;
@@ -301,6 +334,7 @@ impl Collection {
             }
             None => {
                 let resumed = Self::exists(dir);
+                Self::check_remains(dir)?;
                 // A folder with a ledger is a collection, and a collection has a topic: killed in between, it must not
                 // lack one.
                 if !resumed {
@@ -344,13 +378,14 @@ impl Collection {
         let archive: Option<Box<dyn Archiver>> = match (objects, config.archive.warc) {
             (Some(objects), _) => Some(Box::new(objects)),
             (None, true) => {
-                Some(Box::new(open_archive(dir, config, &settings, ledger.as_mut(), files.as_deref())?))
+                let files = files.as_deref();
+                Some(Box::new(open_archive(dir, config, &settings, ledger.as_mut(), files, &mut notes)?))
             }
             (None, false) => None,
         };
         // Of a shared crawl each worker has a part only: `gleaner search --store` makes the index of the whole.
         let index = match config.archive.index && shared.is_none() {
-            true => Some(open_index(dir, ledger.as_ref())?),
+            true => Some(open_index(dir, ledger.as_ref(), &mut notes)?),
             false => None,
         };
         // A crawl that is taken up again has the seeds it was begun with, whether they are named again or not.
@@ -386,7 +421,7 @@ impl Collection {
         if let Some(wanted) = wanted {
             crawl.join_in(wanted, failed)?;
         }
-        Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed })
+        Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed, notes })
     }
 }
 
@@ -616,13 +651,80 @@ fn open_archive(
     settings: &Settings,
     ledger: &mut dyn Ledger,
     files: Option<&str>,
+    notes: &mut Vec<String>,
 ) -> Result<Archive, Problem> {
     let committed = match files {
         Some(_) => None,
-        None => ledger.state("archive")?.pop().and_then(|bytes| parse_position(&bytes)),
+        None => committed(ledger)?,
     };
-    let archive = archive_settings(config, settings, ledger, files)?;
-    Archive::open(&Collection::warc_dir(dir), archive, committed)
+    let mut made = archive_settings(config, settings, ledger, files)?;
+    made.aside = Some(Collection::aside_dir(dir));
+    let warc = Collection::warc_dir(dir);
+    if files.is_none() {
+        // Pages come after the first URL: a ledger that knows none is not the one they were fetched with.
+        let most = if ledger.stats().urls == 0 { 0 } else { UNCOMMITTED };
+        if unknown_pages(&warc, ledger, most)? > most {
+            return Err(archive::lost_pages(&warc));
+        }
+    }
+    let mut archive = Archive::open(&warc, made, committed)?;
+    if let Some(aside) = archive.set_aside() {
+        notes.push(aside.describe());
+    }
+    if files.is_none()
+        && let Some(problem) = last_page_unreadable(&warc, ledger)?
+    {
+        // Whoever reads a file from its beginning would not find what is written behind the damage.
+        archive.begin_new_file()?;
+        notes.push(problem);
+    }
+    Ok(archive)
+}
+
+/// How far the archive was written when the ledger was committed last.
+pub(crate) fn committed(ledger: &(impl store::Store + ?Sized)) -> Result<Option<Position>, Problem> {
+    Ok(ledger.state("archive")?.pop().and_then(|bytes| parse_position(&bytes)))
+}
+
+/// Pages behind the end of the archive as the ledger knows it, that the ledger does not have. No more than `most` and one
+/// are counted.
+pub(crate) fn unknown_pages(
+    warc: &Path,
+    ledger: &(impl store::Store + ?Sized),
+    most: u64,
+) -> Result<u64, Problem> {
+    let canon = Canon { drop_params: Vec::new(), max_length: usize::MAX };
+    let has = |url: &str| {
+        let entry = canon.parse(url).ok().and_then(|u| ledger.find(&u)).and_then(|id| ledger.entry(id));
+        entry.is_some_and(|e| e.state == State::Settled(Outcome::Fetched))
+    };
+    let mut unknown = 0;
+    for piece in beyond(warc, &ArchiveSettings::default(), committed(ledger)?.as_ref(), 1)? {
+        for page in archive::Exchanges::open(&warc.join(&piece.file), piece.from, 0)? {
+            unknown += u64::from(!page.response.target().is_some_and(has));
+            if unknown > most {
+                return Ok(unknown);
+            }
+        }
+    }
+    Ok(unknown)
+}
+
+/// Is the page that was archived last not in the archive any more?
+fn last_page_unreadable(warc: &Path, ledger: &dyn Ledger) -> Result<Option<String>, Problem> {
+    let pages = usize::try_from(ledger.stats().pages).unwrap_or(usize::MAX);
+    let Some(record) = pages.checked_sub(1).and_then(|last| ledger.records(last).next()) else {
+        return Ok(None);
+    };
+    let Some(at) = record?.archive else { return Ok(None) };
+    let read = Stacks::new(Some(warc.to_path_buf())).record(&at, archive::Limits::default());
+    Ok(read.err().map(|problem| {
+        let why = problem.cause().unwrap_or_default();
+        format!(
+            "{} is damaged ({why}): the text of its pages is in the ledger; the crawl goes on in a new file",
+            at.file
+        )
+    }))
 }
 
 /// Objects are put whole and kept in memory until they are: no larger than this.
@@ -679,18 +781,57 @@ fn archive_key(ledger: &mut dyn Ledger) -> Result<(u64, u64), Problem> {
 }
 
 /// The search index holds no truth: what it misses (after a crash, or when it was deleted) is added again.
-fn open_index(dir: &Path, ledger: &dyn Ledger) -> Result<Index, Problem> {
+fn open_index(dir: &Path, ledger: &dyn Ledger, notes: &mut Vec<String>) -> Result<Index, Problem> {
     let mut index = Index::open_or_create(&Collection::index_dir(dir))?;
-    let indexed =
-        ledger.state("indexed")?.pop().and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
-    let from = if index.is_empty() { 0 } else { usize::try_from(indexed).unwrap_or(0) };
+    let known = Indexed::read(ledger)?;
+    let mut from = usize::try_from(known.pages).unwrap_or(0);
+    if (index.len() as u64) < known.documents || index.is_empty() {
+        from = 0;
+    }
+    // A crash, or a ledger that was put back: the index may know pages that the ledger does not.
+    let fetched = |id| ledger.entry(id).is_some_and(|e| e.state == State::Settled(Outcome::Fetched));
+    let strange: Vec<UrlId> = index.ids().filter(|id| !fetched(*id)).collect();
+    for id in strange {
+        index.remove(id)?;
+    }
+    let mut added = 0;
     for record in ledger.records(from) {
         let record = record?;
         if !record.noindex && !index.contains(record.id) {
             index.add(&record)?;
+            added += 1;
         }
     }
+    if let Some(why) = index.was_reset() {
+        notes.push(format!("{why}; it was made again from the ledger: {added} pages"));
+    } else if from == 0 && known.documents > 0 && added > 0 {
+        notes.push(format!("the search index had lost pages; {added} were added again from the ledger"));
+    }
     Ok(index)
+}
+
+/// What the index was known to have when it was last committed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Indexed {
+    /// Of so many pages of the ledger each was looked at.
+    pub pages: u64,
+    /// So many were put into the index (some ask not to be).
+    pub documents: u64,
+}
+
+impl Indexed {
+    const STATE: &'static str = "indexed";
+
+    pub fn read(store: &(impl store::Store + ?Sized)) -> Result<Indexed, Problem> {
+        let bytes = store.state(Self::STATE)?.pop().unwrap_or_default();
+        let number = |i: usize| bytes.as_chunks::<8>().0.get(i).map_or(0, |b| u64::from_le_bytes(*b));
+        Ok(Indexed { pages: number(0), documents: number(1) })
+    }
+
+    pub fn note(self, store: &mut (impl store::Store + ?Sized)) -> Result<(), Problem> {
+        let bytes = [self.pages.to_le_bytes(), self.documents.to_le_bytes()].concat();
+        store.put_state(Self::STATE, false, &bytes)
+    }
 }
 
 pub(crate) fn position_bytes(p: &Position) -> Vec<u8> {
@@ -699,7 +840,7 @@ pub(crate) fn position_bytes(p: &Position) -> Vec<u8> {
     out
 }
 
-fn parse_position(bytes: &[u8]) -> Option<Position> {
+pub(crate) fn parse_position(bytes: &[u8]) -> Option<Position> {
     let (length, file) = bytes.split_first_chunk::<8>()?;
     Some(Position { length: u64::from_le_bytes(*length), file: String::from_utf8(file.to_vec()).ok()? })
 }

@@ -1,7 +1,7 @@
 //! The loop's one place of order: what is leased next, and what an arrival changes.
 
 use crate::analyse::Analysis;
-use crate::collection::{MakeJudge, position_bytes};
+use crate::collection::{Indexed, MakeJudge, position_bytes};
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
 use crate::events::{Curve, Event, Pause, Progress};
@@ -855,8 +855,9 @@ impl Crawl {
 
     /// Remembers how many pages the index is known to have, so that a resumed crawl adds only what is missing.
     pub(crate) fn note_indexed(&mut self) -> Result<(), Problem> {
-        let pages = self.parts.ledger.stats().pages;
-        self.parts.ledger.put_state("indexed", false, &pages.to_le_bytes())
+        let Some(index) = &self.parts.index else { return Ok(()) };
+        let known = Indexed { pages: self.parts.ledger.stats().pages, documents: index.len() as u64 };
+        known.note(self.parts.ledger.as_mut())
     }
 
     pub(crate) fn apply(&mut self, turn: Turn) -> Result<frontier::Applied, Problem> {

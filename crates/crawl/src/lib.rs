@@ -32,6 +32,7 @@ mod origins;
 mod outlook;
 pub mod reader;
 pub mod rejudge;
+pub mod repair;
 pub mod replay;
 pub mod resources;
 mod robots;

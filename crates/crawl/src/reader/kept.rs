@@ -5,6 +5,7 @@ use frontier::{Frontier, Info};
 use std::collections::HashMap;
 use std::path::Path;
 use store::index::Index;
+use store::ledger::Damage;
 use store::{CommandInfo, FileLog, Ledger, SharedReader, Store, WorkerInfo};
 use types::{Problem, Record, Source, UrlId, Verdict};
 
@@ -48,8 +49,8 @@ pub trait Kept: Store + Send + Sync {
     /// is missing in it is added first.
     fn index(&self, dir: &Path) -> Result<Index, Problem>;
 
-    /// Where the ledger stops making sense.
-    fn damage(&self) -> Option<u64> {
+    /// How the ledger is damaged, if it is.
+    fn damage(&self) -> Option<&Damage> {
         None
     }
 }
@@ -138,7 +139,7 @@ impl Kept for Ledger<FileLog> {
         Index::open(dir)
     }
 
-    fn damage(&self) -> Option<u64> {
+    fn damage(&self) -> Option<&Damage> {
         Ledger::damage(self)
     }
 }

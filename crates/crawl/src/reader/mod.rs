@@ -4,7 +4,7 @@ mod kept;
 
 pub use kept::{Kept, Line, Mark, Said};
 
-use crate::collection::Collection;
+use crate::collection::{Collection, Indexed, unknown_pages};
 use crate::config::{Config, Loaded};
 use crate::control::Adjustments;
 use crate::crawl::{Counts, Run};
@@ -16,7 +16,7 @@ use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use store::archive::Stacks;
+use store::archive::{Stacks, UNCOMMITTED, lost_pages};
 use store::index::Index;
 use store::{Ledger, SharedReader, WorkerInfo};
 use types::{Priority, Problem, Record, Url, UrlId};
@@ -38,6 +38,8 @@ pub struct Reader {
     newest: HashMap<UrlId, (bool, f64)>,
     labels: Labels,
     archive: Stacks,
+    /// Pages that the archive has and the ledger has lost.
+    lost: Option<Problem>,
 }
 
 /// How a collection stands.
@@ -139,12 +141,18 @@ const LONGEST_PATH: usize = 200;
 
 impl Reader {
     pub fn open(dir: &Path) -> Result<Reader, Problem> {
+        Collection::check_remains(dir)?;
         if !Collection::exists(dir) {
             return Err(Problem::usage(format!("{} is not a collection", dir.display()))
                 .hint("name the folder that `gleaner crawl` wrote (--out)"));
         }
         let kept = Box::new(Ledger::open_read(dir)?);
-        let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new())?;
+        let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new()).map_err(|problem| {
+            match problem.next_step() {
+                Some(_) => problem,
+                None => problem.hint("correct it, or put the topic file that was crawled in its place; the pages are not touched"),
+            }
+        })?;
         Self::with(dir.to_path_buf(), kept, loaded)
     }
 
@@ -169,9 +177,13 @@ impl Reader {
             verdicts: Vec::new(),
             newest: HashMap::new(),
             labels: Labels::default(),
+            lost: None,
         };
         reader.read_verdicts()?;
         reader.read_adjustments()?;
+        if reader.kept.damage().is_none() {
+            reader.lost = reader.find_lost();
+        }
         Ok(reader)
     }
 
@@ -226,17 +238,39 @@ impl Reader {
         Ok(())
     }
 
-    /// When the ledger is damaged: what to tell whoever reads what is before the damage.
+    /// When the collection is damaged: what to tell whoever reads what is left of it.
     pub fn damage(&self) -> Option<Problem> {
-        let at = self.kept.damage()?;
-        let file = self.dir.join("ledger.log");
-        Some(
-            Problem::new(format!(
-                "{} is damaged at byte {at}; only what is before that is shown",
-                file.display()
-            ))
-            .hint("check the disk, and restore the folder from a backup"),
-        )
+        let file = self.dir.join("ledger.log").display().to_string();
+        match self.kept.damage() {
+            Some(damage) => Some(damage.problem(&file)),
+            None => self.lost.clone(),
+        }
+    }
+
+    /// Does the archive have more pages than a crash can leave behind the ledger's end?
+    fn find_lost(&self) -> Option<Problem> {
+        if self.kept.shared_name().is_some() || self.is_running() {
+            return None;
+        }
+        let warc = Collection::warc_dir(&self.dir);
+        let most = if self.kept.stats().urls == 0 { 0 } else { UNCOMMITTED };
+        let unknown = unknown_pages(&warc, self.kept.as_ref(), most).ok()?;
+        (unknown > most).then(|| lost_pages(&warc))
+    }
+
+    /// When the archive does not reach as far as the ledger says. The pages themselves are there: their text is in the
+    /// ledger.
+    pub fn archive_damage(&self) -> Option<String> {
+        let committed = crate::collection::committed(self.kept.as_ref()).ok()??;
+        let path = Collection::warc_dir(&self.dir).join(&committed.file);
+        let length = std::fs::metadata(&path).map_or(0, |m| m.len());
+        (self.kept.shared_name().is_none() && length < committed.length).then(|| {
+            format!(
+                "{} has {length} bytes, {} were committed: bytes of archived pages are missing (their text is in the ledger)",
+                path.display(),
+                committed.length
+            )
+        })
     }
 
     /// Of a shared crawl: its name in the database.
@@ -298,10 +332,44 @@ impl Reader {
     pub fn is_running(&self) -> bool {
         self.kept.is_running(&self.dir)
     }
-    /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time.
+    /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time. One that is
+    /// damaged or gone is made again ([`Index::was_reset`] says so).
     pub fn index(&self) -> Result<Index, Problem> {
-        self.kept.index(&Collection::index_dir(&self.dir))
+        let dir = Collection::index_dir(&self.dir);
+        let opened = self.kept.index(&dir);
+        if self.kept.shared_name().is_some() || !self.config.archive.index {
+            return opened;
+        }
+        match opened {
+            Ok(index) => {
+                let known = Indexed::read(self.kept.as_ref()).unwrap_or_default();
+                if index.len() as u64 >= known.documents || self.is_running() {
+                    return Ok(index);
+                }
+                let why = Problem::new(format!("the search index {} has lost pages", dir.display()));
+                drop(index);
+                self.make_index(&dir, why)
+            }
+            Err(why) => self.make_index(&dir, why),
+        }
     }
+
+    /// Makes the index again from the ledger.
+    fn make_index(&self, dir: &Path, why: Problem) -> Result<Index, Problem> {
+        // Whoever crawls into the collection has the index open and makes it again when the next crawl begins.
+        let Ok(_held) = store::ledger::hold(&self.dir) else {
+            return Err(why.hint("a crawl is running here: when it has ended, search again"));
+        };
+        Index::remove_all(dir)?;
+        let mut index = Index::open_or_create(dir)?;
+        // A page that cannot be read is told of by whoever reads pages.
+        for record in self.kept.records(0).flatten().filter(|r| !r.noindex) {
+            index.add(&record)?;
+        }
+        index.commit()?;
+        Ok(index.made_again(&why))
+    }
+
     pub fn is_relevant(&self, id: UrlId) -> bool {
         self.newest.get(&id).is_some_and(|n| n.0)
     }

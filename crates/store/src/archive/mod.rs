@@ -2,8 +2,8 @@
 //!
 //! Writing is in two steps. [`Composer`] turns one HTTP exchange into finished gzip members (hashing and compressing:
 //! pure, may run on any thread); [`Archive`] appends those bytes to the current file (one place, in commit order).
-//! The ledger commits [`Archive::position`] with each batch, and [`Archive::open`] cuts whatever lies beyond the
-//! committed position, so a page is in the archive exactly when the ledger says so.
+//! The ledger commits [`Archive::position`] with each batch, and [`Archive::open`] sets aside whatever lies beyond the
+//! committed position, so a page is in the archive exactly when the ledger says so. No whole page is ever deleted.
 //!
 //! ```text
 //!  warcinfo │ response request metadata │ revisit request metadata │ …      one gzip member per record
@@ -18,9 +18,11 @@
 //! Reading ([`WarcReader`], [`http_message`]) takes the files of any crawler, trusts nothing and is bounded in
 //! memory.
 
+mod beyond;
 mod compose;
 pub(crate) mod date;
 pub(crate) mod digest;
+mod exchange;
 mod http;
 mod members;
 mod objects;
@@ -31,11 +33,13 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use beyond::{Aside, Piece, UNCOMMITTED, beyond, cut, files, keep, note, set_aside};
 pub use compose::{Composed, Composer, ComposerSettings, Original, PageNote, RecordId};
 pub use date::{parse_rfc3339, rfc3339};
 pub use digest::{Digest, payload_digest};
+pub use exchange::{Exchange, Exchanges};
 pub use http::{HttpLimits, HttpMessage, http_message};
 pub use objects::{Depot, Objects, Uploads};
 pub use reader::{Limits, WarcError, WarcReader, WarcRecord, read_at};
 pub use stacks::Stacks;
-pub use writer::{Archive, ArchiveSettings, Archiver, Position, Written};
+pub use writer::{Archive, ArchiveSettings, Archiver, Position, Written, lost_pages};

@@ -264,11 +264,18 @@ fn reopening_problems() {
     );
 
     // A ledger that knows of no archive: the file is set aside, never deleted.
+    let before = fs::read(dir.path().join(&position.file)).unwrap();
     let mut fresh = open(None).unwrap();
-    assert_eq!(names(dir.path()), [format!("{}.uncommitted", position.file)]);
+    assert_eq!(fresh.set_aside().map(|a| (a.pages, a.bytes)), Some((1, position.length)));
+    assert_eq!(fs::read(dir.path().join("damaged").join(&position.file)).unwrap(), before);
+    assert!(!dir.path().join(&position.file).exists());
     fresh.write(&fetched("http://e.org/1", 1_000, "one"), &note(&a)).unwrap();
     fresh.flush().unwrap();
-    assert_eq!(names(dir.path()).len(), 2);
+    assert_eq!(fs::read(dir.path().join(&position.file)).unwrap(), before);
+    // Twice the same place: neither takes the other's.
+    let again = open(None).unwrap();
+    assert_eq!(again.set_aside().map(|a| a.pages), Some(1));
+    assert_eq!(names(&dir.path().join("damaged")).len(), 3, "both, and a note");
 }
 
 #[cfg(target_os = "linux")]

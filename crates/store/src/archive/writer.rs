@@ -1,5 +1,6 @@
 //! The archive's files: appending, rotating, and cutting back to what was committed.
 
+use super::beyond::{self, Aside};
 use super::compose::{Composed, Composer, ComposerSettings, PageNote};
 use super::date::compact;
 use super::digest::Digest;
@@ -24,6 +25,8 @@ pub struct ArchiveSettings {
     /// Bytes kept in memory before they are written.
     pub buffer: usize,
     pub composer: ComposerSettings,
+    /// Where to set aside what the ledger does not know of (default: a folder in the archive's).
+    pub aside: Option<PathBuf>,
 }
 
 impl Default for ArchiveSettings {
@@ -35,6 +38,7 @@ impl Default for ArchiveSettings {
             info: vec![("software".into(), concat!("gleaner/", env!("CARGO_PKG_VERSION")).into())],
             buffer: 1 << 20,
             composer: ComposerSettings::default(),
+            aside: None,
         }
     }
 }
@@ -90,12 +94,13 @@ pub struct Archive {
     next_serial: u64,
     /// A file was created since the folder was last synced.
     dir_dirty: bool,
+    aside: Option<Aside>,
 }
 
 impl Archive {
     /// Opens or creates the folder and makes it agree with `committed`: the committed file is cut to its committed
-    /// length, later files are deleted. Without a committed position existing files are set aside, not deleted: they
-    /// are either the few pages before the first commit, or a collection whose ledger was lost.
+    /// length, later files are gone. What is cut off is set aside when it holds whole pages ([`Archive::set_aside`] says
+    /// so). A crash leaves no more than [`super::UNCOMMITTED`] of them: whoever finds more should ask first.
     pub fn open(
         dir: &Path,
         settings: ArchiveSettings,
@@ -103,17 +108,7 @@ impl Archive {
     ) -> Result<Archive, Problem> {
         check_names(&settings)?;
         files::make_folder(dir)?;
-        let mut ours = Vec::new();
-        for entry in fs::read_dir(dir).map_err(|e| Problem::io("read", dir, &e))? {
-            let entry = entry.map_err(|e| Problem::io("read", dir, &e))?;
-            if let Some(name) = entry.file_name().to_str()
-                && let Some(serial) = serial(name, &settings)
-            {
-                ours.push((serial, name.to_string()));
-            }
-        }
-        ours.sort();
-        let next_serial = ours.last().map_or(0, |(n, _)| n + 1);
+        let next_serial = beyond::files(dir, &settings)?.last().map_or(0, |(n, _)| n + 1);
         let composer = Composer::new(settings.composer.clone());
         let mut archive = Archive {
             dir: dir.to_path_buf(),
@@ -123,49 +118,65 @@ impl Archive {
             buffer: Vec::new(),
             next_serial,
             dir_dirty: false,
+            aside: None,
         };
-        archive.recover(&ours, committed)?;
+        archive.recover(committed)?;
         Ok(archive)
     }
 
-    fn recover(&mut self, ours: &[(u64, String)], committed: Option<Position>) -> Result<(), Problem> {
-        let Some(position) = committed else {
-            for (_, name) in ours {
-                let from = self.dir.join(name);
-                let aside = self.dir.join(format!("{name}.uncommitted"));
-                fs::rename(&from, &aside).map_err(|e| Problem::io("set aside", &from, &e))?;
+    /// What was set aside on opening.
+    pub fn set_aside(&self) -> Option<&Aside> {
+        self.aside.as_ref()
+    }
+
+    fn recover(&mut self, committed: Option<Position>) -> Result<(), Problem> {
+        let mut last = None;
+        if let Some(position) = &committed {
+            let path = self.dir.join(&position.file);
+            last = serial(&position.file, &self.settings);
+            if last.is_none() {
+                return Err(Problem::new(format!(
+                    "the ledger names {} as the archive's last file",
+                    position.file
+                ))
+                .because("that is not a name this worker gives")
+                .hint("resume with the same archive prefix and worker name as before"));
             }
-            return Ok(());
-        };
-        let path = self.dir.join(&position.file);
-        let Some(last) = serial(&position.file, &self.settings) else {
-            return Err(Problem::new(format!(
-                "the ledger names {} as the archive's last file",
-                position.file
-            ))
-            .because("that is not a name this worker gives")
-            .hint("resume with the same archive prefix and worker name as before"));
-        };
-        let length = fs::metadata(&path).map_err(|e| Problem::io("find", &path, &e))?.len();
-        if length < position.length {
-            return Err(Problem::new(format!("{} is shorter than the ledger says", path.display()))
-                .because(format!("{length} bytes are there, {} were committed", position.length))
-                .hint("restore the file from a copy; the pages at its end are missing"));
-        }
-        for (n, name) in ours {
-            if *n > last {
-                let path = self.dir.join(name);
-                fs::remove_file(&path).map_err(|e| Problem::io("remove", &path, &e))?;
-                self.dir_dirty = true;
+            let length = match fs::metadata(&path) {
+                Ok(there) => there.len(),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                    return Err(shortened(&path, "missing", position, 0));
+                }
+                Err(e) => return Err(Problem::io("find", &path, &e)),
+            };
+            if length < position.length {
+                return Err(shortened(&path, "shorter than the ledger says", position, length));
             }
         }
-        files::refuse_link(&path)?;
-        let file = OpenOptions::new().write(true).open(&path).map_err(|e| Problem::io("open", &path, &e))?;
-        if length > position.length {
-            file.set_len(position.length).map_err(|e| Problem::io("cut", &path, &e))?;
+        self.set_aside_beyond(committed.as_ref())?;
+        if let (Some(position), Some(last)) = (committed, last) {
+            let path = self.dir.join(&position.file);
+            files::refuse_link(&path)?;
+            let file =
+                OpenOptions::new().write(true).open(&path).map_err(|e| Problem::io("open", &path, &e))?;
+            self.next_serial = last + 1;
+            self.current = Some(Current { file, name: position.file, written: position.length });
         }
-        self.next_serial = last + 1;
-        self.current = Some(Current { file, name: position.file, written: position.length });
+        Ok(())
+    }
+
+    fn set_aside_beyond(&mut self, committed: Option<&Position>) -> Result<(), Problem> {
+        let pieces = beyond::beyond(&self.dir, &self.settings, committed, u64::MAX)?;
+        let folder = beyond::folder(&self.dir, &self.settings);
+        let mut aside = Aside { folder: folder.clone(), ..Aside::default() };
+        for piece in &pieces {
+            self.dir_dirty |= piece.from == 0;
+            if beyond::set_aside(&self.dir, piece, &folder, Millis::now())?.is_some() {
+                aside.pages += piece.pages;
+                aside.bytes += piece.length;
+            }
+        }
+        self.aside = (aside.bytes > 0).then_some(aside);
         Ok(())
     }
 
@@ -252,6 +263,11 @@ impl Archive {
         self.current.as_ref().map_or(0, |c| c.written) + self.buffer.len() as u64
     }
 
+    /// What is written from now on goes into a new file: what is there is left as it is.
+    pub fn begin_new_file(&mut self) -> Result<(), Problem> {
+        self.finish_file()
+    }
+
     fn finish_file(&mut self) -> Result<(), Problem> {
         self.sync()?;
         self.current = None;
@@ -300,8 +316,33 @@ pub(super) fn check_names(settings: &ArchiveSettings) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The archive has pages that no crash can have left behind the ledger's end.
+pub fn lost_pages(dir: &Path) -> Problem {
+    Problem::new(format!("{} holds many pages that the ledger does not know of", dir.display()))
+        .because("the ledger was cut off, or an older one was put in its place: a crash leaves few or none")
+        .hint(format!(
+            "nothing was changed; `gleaner repair {}` brings them back, or restore the ledger from a backup",
+            collection(dir)
+        ))
+}
+
+fn shortened(path: &Path, how: &str, position: &Position, length: u64) -> Problem {
+    Problem::new(format!("{} is {how}", path.display()))
+        .because(format!("{length} bytes are there, {} were committed", position.length))
+        .hint(format!(
+            "restore the file from a copy; without one `gleaner repair {}` goes on without those bytes (the text of \
+             the pages is in the ledger)",
+            path.parent().map_or_else(|| "DIR".to_string(), collection)
+        ))
+}
+
+/// The folder whose archive this is.
+fn collection(dir: &Path) -> String {
+    dir.parent().map_or_else(|| "DIR".to_string(), |d| d.display().to_string())
+}
+
 /// The serial number in one of this worker's file names, `prefix-timestamp-serial-worker.warc.gz`.
-fn serial(name: &str, settings: &ArchiveSettings) -> Option<u64> {
+pub(super) fn serial(name: &str, settings: &ArchiveSettings) -> Option<u64> {
     let rest = name.strip_suffix(SUFFIX)?.strip_prefix(&settings.prefix)?.strip_prefix('-')?;
     let (timestamp, rest) = rest.split_once('-')?;
     let (serial, worker) = rest.split_once('-')?;

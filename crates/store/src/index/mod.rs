@@ -4,6 +4,7 @@
 //! after a crash the ledger's ids are compared with [`Index::contains`] and what is missing is added again. Texts are
 //! not stored in it: snippets are cut from the record's text by [`snippet`].
 
+mod guard;
 mod query;
 mod snippet;
 mod words;
@@ -14,6 +15,7 @@ mod tests;
 pub use snippet::{Segment, snippet};
 
 use crate::files;
+use guard::caught;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +39,9 @@ const HEAP: usize = 40 << 20;
 /// Changes are given to the writer's thread so many at a time: waking it for each costs more than it does.
 const BATCH: usize = 32;
 const BATCH_BYTES: usize = 2 << 20;
+
+/// Before a second look at an index that another process changes.
+const PAUSE: Duration = Duration::from_millis(30);
 
 /// When [`Index::commit_if_due`] commits.
 #[derive(Clone, Copy, Debug)]
@@ -106,14 +111,27 @@ impl Index {
             Err(problem) => {
                 wipe(dir)?;
                 let mut index = Index::create(dir)?;
-                index.reset = Some(problem.to_string());
+                index.reset = Some(in_short(&problem));
                 Ok(index)
             }
         }
     }
 
-    /// Opens an existing index for searching; changes nothing on disk until something is added.
+    /// Opens an existing index for searching; changes nothing on disk until something is added. Every file is compared
+    /// with its checksum first: a damaged index would find less and say nothing.
     pub fn open(dir: &Path) -> Result<Index, Problem> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match caught(dir, "read", || Index::try_open(dir)) {
+                // A crawl that merges files may have removed one that was just named.
+                Err(_) if tries < 3 && dir.join("meta.json").is_file() => std::thread::sleep(PAUSE),
+                opened => return opened,
+            }
+        }
+    }
+
+    fn try_open(dir: &Path) -> Result<Index, Problem> {
         let unreadable = |why: String| {
             Problem::new(format!("cannot read the search index {}", dir.display()))
                 .because(why)
@@ -126,7 +144,13 @@ impl Index {
         if index.schema() != schema().0 {
             return Err(unreadable("it was made by another version".into()));
         }
+        verified(dir, &index)?;
         Index::with(dir, index).map_err(|e| unreadable(e.to_string()))
+    }
+
+    /// Removes the index in a folder, and nothing else.
+    pub fn remove_all(dir: &Path) -> Result<(), Problem> {
+        if dir.is_dir() { wipe(dir) } else { Ok(()) }
     }
 
     fn create(dir: &Path) -> Result<Index, Problem> {
@@ -156,6 +180,12 @@ impl Index {
         Ok(opened)
     }
 
+    /// Says of an index that was just made that it takes the place of a damaged one.
+    pub fn made_again(mut self, why: &Problem) -> Index {
+        self.reset = Some(in_short(why));
+        self
+    }
+
     pub fn with_policy(mut self, policy: CommitPolicy) -> Index {
         self.policy = policy;
         self
@@ -168,15 +198,7 @@ impl Index {
 
     /// Compares every file with its checksum. Reads the whole index.
     pub fn verify(&self) -> Result<(), Problem> {
-        let damaged = self.index.validate_checksum().map_err(|e| failed("verify", &self.dir, &e))?;
-        let mut damaged: Vec<String> = damaged.iter().map(|p| p.display().to_string()).collect();
-        damaged.sort();
-        if damaged.is_empty() {
-            return Ok(());
-        }
-        Err(Problem::new(format!("the search index {} is damaged", self.dir.display()))
-            .because(format!("wrong checksum: {}", damaged.join(", ")))
-            .hint("delete that folder; it is made again from the collection at the next crawl"))
+        caught(&self.dir, "verify", || verified(&self.dir, &self.index))
     }
 
     /// Adds a page, or replaces it. It is found after the next commit.
@@ -226,9 +248,15 @@ impl Index {
             return Ok(());
         }
         self.hand_over()?;
-        let committed = self.writer()?.commit().and_then(|_| self.reader.reload());
-        if let Err(e) = committed {
-            return Err(self.fall_back("commit", &e));
+        self.writer()?;
+        let (dir, reader, writer) = (&self.dir, &self.reader, self.writer.as_mut());
+        let committed = caught(dir, "commit", || {
+            let committed = writer.map_or(Ok(0), |w| w.commit()).and_then(|_| reader.reload());
+            committed.map_err(|e| failed("commit", dir, &e))
+        });
+        if let Err(problem) = committed {
+            self.fall_back();
+            return Err(problem);
         }
         self.pending = 0;
         self.pending_since = None;
@@ -242,23 +270,27 @@ impl Index {
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;
         if let Err(e) = self.writer()?.run(waiting) {
-            return Err(self.fall_back("write to", &e));
+            let problem = failed("write to", &self.dir, &e);
+            self.fall_back();
+            return Err(problem);
         }
         Ok(())
     }
 
     /// A writer that failed (full disk) refuses everything from then on. It is given up, and with it what was not
     /// committed: `contains` says so, and the caller adds it again when there is space.
-    fn fall_back(&mut self, doing: &str, e: &TantivyError) -> Problem {
+    fn fall_back(&mut self) {
         self.writer = None;
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.pending = 0;
         self.pending_since = None;
-        let _ = self.reader.reload();
+        let read = caught(&self.dir, "read", || {
+            let _ = self.reader.reload();
+            self.read_ids().map_err(|e| failed("read", &self.dir, &e))
+        });
         // When not even that can be read, everything counts as missing.
-        self.ids = self.read_ids().unwrap_or_default();
-        failed(doing, &self.dir, e)
+        self.ids = read.unwrap_or_default();
     }
 
     /// Commits when enough has gathered (or waited long enough); true when it did.
@@ -285,8 +317,10 @@ impl Index {
     /// Reads on in an index another process writes.
     pub fn refresh(&mut self) -> Result<(), Problem> {
         if self.writer.is_none() {
-            self.reader.reload().map_err(|e| failed("read", &self.dir, &e))?;
-            self.ids = self.read_ids().map_err(|e| failed("read", &self.dir, &e))?;
+            self.ids = caught(&self.dir, "read", || {
+                let read = self.reader.reload().and_then(|()| self.read_ids());
+                read.map_err(|e| failed("read", &self.dir, &e))
+            })?;
         }
         Ok(())
     }
@@ -294,6 +328,11 @@ impl Index {
     /// Is this page in the index? (Additions count before they are committed.)
     pub fn contains(&self, id: UrlId) -> bool {
         self.ids.contains(id)
+    }
+
+    /// Every page in the index, first found first.
+    pub fn ids(&self) -> impl Iterator<Item = UrlId> + '_ {
+        self.ids.iter()
     }
 
     /// The largest id in the index.
@@ -323,14 +362,17 @@ impl Index {
     ) -> Result<Vec<Found>, Problem> {
         let fields =
             query::SearchFields { title: self.fields.title, text: self.fields.text, url: self.fields.url };
-        for query in query::readings(&self.index, fields, query) {
-            let found =
-                self.run(query.as_ref(), limit, offset, keep).map_err(|e| failed("search", &self.dir, &e))?;
-            if let Some(found) = found {
-                return Ok(found);
+        caught(&self.dir, "search", || {
+            for query in query::readings(&self.index, fields, query) {
+                let found = self
+                    .run(query.as_ref(), limit, offset, keep)
+                    .map_err(|e| failed("search", &self.dir, &e))?;
+                if let Some(found) = found {
+                    return Ok(found);
+                }
             }
-        }
-        Ok(Vec::new())
+            Ok(Vec::new())
+        })
     }
 
     /// `None` when nothing at all matches.
@@ -381,8 +423,9 @@ impl Index {
                 .num_worker_threads(1)
                 .num_merge_threads(1)
                 .build();
-            let writer =
-                self.index.writer_with_options(options).map_err(|e| failed("write to", &self.dir, &e))?;
+            let writer = caught(&self.dir, "write to", || {
+                self.index.writer_with_options(options).map_err(|e| failed("write to", &self.dir, &e))
+            })?;
             self.writer = Some(writer);
         }
         self.writer.as_mut().ok_or_else(|| Problem::new("the search index has no writer"))
@@ -400,6 +443,24 @@ impl Index {
         }
         Ok(ids)
     }
+}
+
+fn verified(dir: &Path, index: &tantivy::Index) -> Result<(), Problem> {
+    let damaged = index.validate_checksum().map_err(|e| failed("verify", dir, &e))?;
+    let mut damaged: Vec<String> = damaged.iter().map(|p| p.display().to_string()).collect();
+    damaged.sort();
+    if damaged.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::new(format!("the search index {} is damaged", dir.display()))
+        .because(format!("wrong checksum: {}", damaged.join(", ")))
+        .hint("delete that folder; it is made again from the collection at the next crawl"))
+}
+
+/// On one line, without what to do: that is done.
+fn in_short(problem: &Problem) -> String {
+    let why = problem.cause().map_or(String::new(), |why| format!(": {why}"));
+    format!("{}{why}", problem.what()).replace('\n', " ")
 }
 
 fn failed(doing: &str, dir: &Path, e: &TantivyError) -> Problem {
@@ -487,6 +548,12 @@ impl Ids {
             self.bits[id.0 as usize / 64] &= !(1 << (id.0 % 64));
             self.count -= 1;
         }
+    }
+    fn iter(&self) -> impl Iterator<Item = UrlId> + '_ {
+        let bits = self.bits.iter().enumerate().filter(|(_, w)| **w != 0);
+        bits.flat_map(|(i, w)| {
+            (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| UrlId(i as u32 * 64 + b))
+        })
     }
     fn last(&self) -> Option<UrlId> {
         let word = self.bits.iter().rposition(|w| *w != 0)?;

@@ -78,7 +78,7 @@ impl<L: Log> Ledger<L> {
                 continue;
             }
             let Ok(file) = self.log.open_checkpoint(pos) else { continue };
-            if let Ok(image) = self.read_checkpoint(file, pos, options) {
+            if let Ok(image) = self.read_checkpoint(file, pos, options, true) {
                 self.order = image.order;
                 self.pages = image.pages;
                 self.revised = image.revised;
@@ -92,7 +92,21 @@ impl<L: Log> Ledger<L> {
         }
     }
 
-    fn read_checkpoint(&self, file: Box<dyn Read>, pos: u64, options: &Options) -> io::Result<Image> {
+    /// How many pages the log had at a checkpoint, whether it is still the same log or not.
+    pub(super) fn checkpointed_pages(&self, pos: u64) -> Option<u64> {
+        let file = self.log.open_checkpoint(pos).ok()?;
+        let image = self.read_checkpoint(file, pos, &Options::default(), false).ok()?;
+        Some(image.pages.len() as u64)
+    }
+
+    /// `ours`: it must belong to the log as it is.
+    fn read_checkpoint(
+        &self,
+        file: Box<dyn Read>,
+        pos: u64,
+        options: &Options,
+        ours: bool,
+    ) -> io::Result<Image> {
         let bad = |what: &str| Error::new(ErrorKind::InvalidData, what.to_string());
         let mut r = Summed { inner: file, sum: crc32fast::Hasher::new() };
         let mut magic = [0; 8];
@@ -106,7 +120,7 @@ impl<L: Log> Ledger<L> {
         }
         // The same frame must stand before that position: the log may have been cut back and gone on differently.
         let mut there = [0; FRAME_HEAD];
-        if self.log.read_at(last_frame, &mut there)? != FRAME_HEAD || there != head {
+        if ours && (self.log.read_at(last_frame, &mut there)? != FRAME_HEAD || there != head) {
             return Err(bad("not a checkpoint of this log"));
         }
         let order = Order::read(&mut r, options.limits.clone(), (k0, k1))?;

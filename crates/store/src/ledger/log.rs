@@ -1,5 +1,6 @@
 //! Where a ledger's bytes go: an append-only log, with room for checkpoints beside it.
 
+use super::mark::{LAST, MARK, Mark};
 use crate::files;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
@@ -29,6 +30,12 @@ pub trait Log: Send {
     /// Everything before this offset is known to be durable.
     fn synced(&self) -> u64;
     fn truncate(&mut self, len: u64) -> io::Result<()>;
+    /// What lies beside the log and knows how long it was, as it was when the log was opened.
+    fn witness(&self) -> Option<&Witness> {
+        None
+    }
+    /// So many pages are in what was appended.
+    fn note_pages(&mut self, _pages: u64) {}
     /// Looks whether someone else appended (a log opened for reading).
     fn refresh(&mut self) -> io::Result<()> {
         Ok(())
@@ -55,6 +62,18 @@ pub trait Log: Send {
     fn remove_checkpoint(&mut self, _pos: u64) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// How long a log was at least: something was written after it was durable so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Witness {
+    pub end: u64,
+    /// Records of pages before `end`, if that is known.
+    pub pages: Option<u64>,
+    /// The bytes before `end`; empty when they are not known.
+    pub last: Vec<u8>,
+    /// The name of the file that says so.
+    pub file: String,
 }
 
 /// A log in memory: backtests, which are never taken up again.
@@ -129,14 +148,78 @@ pub struct FileLog {
     /// After a failed sync the system may have dropped what it could not write, and say nothing at the next one.
     broken: bool,
     /// Held as long as this lives; `None` when only reading.
-    _lock: Option<File>,
+    _lock: Option<Held>,
     /// A checkpoint that is being forced to the disk.
     saving: Option<JoinHandle<()>>,
+    witness: Option<Witness>,
+    /// Opened with the first sync.
+    mark: Option<File>,
+    pages: u64,
 }
 
-const LOG: &str = "ledger.log";
+pub(super) const LOG: &str = "ledger.log";
 const LOCK: &str = "lock";
 const CHECKPOINT: &str = "checkpoint-";
+
+/// The lock of a folder: as long as it lives, nobody else writes there.
+#[derive(Debug)]
+pub struct Held(#[allow(dead_code)] File);
+
+/// Takes the lock of a folder. Fails when another process has it.
+pub fn hold(dir: &Path) -> Result<Held, Problem> {
+    let lock_path = dir.join(LOCK);
+    let lock = files::open_or_create(&lock_path)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Held(lock)),
+        Err(TryLockError::WouldBlock) => {
+            Err(Problem::new(format!("another gleaner process holds {}", dir.display())).hint(
+                "wait for it to end or stop it; `gleaner status`, `search` and `export` work meanwhile",
+            ))
+        }
+        Err(TryLockError::Error(e)) => Err(Problem::io("lock", &lock_path, &e)),
+    }
+}
+
+/// What in this folder knows how long its ledger was.
+pub fn witness(dir: &Path) -> Option<Witness> {
+    let mark = Mark::read(dir).map(|m| Witness {
+        end: m.end,
+        pages: Some(m.pages),
+        last: m.last,
+        file: MARK.to_string(),
+    });
+    // A checkpoint is named after the length the log had, and is written when that is durable.
+    let newest = positions(dir).unwrap_or_default().first().copied();
+    match newest {
+        Some(pos) if mark.as_ref().is_none_or(|m| m.end < pos) => {
+            let file = format!("{CHECKPOINT}{pos:020}");
+            Some(Witness { end: pos, pages: None, last: Vec::new(), file })
+        }
+        _ => mark,
+    }
+}
+
+/// Positions of the checkpoints in a folder, newest first.
+fn positions(dir: &Path) -> io::Result<Vec<u64>> {
+    let mut all: Vec<u64> = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let name = entry?.file_name();
+        if let Some(pos) = name.to_str().and_then(|n| n.strip_prefix(CHECKPOINT)).and_then(|n| n.parse().ok())
+        {
+            all.push(pos);
+        }
+    }
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(all)
+}
+
+/// Everything in a folder that belongs to its ledger and is there, the ledger itself last.
+pub fn ledger_files(dir: &Path) -> Vec<PathBuf> {
+    let checkpoints = positions(dir).unwrap_or_default();
+    let names = checkpoints.into_iter().map(|pos| format!("{CHECKPOINT}{pos:020}"));
+    let all = names.chain([MARK.to_string(), LOG.to_string()]).map(|n| dir.join(n));
+    all.filter(|p| p.is_file()).collect()
+}
 
 /// Is another process writing to the ledger of this folder?
 pub fn is_locked(dir: &Path) -> bool {
@@ -148,19 +231,13 @@ impl FileLog {
     /// Opens for writing, made if it is not there. One process at a time.
     pub fn open(dir: &Path, durability: Durability) -> Result<FileLog, Problem> {
         files::make_collection(dir, files::Mode::Private)?;
-        let lock_path = dir.join(LOCK);
-        let lock = files::open_or_create(&lock_path)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Problem::new(format!("another gleaner process holds {}", dir.display())).hint(
-                    "wait for it to end or stop it; `gleaner status`, `search` and `export` work meanwhile",
-                ));
-            }
-            Err(TryLockError::Error(e)) => return Err(Problem::io("lock", &lock_path, &e)),
-        }
+        let lock = hold(dir)?;
+        let witness = witness(dir);
         let path = dir.join(LOG);
         let is_new = !path.exists();
+        if is_new && let Some(w) = &witness {
+            return Err(super::damage::missing(dir, w));
+        }
         let file = files::open_or_create(&path)?;
         let len = file.metadata().map_err(|e| Problem::io("read", &path, &e))?.len();
         if is_new {
@@ -178,6 +255,9 @@ impl FileLog {
             broken: false,
             _lock: Some(lock),
             saving: None,
+            witness,
+            mark: None,
+            pages: 0,
         };
         log.remove_temporaries();
         Ok(log)
@@ -186,6 +266,13 @@ impl FileLog {
     /// Opens for reading, beside a process that may be writing.
     pub fn open_read(dir: &Path) -> Result<FileLog, Problem> {
         let path = dir.join(LOG);
+        // First, because the log may grow while it is opened.
+        let witness = witness(dir);
+        if !path.exists()
+            && let Some(w) = &witness
+        {
+            return Err(super::damage::missing(dir, w));
+        }
         let file = File::open(&path).map_err(|e| Problem::io("open", &path, &e))?;
         let len = file.metadata().map_err(|e| Problem::io("read", &path, &e))?.len();
         Ok(FileLog {
@@ -199,6 +286,9 @@ impl FileLog {
             broken: false,
             _lock: None,
             saving: None,
+            witness,
+            mark: None,
+            pages: 0,
         })
     }
 
@@ -212,6 +302,21 @@ impl FileLog {
             if entry.file_name().to_str().is_some_and(|n| n.starts_with(CHECKPOINT) && n.ends_with(".tmp")) {
                 let _ = fs::remove_file(entry.path());
             }
+        }
+    }
+
+    /// Notes how far the log is durable. Whatever goes wrong here costs a witness, not the log.
+    fn write_mark(&mut self) {
+        let mut last = [0; LAST];
+        let from = self.synced.saturating_sub(LAST as u64);
+        let Ok(n) = self.read_at(from, &mut last) else { return };
+        let n = n.min((self.synced - from) as usize);
+        let mark = Mark { end: self.synced, pages: self.pages, last: last[..n].to_vec() };
+        if self.mark.is_none() {
+            self.mark = files::open_or_create(&self.dir.join(MARK)).ok();
+        }
+        if let Some(file) = &self.mark {
+            let _ = file.write_all_at(&mark.to_bytes(), 0);
         }
     }
 
@@ -268,6 +373,7 @@ impl Log for FileLog {
         if self.synced < self.len {
             self.file.sync_data().inspect_err(|_| self.broken = true)?;
             self.synced = self.len;
+            self.write_mark();
         }
         self.last_sync = Instant::now();
         Ok(())
@@ -281,6 +387,12 @@ impl Log for FileLog {
         self.synced = self.synced.min(len);
         Ok(())
     }
+    fn witness(&self) -> Option<&Witness> {
+        self.witness.as_ref()
+    }
+    fn note_pages(&mut self, pages: u64) {
+        self.pages = pages;
+    }
     fn refresh(&mut self) -> io::Result<()> {
         self.len = self.file.metadata()?.len();
         Ok(())
@@ -290,17 +402,7 @@ impl Log for FileLog {
         true
     }
     fn checkpoints(&self) -> io::Result<Vec<u64>> {
-        let mut all: Vec<u64> = Vec::new();
-        for entry in fs::read_dir(&self.dir)? {
-            let name = entry?.file_name();
-            if let Some(pos) =
-                name.to_str().and_then(|n| n.strip_prefix(CHECKPOINT)).and_then(|n| n.parse().ok())
-            {
-                all.push(pos);
-            }
-        }
-        all.sort_unstable_by(|a, b| b.cmp(a));
-        Ok(all)
+        positions(&self.dir)
     }
     fn open_checkpoint(&self, pos: u64) -> io::Result<Box<dyn Read>> {
         Ok(Box::new(io::BufReader::with_capacity(1 << 20, File::open(self.checkpoint_path(pos))?)))

@@ -13,13 +13,19 @@
 pub(crate) mod apply;
 mod checkpoint;
 pub(crate) mod codec;
+mod damage;
 mod log;
+mod mark;
 pub(crate) mod page;
 mod query;
 mod replay;
+mod salvage;
 
-pub use log::{Durability, FileLog, Log, MemLog, is_locked};
+pub use damage::{Damage, DamageKind, missing};
+pub use log::{Durability, FileLog, Held, Log, MemLog, Witness, hold, is_locked, ledger_files, witness};
+pub use mark::{MARK, Mark};
 pub(crate) use query::OUTCOMES;
+pub use salvage::{Found, Salvage, salvage};
 
 use codec::{FRAME_HEAD, In, Kind};
 use frontier::{Limits, Order};
@@ -84,8 +90,8 @@ pub struct Ledger<L: Log> {
     /// The log could not be cut back after a failed write; to be tried again first.
     unclean_tail: bool,
     closed: bool,
-    /// Where the log stops making sense (only when reading; a writer refuses to start).
-    damage: Option<u64>,
+    /// What is wrong with the log (only when reading; a writer refuses to start).
+    damage: Option<Damage>,
     canon: Canon,
 }
 
@@ -121,6 +127,9 @@ impl<L: Log> Ledger<L> {
     pub fn on(log: L, options: Options, now: Millis) -> Result<Ledger<L>, Problem> {
         let mut ledger = Ledger::empty(log, &options, false);
         if ledger.log.is_empty() {
+            if let Some(damage) = ledger.find_damage(None) {
+                return Err(damage.problem(&ledger.log.name()));
+            }
             ledger.begin(&options, now);
         } else {
             let clean = ledger.load(&options)?;
@@ -216,9 +225,9 @@ impl<L: Log> Ledger<L> {
     pub fn into_log(self) -> L {
         self.log
     }
-    /// When reading: where the log is damaged. Everything before that is there.
-    pub fn damage(&self) -> Option<u64> {
-        self.damage
+    /// When reading: how the log is damaged. Everything before that is there.
+    pub fn damage(&self) -> Option<&Damage> {
+        self.damage.as_ref()
     }
 
     // ---- writing -------------------------------------------------------------------------------------------------
@@ -257,6 +266,7 @@ impl<L: Log> Ledger<L> {
         self.base += self.batch.len() as u64;
         self.batch.truncate(FRAME_HEAD);
         self.batch.shrink_to(1 << 20);
+        self.log.note_pages(self.pages.len() as u64);
         self.log.flush().map_err(|e| self.io("write", &e))
     }
 
@@ -291,15 +301,6 @@ impl<L: Log> Ledger<L> {
 
     fn io(&self, doing: &str, e: &std::io::Error) -> Problem {
         Problem::io(doing, Path::new(&self.log.name()), e)
-    }
-
-    fn damaged(&self, offset: u64) -> Problem {
-        Problem::new(format!("{} is damaged at byte {offset}", self.log.name()))
-            .because("what is there is not what was written")
-            .hint(
-                "this is not what a crash leaves behind: check the disk, and restore the folder from a backup; \
-                 `gleaner export` still gives every page before the damage",
-            )
     }
 
     /// Verifies that a URL read from the log is the one the order means.

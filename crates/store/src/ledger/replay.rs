@@ -22,22 +22,28 @@ impl<L: Log> Ledger<L> {
     /// Takes in what is in the log, from the newest usable checkpoint on. `true` when the last run ended in order.
     pub(super) fn load(&mut self, options: &Options) -> Result<bool, Problem> {
         self.load_checkpoint(options);
-        match self.replay_tail()? {
-            End::Whole => {}
-            End::Torn(at) => {
-                self.torn = self.log.len() - at;
-                if !self.read_only {
-                    self.log.truncate(at).map_err(|e| self.io("write", &e))?;
-                    // A checkpoint of what was just cut off must never be believed.
-                    for pos in self.log.checkpoints().unwrap_or_default() {
-                        if pos > at {
-                            self.log.remove_checkpoint(pos).map_err(|e| self.io("write", &e))?;
-                        }
+        let (torn, broken) = match self.replay_tail()? {
+            End::Whole => (None, None),
+            End::Torn(at) => (Some(at), None),
+            End::Damaged(at) => (None, Some(at)),
+        };
+        if let Some(damage) = self.find_damage(broken) {
+            if !self.read_only {
+                return Err(damage.problem(&self.log.name()));
+            }
+            self.damage = Some(damage);
+        }
+        if let Some(at) = torn {
+            self.torn = self.log.len() - at;
+            if !self.read_only {
+                self.log.truncate(at).map_err(|e| self.io("write", &e))?;
+                // A checkpoint of what was just cut off must never be believed.
+                for pos in self.log.checkpoints().unwrap_or_default() {
+                    if pos > at {
+                        self.log.remove_checkpoint(pos).map_err(|e| self.io("write", &e))?;
                     }
                 }
             }
-            End::Damaged(at) if self.read_only => self.damage = Some(at),
-            End::Damaged(at) => return Err(self.damaged(at)),
         }
         Ok(self.closed)
     }

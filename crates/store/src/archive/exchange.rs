@@ -1,0 +1,161 @@
+//! The pages of an archive file, one after another, each with what was noted of it. Damage costs the records it hits:
+//! reading goes on at the next one that is whole.
+
+use super::reader::{Limits, WarcReader, WarcRecord};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use types::Problem;
+
+/// A response or revisit, with the records that belong to it.
+pub struct Exchange {
+    pub response: WarcRecord,
+    /// The request as it was sent; empty when it is not kept.
+    pub request: String,
+    /// The fields of the metadata record.
+    pub note: Vec<(String, String)>,
+}
+
+impl Exchange {
+    /// A field of the note.
+    pub fn noted(&self, name: &str) -> Option<&str> {
+        self.note.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
+    }
+}
+
+/// See the module.
+pub struct Exchanges {
+    path: PathBuf,
+    /// Largest block that is kept.
+    block: usize,
+    records: Option<WarcReader<BufReader<File>>>,
+    /// A record that was read too far.
+    ahead: Option<WarcRecord>,
+    /// Where the last whole record ends.
+    end: u64,
+    /// Records that could not be read.
+    damaged: u64,
+}
+
+impl Exchanges {
+    /// The pages of a file from this byte on.
+    pub fn open(path: &Path, from: u64, block: usize) -> Result<Exchanges, Problem> {
+        let limits = Limits { block, ..Limits::default() };
+        let records = WarcReader::open_at(path, from, limits).ok();
+        if records.is_none() {
+            // Not even a beginning; only a file that is not there is a problem.
+            File::open(path).map_err(|e| Problem::io("open", path, &e))?;
+        }
+        Ok(Exchanges { path: path.to_path_buf(), block, records, ahead: None, end: from, damaged: 0 })
+    }
+
+    /// Where the last whole record ends.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Places where something could not be read.
+    pub fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    fn record(&mut self) -> Option<WarcRecord> {
+        if let Some(record) = self.ahead.take() {
+            return Some(record);
+        }
+        loop {
+            match self.records.as_mut()?.next()? {
+                Ok(record) => {
+                    self.end = record.offset + record.length;
+                    return Some(record);
+                }
+                Err(e) => {
+                    self.damaged += 1;
+                    if e.fatal {
+                        self.resume(self.end.max(e.offset) + 1);
+                        if let Some(record) = self.ahead.take() {
+                            return Some(record);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes on at the next compressed member that begins with a whole record.
+    fn resume(&mut self, from: u64) {
+        self.records = None;
+        let limits = Limits { block: self.block, ..Limits::default() };
+        let mut at = from;
+        while let Some(found) = next_member(&self.path, at) {
+            let Ok(mut reader) = WarcReader::open_at(&self.path, found, limits) else { return };
+            if let Some(Ok(record)) = reader.next() {
+                self.end = record.offset + record.length;
+                self.ahead = Some(record);
+                self.records = Some(reader);
+                return;
+            }
+            at = found + 1;
+        }
+    }
+}
+
+/// Where the next gzip member may begin.
+fn next_member(path: &Path, from: u64) -> Option<u64> {
+    const MAGIC: &[u8] = &[0x1f, 0x8b, 0x08];
+    let mut file = File::open(path).ok()?;
+    file.seek(SeekFrom::Start(from)).ok()?;
+    let mut at = from;
+    let mut window = vec![0; 1 << 20];
+    let mut kept = 0;
+    loop {
+        let n = file.read(window.get_mut(kept..)?).ok()?;
+        if n == 0 {
+            return None;
+        }
+        let bytes = window.get(..kept + n)?;
+        if let Some(i) = bytes.windows(MAGIC.len()).position(|w| w == MAGIC) {
+            return Some(at + i as u64);
+        }
+        // A beginning may lie across two reads.
+        let keep = bytes.len().min(MAGIC.len() - 1);
+        let from = bytes.len() - keep;
+        at += from as u64;
+        window.copy_within(from..from + keep, 0);
+        kept = keep;
+    }
+}
+
+impl Iterator for Exchanges {
+    type Item = Exchange;
+
+    fn next(&mut self) -> Option<Exchange> {
+        let response = loop {
+            let record = self.record()?;
+            if matches!(record.kind().as_str(), "response" | "revisit") {
+                break record;
+            }
+        };
+        let id = response.header("WARC-Record-ID").map(str::to_string);
+        let mut exchange = Exchange { response, request: String::new(), note: Vec::new() };
+        while let Some(record) = self.record() {
+            if record.header("WARC-Concurrent-To") != id.as_deref() || id.is_none() {
+                self.ahead = Some(record);
+                break;
+            }
+            let text = String::from_utf8_lossy(&record.block);
+            match record.kind().as_str() {
+                "request" => exchange.request = text.into_owned(),
+                "metadata" => {
+                    let field = |line: &str| {
+                        let (name, value) = line.split_once(':')?;
+                        Some((name.trim().to_string(), value.trim().to_string()))
+                    };
+                    exchange.note = text.lines().filter_map(field).collect();
+                }
+                _ => {}
+            }
+        }
+        Some(exchange)
+    }
+}
