@@ -1,5 +1,5 @@
-//! Documents that mean harm: they cost their limits and nothing else. Every page is served over loopback to the real
-//! program, which reads documents in processes of its own.
+//! Documents that mean harm: they cost their limits and nothing else. Every page is served over loopback to
+//! the real program, which reads documents in processes of its own.
 
 mod common;
 
@@ -15,9 +15,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use types::Outcome;
 
-// ---- files -------------------------------------------------------------------------------------------------------------
+// ---- files ------------------------------------------------------------------------------------------------
 
-/// A file with these objects, numbered from 1, and a correct cross-reference table. The first is the catalogue.
+/// A file with these objects, numbered from 1, and a correct cross-reference table. The first is the
+/// catalogue.
 fn pdf(objects: &[Vec<u8>]) -> Vec<u8> {
     let mut out = b"%PDF-1.5\n".to_vec();
     let mut offsets = Vec::new();
@@ -58,7 +59,8 @@ fn good() -> Vec<u8> {
     pdf(&[CATALOGUE.to_vec(), ONE_PAGE.to_vec(), PAGE.to_vec(), text, FONT.to_vec()])
 }
 
-/// An object stream that names one array of a million numbers two hundred times. Each name is a copy of 100 MB.
+/// An object stream that names one array of a million numbers two hundred times. Each name is a copy of 100
+/// MB.
 fn memory_bomb() -> Vec<u8> {
     let mut names = String::new();
     for n in 0..200 {
@@ -105,11 +107,12 @@ fn time_bomb() -> Vec<u8> {
     bomb
 }
 
-// ---- a web, a crawl, its children ---------------------------------------------------------------------------------------
+// ---- a web, a crawl, its children -------------------------------------------------------------------------
 
 const HOME: &str = "http://docs.test/";
 
-/// A page that links to these documents, and to ten ordinary pages of another host, which need not wait for them.
+/// A page that links to these documents, and to ten ordinary pages of another host, which need not wait for
+/// them.
 fn serve(documents: &[(&'static str, Vec<u8>)]) -> Server {
     let documents = documents.to_vec();
     let answer = move |ask: &Ask| {
@@ -223,7 +226,7 @@ fn kill(pid: u32) {
 
 const UNREADABLE: Option<State> = Some(State::Settled(Outcome::Unreadable));
 
-// ---- tests -------------------------------------------------------------------------------------------------------------
+// ---- tests ------------------------------------------------------------------------------------------------
 
 #[test]
 fn bombs_cost_their_limits_and_nothing_else() {

@@ -1,4 +1,5 @@
-//! `gleaner read-document`: what a crawler starts to have documents read in a process of their own. Not for people.
+//! `gleaner read-document`: what a crawler starts to have documents read in a process of their own. Not for
+//! people.
 
 use clap::Args as ClapArgs;
 use std::process::ExitCode;

@@ -1,12 +1,13 @@
-//! Which URLs are being read right now, in a small file beside the ledger: what is in it when a crawl is opened was being
-//! read when the process died.
+//! Which URLs are being read right now, in a small file beside the ledger: what is in it when a crawl is
+//! opened was being read when the process died.
 //!
 //! ```text
 //! DIR/reading = run u64 · slot u64…          a slot is a URL's number + 1, or 0
 //! ```
-//! A mark is a write of eight bytes that nobody waits for: it survives the death of the process (a kill, an abort, the
-//! end of memory), and a power cut only once the system has written it out, which takes it up to half a minute. That is
-//! enough: an ordinary page is read in a millisecond, so the pages found here are few and likely to blame.
+//! A mark is a write of eight bytes that nobody waits for: it survives the death of the process (a kill, an
+//! abort, the end of memory), and a power cut only once the system has written it out, which takes it up to
+//! half a minute. That is enough: an ordinary page is read in a millisecond, so the pages found here are few
+//! and likely to blame.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

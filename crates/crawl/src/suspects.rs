@@ -1,12 +1,13 @@
-//! Pages that were being read when an earlier run died. One of them may be the reason, and may kill this run too.
+//! Pages that were being read when an earlier run died. One of them may be the reason, and may kill this run
+//! too.
 //!
 //! | died while it was read | what becomes of it |
 //! |---|---|
 //! | once | tried once more: after everything else, and alone |
 //! | twice | given up, as [`Outcome::Crashed`] |
 //!
-//! So one bad page costs two runs at most. A page that only happened to be there is read alone in a millisecond, and
-//! hardly ever happens to be there again.
+//! So one bad page costs two runs at most. A page that only happened to be there is read alone in a
+//! millisecond, and hardly ever happens to be there again.
 
 use crate::crawl::{Crawl, Out};
 use crate::marks::{Left, Marks};

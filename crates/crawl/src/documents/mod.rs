@@ -5,16 +5,18 @@
 //!            └─► a document (PDF …) ─► pool ─► child process ─► extract, there ─► Page
 //! ```
 //!
-//! The libraries that read documents were made for files one trusts: a file of five kilobytes can make them ask for
-//! gigabytes or work for an hour, and a failed allocation ends the process. So a document is read by a child: this same
-//! program, started again as `gleaner read-document`, with limits on memory, processor time and wall-clock time that it
-//! cannot lift. What a child cannot read is [`Unread`], with the reason; the crawl goes on.
+//! The libraries that read documents were made for files one trusts: a file of five kilobytes can make them
+//! ask for gigabytes or work for an hour, and a failed allocation ends the process. So a document is read by
+//! a child: this same program, started again as `gleaner read-document`, with limits on memory, processor
+//! time and wall-clock time that it cannot lift. What a child cannot read is [`Unread`], with the reason; the
+//! crawl goes on.
 //!
-//! `mod.rs` decides who reads what, `pool.rs` shares the children out and watches the clock, `child.rs` is one child as
-//! the crawler sees it, `reader.rs` is what runs in the child, `wire.rs` is what the two say to each other.
+//! `mod.rs` decides who reads what, `pool.rs` shares the children out and watches the clock, `child.rs` is
+//! one child as the crawler sees it, `reader.rs` is what runs in the child, `wire.rs` is what the two say to
+//! each other.
 //!
-//! A program that uses these crates as a library and has not named a reader ([`read_apart`]) reads documents in its own
-//! process, without limits.
+//! A program that uses these crates as a library and has not named a reader ([`read_apart`]) reads documents
+//! in its own process, without limits.
 
 mod child;
 mod pool;
@@ -113,7 +115,8 @@ impl Documents {
         Documents { pool }
     }
 
-    /// With the usual limits and as many children as there are processors: for whoever reads pages without a crawl.
+    /// With the usual limits and as many children as there are processors: for whoever reads pages without a
+    /// crawl.
     pub fn usual() -> &'static Documents {
         static USUAL: OnceLock<Documents> = OnceLock::new();
         USUAL.get_or_init(|| {

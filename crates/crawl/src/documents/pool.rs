@@ -1,8 +1,9 @@
 //! A few children, shared by everyone who has documents to read.
 //!
-//! Each child has a thread of its own that hands it one document after the other and waits for the page: no thread of
-//! the network ever waits here. One more thread watches the clock and kills the child whose time is over; its pipe then
-//! breaks, and the thread that waits for it knows. Threads and children are started when there is work for them.
+//! Each child has a thread of its own that hands it one document after the other and waits for the page: no
+//! thread of the network ever waits here. One more thread watches the clock and kills the child whose time is
+//! over; its pipe then breaks, and the thread that waits for it knows. Threads and children are started when
+//! there is work for them.
 
 use super::child::{Process, Reader};
 use super::wire::Question;
@@ -197,7 +198,8 @@ impl Shared {
             }
             let mut page = self.read(number, &mut reader, &job);
             if let Outcome::Lost(_) = page {
-                // Someone else killed the child, for want of memory perhaps: the document may be as good as any.
+                // Someone else killed the child, for want of memory perhaps: the document may be as good as
+                // any.
                 page = self.read(number, &mut reader, &job);
             }
             job.answer.give(match page {

@@ -5,8 +5,8 @@ use std::io::{self, BufReader, Write};
 use std::time::Duration;
 use types::Problem;
 
-/// Reads documents from standard input until it ends; their pages go to standard output. `memory`: bytes of address
-/// space; `time`: of the processor, for each document.
+/// Reads documents from standard input until it ends; their pages go to standard output. `memory`: bytes of
+/// address space; `time`: of the processor, for each document.
 pub fn serve(memory: u64, time: Duration) -> Result<(), Problem> {
     let failed = |e: io::Error| Problem::new("cannot read documents for the crawler").because(e);
     limit(memory).map_err(failed)?;
