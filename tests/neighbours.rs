@@ -214,7 +214,7 @@ fn hosts_of_many_domains_that_never_answer_cost_others_nothing() {
     let (alone, mixed, scene) = beside(&[good(20), hosts(60, |i| format!("hangs{i}.test"))].concat(), 8);
     assert_undisturbed(alone, mixed);
     let asked = scene.street.log().iter().filter(|a| manner(&a.host) == Manner::Hangs).count();
-    assert!((8..=32).contains(&asked), "{asked} requests to hosts that hang, of 32");
+    assert!((8..=16).contains(&asked), "{asked} requests to hosts that hang, of 32");
 }
 
 #[test]
@@ -239,7 +239,9 @@ fn a_host_without_an_answer_over_https_goes_on_over_http() {
 fn seconds_to_stop(scene: &Scene, more: &[&str], stop: impl FnOnce(&Running) -> Instant) -> f64 {
     let running = Running::start(&mut scene.crawl(more));
     let asked = stop(&running);
-    running.wait().ok();
+    let ran = running.wait();
+    // Stopped by a limit, or by hand.
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
     asked.elapsed().as_secs_f64()
 }
 

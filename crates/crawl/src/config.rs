@@ -283,7 +283,7 @@ impl Default for Fetch {
             per_host_in_flight: 1,
             per_domain_in_flight: None,
             per_address_in_flight: None,
-            quick_share: 0.25,
+            quick_share: 0.5,
             quick: Span(Duration::from_secs(3)),
             delay: Span(Duration::from_secs(1)),
             max_delay: Span(Duration::from_secs(60)),
@@ -415,9 +415,8 @@ impl Config {
                 .hint("use 1 or more, or leave per_domain_in_flight and per_address_in_flight out"));
         }
         if !(0.0..=0.9).contains(&self.fetch.quick_share) {
-            return Err(at("[fetch] quick_share must be between 0 and 0.9").hint(
-                "0.25 keeps a quarter of the requests for hosts that are quick; new hosts need the rest",
-            ));
+            return Err(at("[fetch] quick_share must be between 0 and 0.9")
+                .hint("0.5 keeps half of the requests for hosts that are quick; new hosts need the rest"));
         }
         if self.limits.requests == Some(0) {
             return Err(
