@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use types::Problem;
 
@@ -131,7 +131,9 @@ async fn accept(listener: TcpListener, app: Arc<App>, mut stopped: watch::Receiv
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let visitor = Arc::new(visitors.enter(peer.ip()));
+                    // Not let in: closed at once.
+                    let Some(visitor) = visitors.enter(peer.ip(), Instant::now()) else { continue };
+                    let visitor = Arc::new(visitor);
                     let _ = stream.set_nodelay(true);
                     let (app, mut stopped) = (app.clone(), stopped.clone());
                     connections.spawn(async move {
@@ -179,7 +181,10 @@ async fn answer(
     visitor: Arc<Visitor>,
 ) -> Result<Response<ReplyBody>, HangUp> {
     let api = request.uri().path().starts_with("/api/");
-    let reply = match respond(request, &app, &visitor).await {
+    visitor.set_busy(true);
+    let done = respond(request, &app, &visitor).await;
+    visitor.set_busy(false);
+    let reply = match done {
         Ok(reply) => reply,
         Err(Denial::HangUp) => return Err(HangUp),
         // People who forgot the token get a page; programs get JSON.

@@ -139,8 +139,8 @@ pub fn share_like_folder(dir: &Path) {
 
 /// Is there a link in this folder?
 pub fn has_link(dir: &Path) -> bool {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.into_iter().any(|e| e.file_type().is_ok_and(|t| t.is_symlink()))
+    let mut entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.any(|e| e.file_type().is_ok_and(|t| t.is_symlink()))
 }
 
 fn make(dir: &Path, bits: Option<u32>) -> io::Result<()> {

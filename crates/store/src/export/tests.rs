@@ -120,7 +120,8 @@ fn jsonl() {
 #[test]
 fn csv() {
     let records = three();
-    let out = String::from_utf8(export("csv", &Options::default(), &rows(&records))).unwrap();
+    let raw = Options { raw: true, ..Options::default() };
+    let out = String::from_utf8(export("csv", &raw, &rows(&records))).unwrap();
     let mut lines = out.split("\r\n");
     assert_eq!(
         lines.next(),
