@@ -90,7 +90,7 @@ pub fn repair(dir: &Path, loaded: &Loaded, rng: u64) -> Result<Repaired, Problem
         result.found.push("an earlier repair was interrupted when it was nearly done".into());
         result.aside = Some(take_place(dir)?);
     }
-    let look = Look::at(dir, loaded)?;
+    let look = Look::at(dir)?;
     result.before = look.before;
     result.found.extend(look.found.iter().cloned());
     if look.found.is_empty() {
@@ -117,7 +117,7 @@ struct Look {
 }
 
 impl Look {
-    fn at(dir: &Path, loaded: &Loaded) -> Result<Look, Problem> {
+    fn at(dir: &Path) -> Result<Look, Problem> {
         let mut look = Look { found: Vec::new(), whole: 0, before: None, labels: Vec::new(), control: None };
         let (mut behind, mut labels, mut control) = (0, Vec::new(), None);
         let salvage = log::salvage(dir, &mut |found| {
@@ -143,9 +143,6 @@ impl Look {
                 look.at_archive(dir, &ledger)?;
             }
             Err(problem) => look.note(&problem),
-        }
-        if Index::open(&Collection::index_dir(dir)).is_err() && loaded.config.archive.index {
-            tracing::debug!("the index is made again");
         }
         Ok(look)
     }

@@ -39,7 +39,10 @@ pub fn files(dir: &Path, settings: &ArchiveSettings) -> Result<Vec<(u64, String)
     let mut ours = Vec::new();
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(ours),
+        // Whoever writes there says best what is wrong.
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(ours);
+        }
         Err(e) => return Err(Problem::io("read", dir, &e)),
     };
     for entry in entries {
