@@ -133,7 +133,8 @@ impl Weights {
         };
         row.prior + dense + row.words.iter().map(word).sum::<f64>() + self.constant
     }
-    /// What one word of a field adds, for people.
+    /// What one word of a field adds.
+    #[cfg(test)]
     pub fn of_bucket(&self, bucket: u32) -> f64 {
         f64::from(self.words.get(bucket as usize).copied().unwrap_or(0.0))
     }

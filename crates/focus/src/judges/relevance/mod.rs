@@ -236,11 +236,10 @@ impl Judge for Relevance {
     fn assess(&self, doc: &Doc) -> Assessment {
         let page = Features::of(doc, &self.terms);
         let (measures, odds) = self.fitted().odds(&self.terms, &page);
-        let before = start(&self.fitted().prior, &measures);
-        let parts = vec![
-            Part { name: "prior".into(), value: sigmoid(before) },
-            Part { name: "learned".into(), value: odds - before },
-        ];
+        let prior = &self.fitted().prior;
+        let part = |(name, value): (&str, f64)| Part { name: name.into(), value };
+        let mut parts: Vec<Part> = prior::NAMES.into_iter().zip(prior.parts(&measures)).map(part).collect();
+        parts.push(part(("learned from labels", odds - start(prior, &measures))));
         let hits = self.hits(&page);
         Assessment { score: sigmoid(odds), parts, hits, excluded: None, features: page.encode() }
     }

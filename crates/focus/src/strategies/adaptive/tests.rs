@@ -3,14 +3,13 @@
 use crate::testkit::run;
 
 fn visit<'a>(url: &'a types::Url, doc: &'a crate::text::Doc) -> super::Visit<'a> {
-    const NOTHING: &types::Assessment =
-        &types::Assessment { score: 0.0, parts: Vec::new(), hits: Vec::new(), excluded: None };
+    static NOTHING: std::sync::LazyLock<types::Assessment> = std::sync::LazyLock::new(Default::default);
     super::Visit {
         id: types::UrlId(0),
         url,
         kind: types::LinkKind::Seed,
         doc,
-        assessment: NOTHING,
+        assessment: &NOTHING,
         verdict: Default::default(),
         parent: None,
         depth: 0,
