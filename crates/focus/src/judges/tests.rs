@@ -21,8 +21,9 @@ const WEB: &str = "
     Crystal database: sql
     ";
 
+/// Judged by `genre` unless it names another judge.
 fn topic(text: &str) -> Topic {
-    Topic::from_toml(text).unwrap_or_else(|p| panic!("{p}"))
+    Topic::from_toml(&crate::testkit::judged_by_genre(text)).unwrap_or_else(|p| panic!("{p}"))
 }
 
 fn judge(t: &Topic) -> Box<dyn Judge> {
@@ -114,6 +115,13 @@ fn every_judge_is_sane_on_odd_pages_and_keeps_its_state() {
             for n in 0..bytes.len() {
                 assert!(trained(&t).load(&bytes[..n]).is_err(), "{}: cut at {n}", e.name);
             }
+        }
+        if j.remembers_pages() {
+            // Its state is the pages themselves.
+            docs.iter().cycle().take(30).for_each(|doc| {
+                let a = back.assess(doc);
+                back.observe(&a, None);
+            });
         }
         for doc in &docs {
             let a = j.assess(doc);

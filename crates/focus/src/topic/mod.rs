@@ -317,7 +317,7 @@ mod tests {
         let t = topic("query = '\"operating systems\" nachos'").unwrap();
         assert_eq!(t.name, "\"operating systems\" nachos");
         assert_eq!(t.content.own, ["operating systems", "nachos"]);
-        assert_eq!(t.judge.kind, "genre");
+        assert_eq!(t.judge.kind, "relevance");
         assert!(topic("name = 'x'\n[genre]\npreset = 'syllabus'").unwrap().genre.own.is_empty());
         assert!(topic("name = 'x'\n[examples]\nrelevant = ['http://e.org/']").is_ok());
     }

@@ -1,7 +1,8 @@
 //! Judge `relevance`, the default: a calibrated probability from whatever is known of the wish.
 //!
 //! Everything it knows is a function of the pages it was shown, in order, and of the labels that count now
-//! ([`Relevance::fit`]): nothing is carried along, so taking a label back restores exactly what was.
+//! ([`Relevance::fit`]): nothing is carried along, so taking a label back restores exactly what was, and a resumed
+//! crawl shows it the pages again.
 
 mod features;
 mod learner;
@@ -60,7 +61,7 @@ const USUAL_SHARE: f64 = 0.02;
 const SAMPLE: usize = 400;
 /// Pages that say which words are rare.
 const SCALE_SAMPLE: usize = 1_000;
-/// What was learnt is looked at again after a quarter more pages, and at least so many.
+/// It looks at the background again after so many pages, and then after a quarter more each time.
 const FEWEST_NEW: usize = 10;
 
 /// A page it was shown.
@@ -78,14 +79,15 @@ struct Relevance {
     seen: Vec<Seen>,
     labels: usize,
     version: u32,
-    /// After so many pages it was last fitted in an earlier run: until then pages are only taken in.
-    fitted_before: usize,
+    /// So many of the pages are its background: those up to the last milestone, or the last labelled one.
+    background: usize,
+    /// After so many pages it looks again.
+    next: usize,
     fitted: OnceLock<Fitted>,
 }
 
 /// The judge's mind after some pages.
 struct Fitted {
-    after: usize,
     prior: Prior,
     learned: Option<(Scales, Weights)>,
     line: f64,
@@ -134,7 +136,8 @@ impl Relevance {
             seen: Vec::new(),
             labels: 0,
             version: 0,
-            fitted_before: 0,
+            background: 0,
+            next: FEWEST_NEW,
             fitted: OnceLock::new(),
         })
     }
@@ -151,18 +154,21 @@ impl Relevance {
         }
         let prior = Prior::new(&self.terms, background);
         let learned = (self.labels + self.examples.len() > 0).then(|| self.learn(&prior));
-        let mut fitted = Fitted { after: self.seen.len(), prior, learned, line: 0.0, expected_f1: 0.0 };
+        let mut fitted = Fitted { prior, learned, line: 0.0, expected_f1: 0.0 };
         let probabilities = self.pages().map(|p| sigmoid(fitted.odds(&self.terms, &p).1)).collect();
         (fitted.line, fitted.expected_f1) = line::draw(self.aim, probabilities);
         fitted
     }
 
+    fn shown(&self) -> &[Seen] {
+        self.seen.get(..self.background).unwrap_or(&[])
+    }
     fn pages(&self) -> impl Iterator<Item = Features> + '_ {
-        self.seen.iter().filter_map(|s| Features::decode(&s.features).ok())
+        self.shown().iter().filter_map(|s| Features::decode(&s.features).ok())
     }
 
     fn learn(&self, prior: &Prior) -> (Scales, Weights) {
-        let mut order: Vec<&Seen> = self.seen.iter().filter(|s| s.label.is_none()).collect();
+        let mut order: Vec<&Seen> = self.shown().iter().filter(|s| s.label.is_none()).collect();
         order.sort_unstable_by_key(|s| s.hash);
         let sample: Vec<Features> =
             order.iter().take(SCALE_SAMPLE).filter_map(|s| Features::decode(&s.features).ok()).collect();
@@ -258,38 +264,16 @@ impl Judge for Relevance {
         self.seen.push(Seen { hash: crate::text::word_hash_of(&features), features, label });
         self.labels += usize::from(label.is_some());
         let n = self.seen.len();
-        if n < self.fitted_before {
-            return false;
+        let milestone = n >= self.next;
+        if milestone {
+            self.next = n + FEWEST_NEW.max(n / 4);
         }
-        let due = match self.fitted.get() {
-            Some(f) => label.is_some() || n >= f.after + FEWEST_NEW.max(f.after / 4),
-            None => true,
-        };
-        if due || n == self.fitted_before {
+        if milestone || label.is_some() {
+            self.background = n;
             self.fitted = OnceLock::new();
             self.version += 1;
         }
-        if n == self.fitted_before {
-            // As the earlier run did, before it saw the pages that follow.
-            self.fitted();
-        }
-        due
-    }
-
-    fn save(&self) -> Option<Vec<u8>> {
-        let mut w = Writer::default();
-        w.u8(1).var(self.fitted().after as u64).u32(self.version);
-        Some(w.0)
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        let mut r = Reader(bytes);
-        if r.u8()? != 1 {
-            return Err(damaged());
-        }
-        self.fitted_before = usize::try_from(r.var()?).map_err(|_| damaged())?;
-        self.version = r.u32()?;
-        r.end()
+        milestone || label.is_some()
     }
 
     fn by_score(&self) -> bool {
@@ -324,7 +308,7 @@ impl Judge for Relevance {
         let line = match self.aim {
             Aim::Best => format!(
                 "the best to expect from the probabilities of {} pages (F1 {:.2})",
-                f.after, f.expected_f1
+                self.background, f.expected_f1
             ),
             Aim::Precision(p) => format!("for a precision of {p}"),
             Aim::Recall(r) => format!("for a recall of {r}"),
