@@ -35,7 +35,7 @@ impl Origins {
     /// An origin gave no answer. `true`: the host answers under its other scheme, so only the origin is to blame.
     pub fn was_silent(&mut self, url: &Url, now: Millis, limits: &frontier::Limits) -> bool {
         let other = if url.scheme() == "https" { "http" } else { "https" };
-        if url.port().is_some() || !self.known.get(&hash(other, url)).is_some_and(|o| o.silent == 0) {
+        if url.port().is_some() || self.known.get(&hash(other, url)).is_none_or(|o| o.silent > 0) {
             return false;
         }
         let origin = self.known.entry(hash(url.scheme(), url)).or_default();
