@@ -65,7 +65,7 @@ impl Exporter for Subset {
                 Ok(()) => {}
                 // A file that is damaged or gone costs the pages it had, not those behind them. A bucket that is away is
                 // another matter.
-                Err(problem) if !Address::is_one(&at.file) => {
+                Err(problem) if !Address::is_one(&at.file) && problem.exit_code() == 1 => {
                     self.lost += 1;
                     self.why.get_or_insert(problem);
                     return Ok(());
