@@ -28,7 +28,8 @@ fn make(
     taxonomy: &[(&str, &str)],
 ) -> Result<Trained, Problem> {
     let web = Web::new(web);
-    let topic = Topic::from_toml(&format!("name = 'test'\nquery = 'unused'\n{topic}"))?;
+    let text = format!("name = 'test'\nquery = 'unused'\n{topic}");
+    let topic = Topic::from_toml(&crate::testkit::judged_by_genre(&text))?;
     let doc = |path: &str| Arc::new(web.doc(path, &topic.text.options));
     let mut examples = Vec::new();
     for (list, kind) in [(relevant, ExampleKind::Relevant), (irrelevant, ExampleKind::Irrelevant)] {

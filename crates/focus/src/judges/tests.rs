@@ -384,7 +384,7 @@ fn trained_judges_judge_the_same_from_their_model() {
         }
         assert_eq!(again.trained(), Some(body.clone()), "{kind}");
         // For another judge it is a mistake, and a damaged one is told.
-        let other = Topic::from_toml("query = 'x'").unwrap();
+        let other = topic("query = 'x'");
         let message = build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(&other) }).err().unwrap();
         assert!(message.to_string().contains(&format!("[judge] kind = \"{kind}\"")), "{message}");
         for n in 0..body.len() {
