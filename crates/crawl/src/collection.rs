@@ -14,7 +14,7 @@
 use crate::analyse::Analyst;
 use crate::config::{Config, Fetch, Loaded};
 use crate::control::Adjustments;
-use crate::crawl::{Crawl, Ledger, Parts, Rules};
+use crate::crawl::{Crawl, Ledger, Parts, Rules, Run};
 use crate::documents::{DocumentLimits, Documents};
 use crate::events::Event;
 use crate::listings::ListingLimits;
@@ -299,7 +299,7 @@ impl Collection {
         rng: u64,
     ) -> Result<Open, Problem> {
         let config = &loaded.config;
-        let topic = config.topic()?;
+        let mut topic = config.topic()?;
         let settings = Self::fetch_settings(config)?;
         // Only a crawl that can reach other people's servers needs to say whose it is. One that sends every host to an
         // address of the user's choice cannot.
@@ -345,6 +345,19 @@ impl Collection {
             }
         };
         write_topic(dir, &loaded.text)?;
+        // A collection keeps the judge it was begun with, unless the topic names one.
+        let kept = if resumed { earlier_judge(loaded, ledger.as_ref())? } else { None };
+        let loaded = kept.as_ref().unwrap_or(loaded);
+        if kept.is_some() {
+            topic = loaded.config.topic()?;
+            made = Made::new(&topic, &canon, &live_answer(&web), seeds.len(), rng)?;
+            notes.push(format!(
+                "this collection is judged by `{}`, as before; to change that, set [judge] kind = \"{}\" and run \
+                 `gleaner rejudge`",
+                topic.judge.kind,
+                judges::DEFAULT
+            ));
+        }
         // What was changed while an earlier run was under way goes on.
         let wanted = ledger.wanted()?;
         let mut adjustments = match &wanted {
@@ -504,6 +517,16 @@ impl Made {
         let analyst = Analyst { extract, text, judge, parts, documents };
         Ok(Made { analyst, strategy, make_judge })
     }
+}
+
+/// The settings with the judge of the last run, when they name none and it was another than today's default.
+fn earlier_judge(loaded: &Loaded, ledger: &dyn Ledger) -> Result<Option<Loaded>, Problem> {
+    let last = Run::of(ledger)?.filter(|run| loaded.config.judge.kind.is_none() && run.judge != judges::DEFAULT);
+    Ok(last.map(|run| {
+        let mut kept = loaded.clone();
+        kept.config.judge.kind = Some(run.judge);
+        kept
+    }))
 }
 
 /// What a judge is trained on, read.

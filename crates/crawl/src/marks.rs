@@ -46,10 +46,8 @@ impl Marks {
     /// Opens the file, and says what is left in it. It stays as it is until [`Marks::start`].
     pub fn open(dir: &Path) -> Result<(Marks, Left), Problem> {
         let path = dir.join(FILE);
-        let io = |e: io::Error| Problem::io("open", &path, &e);
-        let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = opened.map_err(io)?;
-        let left = read(&mut file).map_err(io)?;
+        let mut file = store::files::open_or_create(&path)?;
+        let left = read(&mut file).map_err(|e| Problem::io("read", &path, &e))?;
         let slots = Slots { file, taken: vec![false; SLOTS], closed: true };
         Ok((Marks { slots: Arc::new(Mutex::new(slots)) }, left))
     }

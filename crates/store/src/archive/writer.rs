@@ -133,6 +133,7 @@ impl Archive {
         let mut last = None;
         if let Some(position) = &committed {
             let path = self.dir.join(&position.file);
+            files::refuse_link(&path)?;
             last = serial(&position.file, &self.settings);
             if last.is_none() {
                 return Err(Problem::new(format!(
@@ -156,7 +157,6 @@ impl Archive {
         self.set_aside_beyond(committed.as_ref())?;
         if let (Some(position), Some(last)) = (committed, last) {
             let path = self.dir.join(&position.file);
-            files::refuse_link(&path)?;
             let file =
                 OpenOptions::new().write(true).open(&path).map_err(|e| Problem::io("open", &path, &e))?;
             self.next_serial = last + 1;

@@ -160,7 +160,7 @@ fn a_folder_that_cannot_be_written_is_named() {
     let file = dir.path().join("file");
     fs::write(&file, b"x").unwrap();
     let Err(e) = Ledger::open(&file.join("ledger"), options(quick()), Millis(0)) else { panic!() };
-    assert!(e.to_string().contains("cannot make the folder"), "{e}");
+    assert!(e.to_string().contains("cannot create the collection folder"), "{e}");
     let Err(e) = Ledger::open_read(dir.path()) else { panic!() };
     assert!(e.to_string().contains("ledger.log"), "{e}");
 }

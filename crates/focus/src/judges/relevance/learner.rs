@@ -22,6 +22,8 @@ const DENSE: usize = MEASURES + SHAPES;
 /// Strength of L2 on the weights and on the constant.
 const RIDGE: f64 = 0.3;
 const RIDGE_CONSTANT: f64 = 0.05;
+/// Pages of one kind only do not say how many there are: the constant stays where the prior has it.
+const RIDGE_CONSTANT_OF_ONE_KIND: f64 = 1e3;
 /// Weight of all unlabelled pages together, in labels.
 const UNLABELLED: f64 = 30.0;
 /// Times the targets of unlabelled pages are set and the regression is solved.
@@ -142,6 +144,8 @@ impl Weights {
     /// Learns from labelled rows and a sample of unlabelled ones.
     pub fn learn(labelled: &[(Row, bool)], sample: &[Row]) -> Weights {
         let mut problem = Regression::new(labelled.iter().map(|l| &l.0).chain(sample));
+        let both = labelled.iter().any(|l| l.1) && labelled.iter().any(|l| !l.1);
+        problem.ridge_constant = if both { RIDGE_CONSTANT } else { RIDGE_CONSTANT_OF_ONE_KIND };
         let share = UNLABELLED / sample.len().max(1) as f64;
         let mut w = vec![0.0; problem.width];
         let mut target: Vec<f64> = labelled.iter().map(|l| f64::from(u8::from(l.1))).collect();
@@ -171,6 +175,7 @@ struct Regression<'a> {
     /// Bucket of each word column.
     buckets: Vec<u32>,
     width: usize,
+    ridge_constant: f64,
     target: Vec<f64>,
     weight: Vec<f64>,
 }
@@ -195,7 +200,7 @@ impl<'a> Regression<'a> {
             })
             .collect();
         let width = buckets.len() + DENSE + 1;
-        Regression { rows, buckets, width, target: Vec::new(), weight: Vec::new() }
+        Regression { rows, buckets, width, ridge_constant: RIDGE_CONSTANT, target: Vec::new(), weight: Vec::new() }
     }
 
     /// x·v for a row.
@@ -219,7 +224,7 @@ impl<'a> Regression<'a> {
         }
     }
     fn ridge(&self, column: usize) -> f64 {
-        if column + 1 == self.width { RIDGE_CONSTANT } else { RIDGE }
+        if column + 1 == self.width { self.ridge_constant } else { RIDGE }
     }
     fn odds(&self, w: &[f64]) -> Vec<f64> {
         self.rows.iter().map(|r| r.0.prior + self.dot(r, w)).collect()

@@ -314,7 +314,7 @@ impl Judge for Relevance {
             Aim::Recall(r) => format!("for a recall of {r}"),
             Aim::Fixed(_) => "as set".to_string(),
         };
-        Some(format!("probability from {known}; line {:.3}, {line}", f.line))
+        Some(format!("threshold {:.3}, {line}; probability from {known}", f.line))
     }
 }
 
