@@ -49,8 +49,11 @@ fn tiny(dir: &Path) {
 
 fn topic(dir: &Path) -> String {
     let file = dir.join("sql.toml");
-    fs::write(&file, "name = 'sql'\n[content]\nterms = ['sql', 'joins']\n[judge]\nkind = 'genre'\nthreshold = 0.5\n")
-        .unwrap();
+    fs::write(
+        &file,
+        "name = 'sql'\n[content]\nterms = ['sql', 'joins']\n[judge]\nkind = 'genre'\nthreshold = 0.5\n",
+    )
+    .unwrap();
     file.display().to_string()
 }
 

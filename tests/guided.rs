@@ -456,10 +456,7 @@ fn from_an_idea_to_a_crawl() {
     assert!(!found.contains("/news"), "{found}");
     // What was chosen and why is kept.
     let status = fine(d, &["status", "art"]).out;
-    assert!(
-        status.contains("threshold  threshold 0.") || status.contains("usual for these terms"),
-        "{status}"
-    );
+    assert!(status.contains("threshold  0.") && status.contains("3 labelled pages"), "{status}");
 }
 
 #[test]

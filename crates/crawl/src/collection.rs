@@ -521,7 +521,8 @@ impl Made {
 
 /// The settings with the judge of the last run, when they name none and it was another than today's default.
 fn earlier_judge(loaded: &Loaded, ledger: &dyn Ledger) -> Result<Option<Loaded>, Problem> {
-    let last = Run::of(ledger)?.filter(|run| loaded.config.judge.kind.is_none() && run.judge != judges::DEFAULT);
+    let last =
+        Run::of(ledger)?.filter(|run| loaded.config.judge.kind.is_none() && run.judge != judges::DEFAULT);
     Ok(last.map(|run| {
         let mut kept = loaded.clone();
         kept.config.judge.kind = Some(run.judge);

@@ -519,7 +519,10 @@ impl Crawl {
                 Next::Wait { until, idle } => {
                     self.idle = idle.to_string();
                     // Workers that are busy may yet send something.
-                    if self.in_flight.is_empty() && self.others.in_flight == 0 && self.is_too_long(until.since(now)) {
+                    if self.in_flight.is_empty()
+                        && self.others.in_flight == 0
+                        && self.is_too_long(until.since(now))
+                    {
                         return Ok(Step::Done(Stop::Pauses));
                     }
                     return Ok(Step::Wait { until, idle: self.idle.clone() });
@@ -555,16 +558,18 @@ impl Crawl {
                 self.ask_robots_again(lease, answer, now)?;
                 return Ok(true);
             }
-            Permission::Fetch if lease.task == Task::Page => match self.origins.door(&lease.url, now, &self.door_limits) {
-                Door::Open => return Ok(false),
-                Door::GivenUp => (Outcome::Unreachable, "silent"),
-                Door::ShutUntil(until) => {
-                    let mut turn = Turn::new(Settle::Defer { id: lease.id, until });
-                    turn.host.finished = now;
-                    self.apply(turn)?;
-                    return Ok(true);
+            Permission::Fetch if lease.task == Task::Page => {
+                match self.origins.door(&lease.url, now, &self.door_limits) {
+                    Door::Open => return Ok(false),
+                    Door::GivenUp => (Outcome::Unreachable, "silent"),
+                    Door::ShutUntil(until) => {
+                        let mut turn = Turn::new(Settle::Defer { id: lease.id, until });
+                        turn.host.finished = now;
+                        self.apply(turn)?;
+                        return Ok(true);
+                    }
                 }
-            },
+            }
             Permission::Fetch => return Ok(false),
         };
         let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });

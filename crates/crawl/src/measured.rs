@@ -34,7 +34,8 @@ impl Measured {
         let (id, rest) = bytes.split_first_chunk::<4>()?;
         let (host, rest) = rest.split_first_chunk::<8>()?;
         let (n, rest) = rest.split_first_chunk::<4>()?;
-        let (lines, features) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*n)).ok()?.checked_mul(4)?)?;
+        let (lines, features) =
+            rest.split_at_checked(usize::try_from(u32::from_le_bytes(*n)).ok()?.checked_mul(4)?)?;
         let line = |c: &[u8]| c.try_into().map_or(0, u32::from_le_bytes);
         Some(Measured {
             id: UrlId(u32::from_le_bytes(*id)),

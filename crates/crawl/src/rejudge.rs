@@ -134,10 +134,8 @@ fn read_all(
         let share = waiting.len().div_ceil(threads).max(1);
         let read = |(_, fetched): &(Record, Fetched)| analyst.analyse(fetched);
         let analysed: Vec<Vec<Option<Analysis>>> = std::thread::scope(|s| {
-            let parts: Vec<_> = waiting
-                .chunks(share)
-                .map(|part| s.spawn(move || part.iter().map(read).collect()))
-                .collect();
+            let parts: Vec<_> =
+                waiting.chunks(share).map(|part| s.spawn(move || part.iter().map(read).collect())).collect();
             parts.into_iter().map(|p| p.join().unwrap_or_default()).collect()
         });
         let analysed: Vec<Option<Analysis>> = analysed.into_iter().flatten().collect();

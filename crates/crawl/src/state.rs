@@ -218,7 +218,8 @@ impl Crawl {
         self.lessons = lessons;
         let ledger = &self.parts.ledger;
         if self.remembers_pages() {
-            self.assessed = self.judged.iter().map(|j| Assessment { score: j.score, ..Assessment::default() }).collect();
+            self.assessed =
+                self.judged.iter().map(|j| Assessment { score: j.score, ..Assessment::default() }).collect();
             for entry in self.parts.ledger.state(FEATURES)? {
                 let Some(page) = Measured::decode(&entry) else { continue };
                 self.measurer.restore(&page);

@@ -1,7 +1,7 @@
 //! A page with its words: what judges and strategies read. Built once per page, shared by all of them.
 
-use super::vector::Counts;
 use super::own::{self, Line, Repeats};
+use super::vector::Counts;
 use super::{Language, TextOptions, Token, url_tokens, words};
 use std::sync::{Arc, OnceLock};
 use types::{Link, Page, Span};

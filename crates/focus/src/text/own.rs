@@ -187,7 +187,9 @@ mod tests {
     #[test]
     fn a_menu_is_known_after_three_pages_and_a_heading_is_not_a_menu() {
         let mut repeats = Repeats::default();
-        let text = |n: usize| format!("Home\nPeople\nCourses\nCourse {}\nOffice hours\nRoom {}\n", "x".repeat(n), "y".repeat(n));
+        let text = |n: usize| {
+            format!("Home\nPeople\nCourses\nCourse {}\nOffice hours\nRoom {}\n", "x".repeat(n), "y".repeat(n))
+        };
         for n in 1..=3 {
             let p = page(&text(n), 0);
             assert_eq!(own_text(&repeats, &p).len(), 6, "page {n}");
@@ -203,7 +205,10 @@ mod tests {
     fn a_long_line_that_repeats_is_not_the_page_and_a_date_is_no_new_line() {
         let mut repeats = Repeats::default();
         for n in 1..=3 {
-            repeats.meet(1, &lines(&page(&format!("This page was last changed by the webmaster on {n} May\n"), 0)));
+            repeats.meet(
+                1,
+                &lines(&page(&format!("This page was last changed by the webmaster on {n} May\n"), 0)),
+            );
         }
         let p = page("Home of robots\nThis page was last changed by the webmaster on 4 May\n", 0);
         assert_eq!(own_text(&repeats, &p), ["Home of robots"]);
@@ -214,7 +219,8 @@ mod tests {
         let mut a = Repeats::default();
         let mut b = Repeats::default();
         for n in 0..300u32 {
-            let text: String = (0..50).map(|i| format!("line {} of {}\n", "a".repeat(i), "b".repeat(n as usize))).collect();
+            let text: String =
+                (0..50).map(|i| format!("line {} of {}\n", "a".repeat(i), "b".repeat(n as usize))).collect();
             b.learn(7, &a.meet(7, &lines(&page(&text, 0))));
         }
         assert!(a.hosts[&7].lines.len() <= LINES_PER_HOST && a.hosts[&7].pages == PAGES_PER_HOST);

@@ -67,7 +67,11 @@ impl Features {
             length: own.iter().map(|l| l.len() as u32).sum(),
             links: doc.page.links.len() as u32,
             headings: doc.page.headings.len() as u32,
-            depth: doc.page.url.as_ref().map_or(0, |u| u.as_str().matches('/').count().saturating_sub(2) as u32),
+            depth: doc
+                .page
+                .url
+                .as_ref()
+                .map_or(0, |u| u.as_str().matches('/').count().saturating_sub(2) as u32),
             ..Features::default()
         };
         (f.list, f.terms) = topic.count(&own, doc.title(), &headings, path, doc.language());
@@ -133,7 +137,8 @@ impl Features {
 
     /// Which row of weights a word of some field has.
     pub fn bucket(field: usize, hash: u64) -> u32 {
-        let mixed = (hash ^ (field as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        let mixed = (hash ^ (field as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .wrapping_mul(0xff51_afd7_ed55_8ccd);
         (mixed >> 40) as u32 % BUCKETS as u32
     }
 }

@@ -151,10 +151,12 @@ impl Weights {
         let mut target: Vec<f64> = labelled.iter().map(|l| f64::from(u8::from(l.1))).collect();
         target.extend(sample.iter().map(|r| sigmoid(r.prior)));
         problem.weight = labelled.iter().map(|_| 1.0).chain(sample.iter().map(|_| share)).collect();
-        for round in 0..ROUNDS {
+        // With pages of one kind each round would only believe more of what it believed before.
+        let rounds = if both { ROUNDS } else { 1 };
+        for round in 0..rounds {
             problem.target.clone_from(&target);
             problem.solve(&mut w);
-            if round + 1 < ROUNDS {
+            if round + 1 < rounds {
                 let odds = problem.odds(&w);
                 for (t, z) in target.iter_mut().zip(odds).skip(labelled.len()) {
                     *t = sigmoid(z);
@@ -200,12 +202,20 @@ impl<'a> Regression<'a> {
             })
             .collect();
         let width = buckets.len() + DENSE + 1;
-        Regression { rows, buckets, width, ridge_constant: RIDGE_CONSTANT, target: Vec::new(), weight: Vec::new() }
+        Regression {
+            rows,
+            buckets,
+            width,
+            ridge_constant: RIDGE_CONSTANT,
+            target: Vec::new(),
+            weight: Vec::new(),
+        }
     }
 
     /// x·v for a row.
     fn dot(&self, (row, columns): &(&Row, Vec<u32>), v: &[f64]) -> f64 {
-        let words: f64 = row.words.iter().zip(columns).map(|(w, c)| f64::from(w.1) * at(v, *c as usize)).sum();
+        let words: f64 =
+            row.words.iter().zip(columns).map(|(w, c)| f64::from(w.1) * at(v, *c as usize)).sum();
         let dense = row.dense.iter().zip(v.iter().skip(self.buckets.len())).map(|(x, w)| x * w).sum::<f64>();
         words + dense + v.last().copied().unwrap_or(0.0)
     }
@@ -230,10 +240,16 @@ impl<'a> Regression<'a> {
         self.rows.iter().map(|r| r.0.prior + self.dot(r, w)).collect()
     }
     fn loss(&self, w: &[f64]) -> f64 {
-        let fit: f64 = self.odds(w).into_iter().zip(&self.target).zip(&self.weight).map(|((z, t), m)| {
-            // -t·ln p - (1-t)·ln(1-p), without overflow.
-            m * (f64::max(z, 0.0) - z * t + libm::log1p(libm::exp(-z.abs())))
-        }).sum();
+        let fit: f64 = self
+            .odds(w)
+            .into_iter()
+            .zip(&self.target)
+            .zip(&self.weight)
+            .map(|((z, t), m)| {
+                // -t·ln p - (1-t)·ln(1-p), without overflow.
+                m * (f64::max(z, 0.0) - z * t + libm::log1p(libm::exp(-z.abs())))
+            })
+            .sum();
         fit + 0.5 * w.iter().enumerate().map(|(i, v)| self.ridge(i) * v * v).sum::<f64>()
     }
 
@@ -243,7 +259,9 @@ impl<'a> Regression<'a> {
         for _ in 0..NEWTON_STEPS {
             let mut gradient: Vec<f64> = w.iter().enumerate().map(|(i, v)| self.ridge(i) * v).collect();
             let mut curve = Vec::with_capacity(self.rows.len());
-            for ((row, z), (t, m)) in self.rows.iter().zip(self.odds(w)).zip(self.target.iter().zip(&self.weight)) {
+            for ((row, z), (t, m)) in
+                self.rows.iter().zip(self.odds(w)).zip(self.target.iter().zip(&self.weight))
+            {
                 let p = sigmoid(z);
                 self.add(row, m * (p - t), &mut gradient);
                 curve.push(m * (p * (1.0 - p)).max(1e-6));
@@ -340,7 +358,8 @@ mod tests {
     #[test]
     fn labels_find_the_word_that_matters_and_none_change_nothing() {
         let none = [0.0; MEASURES];
-        let pages: Vec<Features> = (0..60).map(|i| page(&[if i % 3 == 0 { 1 } else { 3 }, 2, 100 + i])).collect();
+        let pages: Vec<Features> =
+            (0..60).map(|i| page(&[if i % 3 == 0 { 1 } else { 3 }, 2, 100 + i])).collect();
         let scales = Scales::of(pages.iter().map(|p| (p, none)));
         let row = |i: usize| scales.row(&pages[i], &none, -3.0);
         let sample: Vec<Row> = (0..60).map(row).collect();

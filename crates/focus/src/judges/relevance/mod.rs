@@ -222,10 +222,10 @@ fn aim(options: &Options, setup: &JudgeSetup) -> Result<Aim, Problem> {
     };
     let given = setup.topic.judge.threshold_given.then_some(setup.topic.judge.threshold);
     match (options.precision, options.recall, given) {
-        (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => Err(Problem::usage(
-            "[judge] threshold, precision and recall each draw the line",
-        )
-        .hint("keep one of them")),
+        (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
+            Err(Problem::usage("[judge] threshold, precision and recall each draw the line")
+                .hint("keep one of them"))
+        }
         (Some(p), None, None) => Ok(Aim::Precision(share("precision", p)?)),
         (None, Some(r), None) => Ok(Aim::Recall(share("recall", r)?)),
         (None, None, Some(Threshold::Fixed(t))) => Ok(Aim::Fixed(t)),

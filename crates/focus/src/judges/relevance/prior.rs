@@ -28,7 +28,7 @@ pub(super) const NAMES: [&str; MEASURES] = [
 /// Weights of the measures, and the constant.
 const WEIGHTS: [f64; MEASURES] = [1.147, 2.15, 2.781, -0.348, 1.371, 1.425, 1.934, 1.524];
 const CONSTANT: f64 = 8.636;
-/// The same for topics whose name's words stand on no page.
+/// The same for topics whose name says no more than their content terms, or whose words stand on no page.
 const WITHOUT_NAME: [f64; MEASURES] = [1.65, 2.206, 4.794, -0.335, 2.175, 0.0, 0.0, 0.0];
 const CONSTANT_WITHOUT_NAME: f64 = 10.296;
 
@@ -94,7 +94,7 @@ pub(super) struct Prior {
 
 impl Prior {
     pub fn new(terms: &TopicTerms, background: Background) -> Prior {
-        let named = terms.active(WISH, 0).any(|t| background.is_met(t));
+        let named = terms.name_says_more() && terms.active(WISH, 0).any(|t| background.is_met(t));
         let (weights, constant) = match named {
             true => (WEIGHTS, CONSTANT),
             false => (WITHOUT_NAME, CONSTANT_WITHOUT_NAME),

@@ -14,8 +14,27 @@ const SETS: [&str; 4] = ["genre", "content", "url", "wish"];
 
 /// Words of a wish that say nothing of a page.
 const EMPTY_WORDS: &[&str] = &[
-    "home", "homepage", "homepages", "page", "pages", "site", "sites", "web", "website", "websites", "find", "want",
-    "pages", "documents", "document", "all", "crawl", "topic", "collection", "about", "test",
+    "home",
+    "homepage",
+    "homepages",
+    "page",
+    "pages",
+    "site",
+    "sites",
+    "web",
+    "website",
+    "websites",
+    "find",
+    "want",
+    "pages",
+    "documents",
+    "document",
+    "all",
+    "crawl",
+    "topic",
+    "collection",
+    "about",
+    "test",
 ];
 
 pub(super) struct TopicTerms {
@@ -23,6 +42,8 @@ pub(super) struct TopicTerms {
     compiled: Terms,
     /// By number in `compiled`: the term it is a spelling of.
     spelling_of: Vec<u32>,
+    /// The topic's name says more than the content terms do.
+    name_says_more: bool,
 }
 
 impl TopicTerms {
@@ -36,9 +57,9 @@ impl TopicTerms {
         for (set, name) in SETS.iter().enumerate() {
             builder = builder.set(name);
             let words: Vec<(String, Option<Language>)> = match own.get(set) {
-                Some(terms) => (0..terms.len())
-                    .map(|t| (terms.text(t).to_string(), terms.language_of(t)))
-                    .collect(),
+                Some(terms) => {
+                    (0..terms.len()).map(|t| (terms.text(t).to_string(), terms.language_of(t))).collect()
+                }
                 None => wish.iter().map(|w| (w.clone(), None)).collect(),
             };
             let first = from.len() as u32;
@@ -61,7 +82,11 @@ impl TopicTerms {
                 }
             }
         }
-        TopicTerms { compiled: builder.build(), spelling_of: from }
+        let said: Vec<Vec<String>> = own
+            .get(CONTENT)
+            .map_or(Vec::new(), |content| (0..content.len()).map(|t| spellings(content.text(t))).collect());
+        let name_says_more = wish.iter().any(|w| !said.iter().flatten().any(|s| s == w));
+        TopicTerms { compiled: builder.build(), spelling_of: from, name_says_more }
     }
 
     /// The terms of a set that count on a page of this list.
@@ -69,6 +94,10 @@ impl TopicTerms {
         let list = language(list);
         let number = |t: usize| (self.spelling_of.get(t) == Some(&(t as u32))).then_some(t as u32);
         self.compiled.active(set, list).filter_map(number)
+    }
+    /// Does the topic's name say more than the content terms? If it only repeats them, it must not count them twice.
+    pub fn name_says_more(&self) -> bool {
+        self.name_says_more
     }
     pub fn set_is_empty(&self, set: usize) -> bool {
         self.compiled.set_is_empty(set)
@@ -139,6 +168,13 @@ fn wish_words(topic: &Topic, options: &TextOptions) -> Vec<String> {
     out
 }
 
+/// A term as it is compared, in all its spellings.
+fn spellings(term: &str) -> Vec<String> {
+    let mut all = other_spellings(term);
+    all.push(term.to_string());
+    all.iter().map(|t| crate::text::normalise(t)).collect()
+}
+
 /// Singular and plural of the last word, by the rules of English; of others they match nothing.
 fn other_spellings(term: &str) -> Vec<String> {
     let t = term.trim_end();
@@ -188,12 +224,20 @@ mod tests {
             &tokens("courses"),
             None,
         );
-        let said: Vec<(&str, u32, bool)> = found.iter().map(|f| (t.text(f.term), f.count, f.in_url)).collect();
+        let said: Vec<(&str, u32, bool)> =
+            found.iter().map(|f| (t.text(f.term), f.count, f.in_url)).collect();
         assert_eq!(list, 0);
         // `query` and `queries` are both terms: each counts for itself.
         assert_eq!(
             said,
-            [("office hours", 2, false), ("query", 1, false), ("queries", 1, false), ("index", 1, false), ("course", 0, true), ("courses", 0, true)]
+            [
+                ("office hours", 2, false),
+                ("query", 1, false),
+                ("queries", 1, false),
+                ("index", 1, false),
+                ("course", 0, true),
+                ("courses", 0, true)
+            ]
         );
         assert_eq!(t.active(WISH, 0).map(|w| t.text(w)).collect::<Vec<_>>(), ["database", "courses"]);
         assert_eq!(t.active(GENRE, 0).count(), 2, "spellings are not terms of their own");
