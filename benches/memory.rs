@@ -143,7 +143,7 @@ fn long_crawl(pages: u64, dir: Option<PathBuf>, strategy: Option<String>) -> Res
                 }
             }
             Step::Wait { until, .. } => now = now.max(until),
-            Step::Busy | Step::Ending(_) => return Err(Problem::new("the crawl waits for nothing")),
+            Step::Busy | Step::Ending => return Err(Problem::new("the crawl waits for nothing")),
             Step::Done(_) => break,
         }
         if marks.get(moments.len()).is_some_and(|m| open.crawl.pages() >= *m) {

@@ -326,7 +326,7 @@ fn render(a: &Answers) -> String {
     t += "\n[judge]\n";
     match &a.judge {
         Some(j) => t += &format!("kind = {}               # see `gleaner judges`\n", quoted(j)),
-        None => t += "# kind = \"genre\"             # see `gleaner judges`\n",
+        None => t += "# kind = \"relevance\"         # see `gleaner judges`\n",
     }
     t += "threshold = \"auto\"           # or a number from 0 to 1\n";
     if let Some((genre, content)) = a.weights {

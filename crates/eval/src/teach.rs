@@ -120,7 +120,7 @@ pub fn may_ask(url: &Url, draw: u64) -> bool {
 
 /// Is the answer of this page turned around?
 pub fn is_wrong(url: &Url, draw: u64, share: f64) -> bool {
-    let chance = (url.fingerprint((draw, 0x7772_6f6e_67)).0 >> 11) as f64 / (1u64 << 53) as f64;
+    let chance = (url.fingerprint((draw, 0x0077_726f_6e67)).0 >> 11) as f64 / (1u64 << 53) as f64;
     chance < share
 }
 

@@ -220,7 +220,7 @@ fn aim(options: &Options, setup: &JudgeSetup) -> Result<Aim, Problem> {
         false => Err(Problem::usage(format!("[judge] {name} = {v} is not a share between 0 and 1"))
             .hint(format!("write {name} = 0.9 for nine in ten"))),
     };
-    let given = setup.topic.judge.threshold_given.then_some(setup.topic.judge.threshold);
+    let given = Some(setup.topic.judge.threshold).filter(|t| *t != Threshold::Auto);
     match (options.precision, options.recall, given) {
         (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
             Err(Problem::usage("[judge] threshold, precision and recall each draw the line")
