@@ -21,7 +21,7 @@ const SHAPES: usize = 4;
 const DENSE: usize = MEASURES + SHAPES;
 /// Strength of L2 on the weights and on the constant.
 const RIDGE: f64 = 0.3;
-const RIDGE_CONSTANT: f64 = 0.05;
+const RIDGE_CONSTANT: f64 = 5.0;
 /// Pages of one kind only do not say how many there are: the constant stays where the prior has it.
 const RIDGE_CONSTANT_OF_ONE_KIND: f64 = 1e3;
 /// Weight of all unlabelled pages together, in labels.
