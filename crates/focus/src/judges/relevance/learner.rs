@@ -10,6 +10,7 @@
 
 use super::features::{BODY, BUCKETS, FIELDS, Features};
 use super::prior::MEASURES;
+use crate::learn::sigmoid;
 
 /// How much the words of each field weigh: text, title, headings, URL.
 const SCALE: [f64; FIELDS] = [2.0, 1.0, 0.7, 1.0];
@@ -165,10 +166,6 @@ impl Weights {
         }
         problem.weights(&w)
     }
-}
-
-pub(super) fn sigmoid(z: f64) -> f64 {
-    1.0 / (1.0 + libm::exp(-z.clamp(-30.0, 30.0)))
 }
 
 /// The regression over those columns that some row has: words first, then dense ones, then the constant.

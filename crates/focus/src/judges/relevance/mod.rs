@@ -12,10 +12,11 @@ mod terms;
 
 use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup};
 use crate::bytes::{Reader, Writer, damaged};
+use crate::learn::sigmoid;
 use crate::text::Doc;
 use crate::topic::Threshold;
 use features::Features;
-use learner::{Row, Scales, Weights, sigmoid};
+use learner::{Row, Scales, Weights};
 use line::Aim;
 use prior::{Background, MEASURES, Prior};
 use serde::Deserialize;
@@ -167,14 +168,18 @@ impl Relevance {
         self.shown().iter().filter_map(|s| Features::decode(&s.features).ok())
     }
 
+    /// Example pages, then labelled ones.
+    fn lessons(&self) -> impl Iterator<Item = (&Arc<[u8]>, bool)> {
+        let labelled = self.seen.iter().filter_map(|s| Some((&s.features, s.label?)));
+        self.examples.iter().map(|(f, l)| (f, *l)).chain(labelled)
+    }
+
     fn learn(&self, prior: &Prior) -> (Scales, Weights) {
         let mut order: Vec<&Seen> = self.shown().iter().filter(|s| s.label.is_none()).collect();
         order.sort_unstable_by_key(|s| s.hash);
         let sample: Vec<Features> =
             order.iter().take(SCALE_SAMPLE).filter_map(|s| Features::decode(&s.features).ok()).collect();
-        let labelled = self.seen.iter().filter_map(|s| Some((&s.features, s.label?)));
-        let labelled: Vec<(Features, bool)> = (self.examples.iter().map(|(f, l)| (f, *l)))
-            .chain(labelled)
+        let labelled: Vec<(Features, bool)> = (self.lessons())
             .filter_map(|(bytes, label)| Some((Features::decode(bytes).ok()?, label)))
             .collect();
         let measure = |p: &Features| prior.measure(&self.terms, p);
@@ -288,9 +293,7 @@ impl Judge for Relevance {
 
     fn trained(&self) -> Option<Vec<u8>> {
         let mut w = Writer::default();
-        let labelled = self.seen.iter().filter_map(|s| Some((&s.features, s.label?)));
-        let all: Vec<(&Arc<[u8]>, bool)> =
-            self.examples.iter().map(|(f, l)| (f, *l)).chain(labelled).collect();
+        let all: Vec<(&Arc<[u8]>, bool)> = self.lessons().collect();
         w.u8(1).var(all.len() as u64);
         for (features, label) in all {
             w.u8(u8::from(label)).bytes(features);

@@ -26,7 +26,6 @@ const EMPTY_WORDS: &[&str] = &[
     "websites",
     "find",
     "want",
-    "pages",
     "documents",
     "document",
     "all",
