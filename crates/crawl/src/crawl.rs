@@ -4,6 +4,7 @@ use crate::analyse::Analysis;
 use crate::collection::{Indexed, MakeJudge, position_bytes};
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::Duplicates;
+use crate::mirrors::Mirrors;
 use crate::events::{Curve, Event, Pause, Progress};
 use crate::listings::{ListingLimits, Listings, is_sitemap_file, later};
 use crate::marks::Marks;
@@ -206,6 +207,7 @@ pub struct Crawl {
     pub(crate) assessed: Vec<Assessment>,
     pub(crate) measurer: Measurer,
     pub(crate) duplicates: Duplicates,
+    pub(crate) mirrors: Mirrors,
     pub(crate) counts: Counts,
     robots: RobotsCache,
     /// What sitemaps and feeds have cost.
@@ -339,6 +341,7 @@ impl Crawl {
             assessed: Vec::new(),
             measurer: Measurer::default(),
             duplicates: Duplicates::default(),
+            mirrors: Mirrors::default(),
             counts: Counts::default(),
             robots: RobotsCache::default(),
             listings: Listings::default(),

@@ -27,6 +27,7 @@ pub mod listings;
 pub mod live;
 pub mod marks;
 mod measured;
+mod mirrors;
 mod network;
 mod origins;
 mod outlook;

@@ -2,6 +2,7 @@
 
 use crate::crawl::{Counts, Crawl, Judged, Run};
 use crate::duplicates::Duplicates;
+use crate::mirrors::Mirrors;
 use crate::labels::{CHOICES, Choice, Labels};
 use crate::measured::{FEATURES, Measured, Measurer};
 use focus::judges::Judge;
@@ -183,15 +184,22 @@ impl Crawl {
     pub(crate) fn read_pages(&mut self) -> Result<(), Problem> {
         let mut at: HashMap<UrlId, usize> = HashMap::new();
         self.duplicates = Duplicates::default();
+        self.mirrors = Mirrors::default();
         self.judged.clear();
         self.assessed.clear();
         self.measurer = Measurer::default();
         self.lessons.clear();
         let ledger = &self.parts.ledger;
+        let names: HashMap<u32, String> =
+            ledger.hosts().filter_map(|h| Some((ledger.find_host(&h.name)?, h.name))).collect();
         for line in ledger.state("pages")? {
             let Some(page) = parse_page_line(&line) else { continue };
             let (judged, digest, simhash) = page;
-            self.duplicates.meet(judged.id, digest, simhash);
+            let (same, near) = self.duplicates.meet(judged.id, digest, simhash);
+            let host = |id: UrlId| names.get(&ledger.entry(id)?.host).map(String::as_str);
+            if let Some(name) = host(judged.id) {
+                self.mirrors.met(name, same.or(near).and_then(host));
+            }
             at.insert(judged.id, self.judged.len());
             self.judged.push(judged);
         }

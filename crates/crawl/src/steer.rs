@@ -11,6 +11,7 @@ use crate::crawl::{Crawl, Judged, Stop};
 use crate::events::Event;
 use crate::labels::Labels;
 use crate::measured::{self, Measured, Measurer};
+use crate::mirrors::last;
 use crate::state::page_line;
 use crate::stored;
 use crate::visit::final_verdict;
@@ -21,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use store::archive::Stacks;
-use types::{Assessment, Fetched, Millis, Problem, Record, Rescored, Url, UrlId, Verdict};
+use types::{Assessment, Fetched, Millis, Problem, Record, Rescored, Url, UrlId, Verdict, domain_of};
 
 /// What steering needs to know of a collection.
 pub(crate) struct Steering {
@@ -185,17 +186,60 @@ impl Crawl {
     }
 
     /// The priority with what the user wants of its host.
-    pub(crate) fn with_rule(&self, id: UrlId, p: types::Priority) -> Result<types::Priority, Problem> {
+    pub(crate) fn with_rule(&mut self, id: UrlId, p: types::Priority) -> Result<types::Priority, Problem> {
         // What another worker has it puts where it belongs, and may not even have a number here.
-        if self.adjustments.hosts.is_empty() || !self.parts.ledger.holds(id) {
+        if !self.has_rules() || !self.parts.ledger.holds(id) {
             return Ok(plain(p));
+        }
+        if self.adjustments.hosts.is_empty() {
+            let Some(entry) = self.parts.ledger.entry(id) else { return Ok(plain(p)) };
+            let ledger = &self.parts.ledger;
+            let name = || ledger.url(id).map(|url| url.host_key().to_string());
+            let waits = self.mirrors.is_mirror_numbered(entry.host, name)?;
+            return Ok(if waits { last(plain(p)) } else { plain(p) });
         }
         let url = self.parts.ledger.url(id)?;
         Ok(self.with_rule_of(&url, p))
     }
 
     pub(crate) fn with_rule_of(&self, url: &Url, p: types::Priority) -> types::Priority {
-        if self.adjustments.rule_of(url.host_key()) == HostRule::Boost { boosted(p) } else { plain(p) }
+        match self.adjustments.rule_of(url.host_key()) {
+            HostRule::Boost => boosted(p),
+            _ if self.mirrors.is_mirror(url.host_key()) => last(plain(p)),
+            _ => plain(p),
+        }
+    }
+
+    /// Do some hosts go first, or last?
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.adjustments.hosts.is_empty() || self.mirrors.any()
+    }
+
+    /// A page came; the same stands under `original`, if anywhere. Pending URLs of a host that shows itself a mirror go last,
+    /// and go back if it was none.
+    pub(crate) fn watch_for_mirrors(&mut self, url: &Url, original: Option<UrlId>) -> Result<(), Problem> {
+        let ledger = &self.parts.ledger;
+        let original = original.filter(|id| ledger.holds(*id)).map(|id| ledger.url(id)).transpose()?;
+        let host = url.host_key();
+        if !self.mirrors.met(host, original.as_ref().map(Url::host_key)) {
+            return Ok(());
+        }
+        tracing::info!(host, mirror = self.mirrors.is_mirror(host), "the same pages stand on another host");
+        let domain = domain_of(host);
+        let of_domain: HashSet<u32> = (self.parts.ledger.hosts())
+            .filter(|h| domain_of(&h.name) == domain)
+            .filter_map(|h| self.parts.ledger.find_host(&h.name))
+            .collect();
+        let ledger = &self.parts.ledger;
+        let pending: Vec<UrlId> = ledger
+            .pending()
+            .filter(|id| ledger.entry(*id).is_some_and(|e| of_domain.contains(&e.host)))
+            .collect();
+        let mut moved = Vec::new();
+        for id in pending {
+            moved.extend(self.priority_now(id)?);
+        }
+        self.parts.ledger.rescore(&moved)
     }
 
     pub(crate) fn is_blocked(&self, url: &Url) -> bool {

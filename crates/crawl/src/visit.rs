@@ -6,6 +6,7 @@ use crate::events::Event;
 use crate::links::links;
 use crate::listings::is_sitemap_file;
 use crate::measured::{self, FEATURES, Measured};
+use crate::mirrors::last;
 use crate::network::Fault;
 use crate::state::LISTINGS;
 use fetch::robots::Robots;
@@ -319,6 +320,7 @@ impl Crawl {
         self.counts.pages += 1;
         self.counts.duplicates += u64::from(duplicate_of.is_some());
         self.counts.near_duplicates += u64::from(near_duplicate_of.is_some() && duplicate_of.is_none());
+        self.watch_for_mirrors(&lease.url, duplicate_of.or(near_duplicate_of))?;
         let judged = Judged {
             id: lease.id,
             score: assessment.score,
@@ -361,7 +363,8 @@ impl Crawl {
             sources: &sources,
             known: &known,
             n: self.counts.pages,
-            worthless: duplicate_of.is_some() || near_duplicate_of.is_some() || is_soft_404(&doc),
+            worthless: duplicate_of.is_some() || near_duplicate_of.is_some() || is_soft_404(&doc)
+                || assessment.stuffed,
         };
         let rescore = self.parts.strategy.learn(&visit);
         self.unsaved += 1;
@@ -371,6 +374,10 @@ impl Crawl {
         if follow {
             turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
             self.rule_links(&mut turn.add);
+            if assessment.stuffed {
+                // What it recommends can wait, unless somebody else does too.
+                turn.add.iter_mut().for_each(|c| c.priority = last(c.priority));
+            }
             if let Some(target) = &doc.page.refresh
                 && *target != lease.url
                 && lease.hops < self.parts.rules.redirects
@@ -564,7 +571,7 @@ impl Crawl {
 
     /// What the user wants of hosts, applied to links just found.
     fn rule_links(&mut self, links: &mut Vec<Candidate>) {
-        if self.adjustments.hosts.is_empty() {
+        if !self.has_rules() {
             return;
         }
         let before = links.len();
@@ -672,7 +679,7 @@ impl Crawl {
                 return Ok(out);
             }
         };
-        if !self.adjustments.hosts.is_empty() {
+        if self.has_rules() {
             for r in &mut out {
                 r.priority = self.with_rule(r.id, r.priority)?;
             }

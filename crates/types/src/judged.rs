@@ -12,6 +12,9 @@ pub struct Assessment {
     pub hits: Vec<Hit>,
     /// The `exclude` term that ruled the page out.
     pub excluded: Option<String>,
+    /// It is fuller of the topic's words than people write.
+    #[serde(skip)]
+    pub stuffed: bool,
     /// What a judge that learns keeps of the page, in a form of its own. It is not part of a record.
     #[serde(skip)]
     pub features: Arc<[u8]>,

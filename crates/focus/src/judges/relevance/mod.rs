@@ -99,7 +99,7 @@ impl Fitted {
     /// Measures and log-odds of a page.
     fn odds(&self, terms: &TopicTerms, page: &Features) -> ([f64; MEASURES], f64) {
         let measures = self.prior.measure(terms, page);
-        let prior = start(&self.prior, &measures);
+        let prior = start(&self.prior, &measures, prior::stuffing(terms, page));
         let odds = match &self.learned {
             Some((scales, weights)) => weights.log_odds(&scales.row(page, &measures, prior)),
             None => prior,
@@ -109,8 +109,8 @@ impl Fitted {
 }
 
 /// Log-odds before anything is learnt.
-fn start(prior: &Prior, measures: &[f64; MEASURES]) -> f64 {
-    prior.log_odds(measures) + libm::log(USUAL_SHARE / (1.0 - USUAL_SHARE))
+fn start(prior: &Prior, measures: &[f64; MEASURES], stuffing: f64) -> f64 {
+    prior.log_odds(measures, stuffing) + libm::log(USUAL_SHARE / (1.0 - USUAL_SHARE))
 }
 
 impl Relevance {
@@ -187,7 +187,7 @@ impl Relevance {
         let scales = Scales::of(all.map(|p| (p, measure(p))));
         let row = |p: &Features| {
             let measures = measure(p);
-            scales.row(p, &measures, start(prior, &measures))
+            scales.row(p, &measures, start(prior, &measures, prior::stuffing(&self.terms, p)))
         };
         let rows: Vec<(Row, bool)> = labelled.iter().map(|(p, label)| (row(p), *label)).collect();
         let others: Vec<Row> = sample.iter().take(SAMPLE).map(row).collect();
@@ -248,11 +248,22 @@ impl Judge for Relevance {
         let page = Features::of(doc, &self.terms);
         let (measures, odds) = self.fitted().odds(&self.terms, &page);
         let prior = &self.fitted().prior;
+        let stuffing = prior::stuffing(&self.terms, &page);
         let part = |(name, value): (&str, f64)| Part { name: name.into(), value };
         let mut parts: Vec<Part> = prior::NAMES.into_iter().zip(prior.parts(&measures)).map(part).collect();
-        parts.push(part(("learned from labels", odds - start(prior, &measures))));
+        if stuffing > 0.0 {
+            parts.push(part(("stuffed with the topic's words", prior::cost(stuffing))));
+        }
+        parts.push(part(("learned from labels", odds - start(prior, &measures, stuffing))));
         let hits = self.hits(&page);
-        Assessment { score: sigmoid(odds), parts, hits, excluded: None, features: page.encode() }
+        Assessment {
+            score: sigmoid(odds),
+            parts,
+            hits,
+            stuffed: stuffing > 0.0,
+            features: page.encode(),
+            ..Assessment::default()
+        }
     }
 
     fn decide(&self, assessment: &Assessment) -> Verdict {

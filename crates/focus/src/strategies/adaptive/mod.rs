@@ -44,7 +44,7 @@ Crawls of a few dozen pages (nothing can be learnt from them), and judges whose 
 All are for measuring what a mechanism is worth: `learn`, `similar`, `prior` = true · `misses` = false · `ahead` = 0.5, how much the worth as a way
 to others counts beside the chance of being relevant, `far` = 0.5, how far it looks · hashed words: `anchor`, `pairs`, `url`,
 `context`, `offsets`, `heading`, `title`, `tags`, `place` = true · statistics: `host`, `directory`, `tag_path`, `host_path`,
-`shape`, `siblings`, `near`, `list` = true · `host_bonus` = 0.2 · `beta` = 10 · `soft` = 0.5 · `power` = 2 · `floor` = 0 · `page_prior`,
+`shape`, `siblings`, `near`, `list` = true · `host_bonus` = 0.2 · `crowd` = 7 · `beta` = 10 · `soft` = 0.5 · `power` = 2 · `floor` = 0 · `page_prior`,
 `word_prior`, `group_prior` = 1 · `sources` = \"max\", \"mean\", \"noisy-or\" ·
 `refresh` = 64 · `lookahead` = 16 · `step` = 0.3 · `dense_step` = 0.15 · `level` = 0.5.
 
@@ -87,6 +87,8 @@ const MOST_SOURCES: usize = 8;
 const LABEL: f64 = 3.0;
 /// New links of a page that count for its worth as a way to others.
 const MOST_CHILDREN: usize = 32;
+/// Finds after which it counts by half that one host gave most of them.
+const CROWD_FROM: f64 = 50.0;
 /// Fewer pages without a relevant one are never a drought.
 const DROUGHT: f64 = 500.0;
 
@@ -283,11 +285,12 @@ impl Adaptive {
     }
 
     /// Chances of one sighting. What is little known is worth a look: log odds for the links of a host of which few pages
-    /// are known.
+    /// are known. What everybody knows is worth less: a host that gave most of what was found waits for the others.
     fn chances(&self, now: &Now, s: &Sight, sources: usize) -> [f64; HEADS] {
-        let known = f64::from(self.tally.sum(s.groups.host).n);
-        let bonus = now.curious * (now.pages / (1.0 + known)).sqrt();
-        self.model.z(s, &self.dense(&now.base, s, sources)).map(|z| sigmoid(z + bonus))
+        let host = self.tally.sum(s.groups.host);
+        let bonus = now.curious * (now.pages / (1.0 + f64::from(host.n))).sqrt();
+        let crowd = self.o.crowd * crowding(host.relevant.into(), self.tally.total().relevant.into());
+        self.model.z(s, &self.dense(&now.base, s, sources)).map(|z| sigmoid(z + bonus - crowd))
     }
 
     fn value(&self, now: &Now, p: [f64; HEADS]) -> f64 {
@@ -360,6 +363,14 @@ impl Adaptive {
         }
         best
     }
+}
+
+/// 0 for a host that gave up to half of what was found, 1 for one that gave all of it; less while little was found.
+fn crowding(of_host: f64, of_all: f64) -> f64 {
+    if of_all <= 0.0 {
+        return 0.0;
+    }
+    (2.0 * of_host / of_all - 1.0).max(0.0) * of_all / (of_all + CROWD_FROM)
 }
 
 /// The sightings that are looked at: the first four and the best four of the others.

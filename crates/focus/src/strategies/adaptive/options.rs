@@ -34,6 +34,8 @@ pub(super) struct Options {
     pub list: bool,
     /// Weight of the bonus for hosts of which little is known.
     pub host_bonus: f64,
+    /// What it costs a host, in log odds, to have given all that was found.
+    pub crowd: f64,
     /// Relevant pages after which the second head counts half.
     pub beta: f64,
     /// How the sightings of one URL are combined: their best, their mean, or as independent chances.
@@ -95,6 +97,7 @@ impl Default for Options {
             near: true,
             list: true,
             host_bonus: 0.2,
+            crowd: 7.0,
             beta: 10.0,
             sources: Combine::Max,
             misses: false,
@@ -145,6 +148,7 @@ impl Options {
     pub fn check(&self) -> Result<(), types::Problem> {
         let finite = [
             self.host_bonus,
+            self.crowd,
             self.beta,
             self.soft,
             self.power,
