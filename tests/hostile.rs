@@ -7,6 +7,8 @@ use ::crawl::config::Config;
 use ::crawl::{Event, live};
 use common::{Ran, Running, file, finish, folder, gleaner};
 use fetch::{Http, Resolve, ResolveFuture, Settings};
+use gleaner::demo::{Answer, Ask, Log, Reply, SEEDS, Server as DemoWeb, Site, Size, TOPIC as DEMO_TOPIC};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -335,4 +337,124 @@ fn names_that_nobody_answers_for_hold_nobody_up() {
     log.sort();
     log.dedup();
     assert_eq!(log.len(), all);
+}
+
+/// The demo's web with bad neighbours: 200 domains that are full of the topic's words, and copies of every host.
+struct Neighbourhood {
+    site: Site,
+    stuffed: bool,
+    mirrored: bool,
+}
+
+const STUFFED: &str = "-syllabi.example";
+const COPIES: &[&str] = &[".copies.example", ".again.example", ".more.example"];
+
+impl Answer for Neighbourhood {
+    fn answer(&self, ask: &Ask) -> Reply {
+        if ask.host.ends_with(STUFFED) {
+            return if ask.path == "/robots.txt" { Reply::not_found() } else { stuffed_page(ask.path) };
+        }
+        let copied = COPIES.iter().find(|c| ask.host.ends_with(**c)).copied();
+        let host = copied.and_then(|c| ask.host.strip_suffix(c)).unwrap_or(ask.host);
+        let mut reply = self.site.answer(host, ask.path);
+        if !reply.header("content-type").is_some_and(|t| t.starts_with("text/html")) {
+            return reply;
+        }
+        let mut html = String::from_utf8_lossy(&reply.body).into_owned();
+        if let Some(copies) = copied {
+            html = html.replace(".example/", &format!(".example{copies}/"));
+        } else if SEEDS.contains(&format!("http://{}{}", ask.host, ask.path).as_str()) {
+            if self.stuffed {
+                html += &format!("<a href='http://best0{STUFFED}/'>syllabus databases sql course</a>");
+            }
+            if self.mirrored {
+                for copies in COPIES {
+                    html += &format!("<a href='http://{}{copies}/'>the same elsewhere</a>", ask.host);
+                }
+            }
+        }
+        reply.body = html.into_bytes();
+        reply
+    }
+}
+
+/// Ordinary words, every third one of the topic's, and links to thirty more such pages.
+fn stuffed_page(path: &str) -> Reply {
+    let list = |words: &'static str| words.split(", ").collect::<Vec<_>>();
+    let topic = list(
+        "syllabus, course, sql, relational model, instructor, normalization, office hours, query optimization, \
+         grading, relational algebra, transactions, prerequisites, textbook, concurrency control, lectures, joins, \
+         homework, schema design, midterm, functional dependencies, entity relationship, nosql",
+    );
+    let plain = list(
+        "the, of, and, a, to, in, we, you, is, for, with, on, that, this, they, our, from, by, as, are, morning, \
+         river, garden, people, house, street, winter, paper, music, window, evening, market, station, letter, \
+         summer, kitchen, island, doctor, village, company, picture, mountain, history, coffee, bridge, forest, \
+         walked, brought, carried, opened, remembered, followed, painted, offered, counted, repaired, old, quiet, \
+         small, yellow, early, narrow, gentle, distant, simple, warm, never, often, slowly, together, again, there",
+    );
+    let seed = path.bytes().fold(7u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    let mut dice = common::Rng(seed);
+    let mut pick = |from: &[&'static str]| from[dice.below(from.len() as u64) as usize];
+    let mut words = |n: u64, ordinary: bool| -> String {
+        let mut out = Vec::new();
+        for _ in 0..n {
+            if ordinary {
+                out.extend([pick(&plain), pick(&plain)]);
+            }
+            out.push(pick(&topic));
+        }
+        out.join(" ")
+    };
+    let (title, heading, text) = (words(3, false), words(2, false), words(120, true));
+    let mut html = format!("<title>{title}</title><h1>{heading}</h1><p>{text}</p>");
+    for n in 0..30 {
+        let to = (seed >> 8).wrapping_mul(31).wrapping_add(n) % 5000;
+        html += &format!("<a href='http://best{}{STUFFED}/p{to}.html'>{}</a> ", to % 200, words(3, false));
+    }
+    Reply::html(html)
+}
+
+/// Wanted pages that were fetched, each content once, and requests for pages of the neighbours.
+fn crawl_beside(web: Neighbourhood, pages: u32) -> (usize, usize) {
+    let (wanted, copies) = (web.site.relevant(), web.site.mirrored());
+    let dir = folder();
+    let log = Log::in_memory();
+    let server = DemoWeb::start(web, "127.0.0.1:0".parse().unwrap(), log).unwrap();
+    // The default judge, not the demo's.
+    let topic = DEMO_TOPIC.replace("[judge]\nkind = \"genre\"\nthreshold = 0.47\n", "");
+    assert!(!topic.contains("genre\"\nthreshold"));
+    let fetch = "\n[fetch]\ndelay = '1ms'\n[archive]\nwarc = false\nindex = false\n";
+    let topic = file(dir.path(), "topic.toml", &(topic + fetch));
+    let mut command = gleaner();
+    command.arg("crawl").arg(topic).args(["--allow-private", "--resolve", &server.resolve()]);
+    command.args(["--out", "c", "--pages", &pages.to_string()]).current_dir(dir.path());
+    let ran = finish(&mut command);
+    ran.ok();
+    let asked: Vec<String> = (server.log().entries().iter())
+        .filter(|e| e.path != "/robots.txt" && e.status == 200)
+        .map(|e| format!("http://{}{}", e.host, e.path))
+        .collect();
+    let same = |url: &String| {
+        let url = COPIES.iter().fold(url.clone(), |url, copies| url.replace(copies, ""));
+        copies.iter().find(|(copy, _)| *copy == url).map_or(url, |(_, original)| original.clone())
+    };
+    let found: BTreeSet<String> = asked.iter().map(same).collect();
+    let wanted: BTreeSet<String> = wanted.iter().map(same).collect();
+    let bad = asked.iter().filter(|u| u.contains(STUFFED) || COPIES.iter().any(|c| u.contains(c))).count();
+    (wanted.intersection(&found).count(), bad)
+}
+
+/// Pages full of the topic's words and copies of everything take little of a crawl, and hide nothing.
+#[test]
+fn neighbours_that_please_the_judge_do_not_take_the_crawl() {
+    let web = |stuffed, mirrored| Neighbourhood { site: Site::new(1, Size::Full), stuffed, mirrored };
+    let (alone, _) = crawl_beside(web(false, false), 800);
+    let (beside, stuffed) = crawl_beside(web(true, false), 800);
+    let (among, copies) = crawl_beside(web(false, true), 800);
+    eprintln!(
+        "alone {alone}, beside stuffed pages {beside} ({stuffed} of those), among copies {among} ({copies} of those)"
+    );
+    assert!(beside * 4 >= alone * 3 && stuffed <= 280, "{alone} alone, {beside} beside {stuffed}");
+    assert!(among * 4 >= alone * 3 && copies <= 280, "{alone} alone, {among} among {copies}");
 }

@@ -2,9 +2,9 @@
 
 use crate::crawl::{Counts, Crawl, Judged, Run};
 use crate::duplicates::Duplicates;
-use crate::mirrors::Mirrors;
 use crate::labels::{CHOICES, Choice, Labels};
 use crate::measured::{FEATURES, Measured, Measurer};
+use crate::mirrors::Mirrors;
 use focus::judges::Judge;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::PoisonError;

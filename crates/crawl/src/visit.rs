@@ -363,7 +363,9 @@ impl Crawl {
             sources: &sources,
             known: &known,
             n: self.counts.pages,
-            worthless: duplicate_of.is_some() || near_duplicate_of.is_some() || is_soft_404(&doc)
+            worthless: duplicate_of.is_some()
+                || near_duplicate_of.is_some()
+                || is_soft_404(&doc)
                 || assessment.stuffed,
         };
         let rescore = self.parts.strategy.learn(&visit);
