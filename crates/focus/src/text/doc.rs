@@ -117,7 +117,7 @@ impl Doc {
 
     /// The lines of the text that hold a word.
     pub fn lines(&self) -> &[Line] {
-        self.lines.get_or_init(|| own::lines(&self.page))
+        self.lines.get_or_init(|| own::lines(&self.page, &self.body))
     }
     /// Leaves the menus of the page's host out of [`Doc::own_lines`]. Has no effect once these were read.
     pub fn leave_out(&self, repeats: &Repeats, host: u64) {

@@ -5,6 +5,8 @@
 //! earlier pages and either is long or has two neighbours of the same kind: a heading such as "Office hours" that every
 //! course page has stands alone between lines of the page's own, and stays.
 
+use super::Token;
+use super::vector::Plain;
 use std::collections::HashMap;
 use types::{Page, Region, Span};
 
@@ -28,45 +30,42 @@ const LINES: usize = 1_000_000;
 pub struct Line {
     pub span: Span,
     pub region: Region,
-    /// Of its letters; digits count as one another, so that a date is no new line.
+    /// Of its words; numbers count as one another, so that a date is no new line.
     pub hash: u32,
     words: u16,
 }
 
-/// The lines of a page that hold a word.
-pub fn lines(page: &Page) -> Vec<Line> {
+/// The lines of a page that hold a word; `body` is its tokens.
+pub fn lines(page: &Page, body: &[Token]) -> Vec<Line> {
     let mut out = Vec::new();
     let mut blocks = page.blocks.iter().peekable();
     let mut region = Region::Body;
-    let mut start = 0;
+    let (mut start, mut rest) = (0, body);
     for text in page.text.split_inclusive('\n') {
         while let Some(block) = blocks.next_if(|b| b.span.start as usize <= start) {
             region = block.region;
         }
-        let (hash, words) = fingerprint(text);
-        if words > 0 {
-            out.push(Line { span: Span::new(start, start + text.len()), region, hash, words });
+        let end = start + text.len();
+        let n = rest.iter().take_while(|t| (t.start as usize) < end).count();
+        let (words, later) = rest.split_at(n);
+        if n > 0 {
+            let (hash, words) = (fingerprint(words, &page.text), u16::try_from(n).unwrap_or(u16::MAX));
+            out.push(Line { span: Span::new(start, end), region, hash, words });
         }
-        start += text.len();
+        (start, rest) = (end, later);
     }
     out
 }
 
-/// FNV-1a over the letters of a line, and how many words it has.
-fn fingerprint(text: &str) -> (u32, u16) {
-    let (mut hash, mut words, mut inside) = (0x811c_9dc5_u32, 0u16, false);
-    for b in text.bytes() {
-        let letter = b.is_ascii_alphanumeric() || b >= 128;
-        if letter {
-            let b = if b.is_ascii_digit() { b'0' } else { b.to_ascii_lowercase() };
-            hash = (hash ^ u32::from(b)).wrapping_mul(0x0100_0193);
-            words = words.saturating_add(u16::from(!inside));
-        } else if inside {
-            hash = (hash ^ 0x20).wrapping_mul(0x0100_0193);
-        }
-        inside = letter;
+/// Of the words of a line. Every number is as good as another.
+fn fingerprint(words: &[Token], text: &str) -> u32 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for word in words {
+        let first = text.as_bytes().get(word.start as usize).copied().unwrap_or(0);
+        let word = if first.is_ascii_digit() { 0 } else { word.hash };
+        hash = (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
-    (hash, words)
+    (hash >> 32) as u32
 }
 
 /// What stands on the pages of each host.
@@ -81,7 +80,7 @@ pub struct Repeats {
 struct Host {
     pages: u32,
     /// Line → pages it stood on.
-    lines: HashMap<u32, u16>,
+    lines: HashMap<u32, u16, Plain>,
     last_met: u64,
 }
 
@@ -169,6 +168,10 @@ mod tests {
             blocks: vec![block(0, nav, Region::Nav), block(nav, text.len(), Region::Body)],
             ..Page::default()
         }
+    }
+
+    fn lines(page: &Page) -> Vec<Line> {
+        super::lines(page, &crate::text::TextOptions::default().tokens(&page.text))
     }
 
     fn own_text(repeats: &Repeats, page: &Page) -> Vec<String> {

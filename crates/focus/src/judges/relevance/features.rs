@@ -3,6 +3,7 @@
 
 use super::terms::TopicTerms;
 use crate::bytes::{Reader, Writer};
+use crate::text::vector::Plain;
 use crate::text::{Doc, Token};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -106,6 +107,15 @@ impl Features {
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Features, Problem> {
+        Features::read(bytes, true)
+    }
+
+    /// Without its words: all that the topic alone needs.
+    pub fn decode_terms(bytes: &[u8]) -> Result<Features, Problem> {
+        Features::read(bytes, false)
+    }
+
+    fn read(bytes: &[u8], words: bool) -> Result<Features, Problem> {
         let mut r = Reader(bytes);
         let mut number = || r.var().map(|n| n as u32);
         let mut f = Features {
@@ -120,6 +130,9 @@ impl Features {
             let packed = r.var()?;
             let (term, in_title, in_url) = ((packed >> 2) as u32, packed & 2 != 0, packed & 1 != 0);
             f.terms.push(TermCount { term, count: r.var()? as u32, in_title, in_url });
+        }
+        if !words {
+            return Ok(f);
         }
         for field in &mut f.words {
             let n = r.var()?.min(4096) as usize;
@@ -155,7 +168,7 @@ fn path_tokens(doc: &Doc) -> &[Token] {
 
 /// The most frequent words of a field; how often is kept in steps of doubling: 1, 2, 3–4, 5–8 …
 fn words<'a>(field: usize, tokens: impl Iterator<Item = &'a Token>, most: usize) -> Vec<(u32, u8)> {
-    let mut counts: HashMap<u32, (u32, u32)> = HashMap::new();
+    let mut counts: HashMap<u32, (u32, u32), Plain> = HashMap::default();
     for (at, t) in tokens.filter(|t| !t.is_stop()).enumerate() {
         let entry = counts.entry(Features::bucket(field, t.hash)).or_insert((0, at as u32));
         entry.0 += 1;

@@ -150,13 +150,14 @@ impl Relevance {
     /// Everything from the pages shown and the labels that count.
     fn fit(&self) -> Fitted {
         let mut background = Background::new(&self.terms);
-        for page in self.pages() {
+        for page in self.pages(Features::decode_terms) {
             background.add(&page);
         }
         let prior = Prior::new(&self.terms, background);
         let learned = (self.labels + self.examples.len() > 0).then(|| self.learn(&prior));
         let mut fitted = Fitted { prior, learned, line: 0.0, expected_f1: 0.0 };
-        let probabilities = self.pages().map(|p| sigmoid(fitted.odds(&self.terms, &p).1)).collect();
+        let decode = if fitted.learned.is_some() { Features::decode } else { Features::decode_terms };
+        let probabilities = self.pages(decode).map(|p| sigmoid(fitted.odds(&self.terms, &p).1)).collect();
         (fitted.line, fitted.expected_f1) = line::draw(self.aim, probabilities);
         fitted
     }
@@ -164,8 +165,8 @@ impl Relevance {
     fn shown(&self) -> &[Seen] {
         self.seen.get(..self.background).unwrap_or(&[])
     }
-    fn pages(&self) -> impl Iterator<Item = Features> + '_ {
-        self.shown().iter().filter_map(|s| Features::decode(&s.features).ok())
+    fn pages(&self, decode: fn(&[u8]) -> Result<Features, Problem>) -> impl Iterator<Item = Features> + '_ {
+        self.shown().iter().filter_map(move |s| decode(&s.features).ok())
     }
 
     /// Example pages, then labelled ones.
@@ -196,7 +197,9 @@ impl Relevance {
     }
 
     fn probability(&self, assessment: &Assessment) -> f64 {
-        match Features::decode(&assessment.features) {
+        let learned = self.fitted().learned.is_some();
+        let decode = if learned { Features::decode } else { Features::decode_terms };
+        match decode(&assessment.features) {
             Ok(page) => sigmoid(self.fitted().odds(&self.terms, &page).1),
             // A page of which only the score is known keeps it.
             Err(_) => assessment.score,
