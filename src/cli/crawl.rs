@@ -373,7 +373,7 @@ pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
         count(p.pending),
     );
     if let Some(o) = &p.outlook {
-        eprintln!("  {}", outlook(o, p.relevant));
+        eprintln!("  {}", outlook(o));
     }
     if !p.errors.is_empty() {
         let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();

@@ -33,6 +33,9 @@ pub struct Args {
     /// Also pages that were judged not relevant
     #[arg(long)]
     all: bool,
+    /// Also copies and near-copies of pages that are written
+    #[arg(long)]
+    copies: bool,
     /// CSV: cells exactly as they are (default: those that a spreadsheet would take for a formula get a ' in front)
     #[arg(long)]
     raw: bool,
@@ -69,7 +72,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         info: Vec::new(),
     };
     let mut exporter = (format.open)(out, &options)?;
-    let (mut n, mut unwanted) = (0u64, 0u64);
+    let (mut n, mut unwanted, mut copies) = (0u64, 0u64, 0u64);
     // A page that cannot be read must not cost those behind it. Of a database that is away there are none.
     let mut unreadable: Vec<Problem> = Vec::new();
     for record in reader.records(args.all) {
@@ -80,6 +83,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             }
             record => record?,
         };
+        if !args.all && !args.copies && !reader.is_counted(record.id) {
+            copies += 1;
+            continue;
+        }
         if record.noindex {
             unwanted += 1;
             continue;
@@ -107,6 +114,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     if unwanted > 0 {
         let pages = if unwanted == 1 { "page asks" } else { "pages ask" };
         eprintln!("left out: {unwanted} {pages} not to be indexed (noindex)");
+    }
+    if copies > 0 {
+        let pages = if copies == 1 { "page is a copy" } else { "pages are copies" };
+        eprintln!("left out: {copies} {pages} of others in it (--copies writes them too)");
     }
     if let Some(first) = unreadable.first() {
         setup::warn(&format!(

@@ -137,7 +137,7 @@ impl Display {
             ),
         ];
         if let Some(o) = &p.outlook {
-            lines.push(style(outlook(o, p.relevant)).dim().to_string());
+            lines.push(style(outlook(o)).dim().to_string());
         }
         if !p.idle.is_empty() {
             lines.push(style(p.idle.clone()).yellow().to_string());

@@ -47,7 +47,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let outcomes: Vec<String> = s.outcomes.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
     println!("  settled    {}", outcomes.join(", "));
     if let Some(o) = &s.outlook {
-        println!("  outlook    {}", outlook(o, s.relevant));
+        println!("  outlook    {}", outlook(o));
     }
     match s.choices.last() {
         Some(c) => {

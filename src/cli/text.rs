@@ -36,19 +36,22 @@ pub fn duration(d: Duration) -> String {
     }
 }
 
-/// `about 85 % of what can be reached is found; 1 page in 40 from here`
-pub fn outlook(o: &Outlook, found: u64) -> String {
-    let all = found as f64 + o.remaining;
-    let share = if all > 0.0 { 100.0 * found as f64 / all } else { 0.0 };
+/// `found about 85 % (60–98 %) of what can be reached; 1 page in 40 from here`
+pub fn outlook(o: &Outlook) -> String {
     let rate = match o.next {
+        _ if o.remaining == Some(0.0) => return "all that can be reached was fetched".to_string(),
         n if n >= 0.5 => format!("{:.0} % of the next pages", 100.0 * n),
         n if n > 1e-6 => format!("1 page in {} from here", count((1.0 / n).round() as u64)),
         _ => "nothing promising is left".to_string(),
     };
-    if o.growing {
-        format!("no end in sight; {rate}")
-    } else {
-        format!("about {share:.0} % of what can be reached is found; {rate}")
+    match o.recall {
+        None => format!("too early to tell how much is left; {rate}"),
+        Some(r) => format!(
+            "found about {:.0} % ({:.0}–{:.0} %) of what can be reached; {rate}",
+            100.0 * r.value,
+            100.0 * r.low,
+            100.0 * r.high
+        ),
     }
 }
 

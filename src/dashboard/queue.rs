@@ -1,6 +1,5 @@
 //! The frontier at a moment: how much waits where, the best of it, and how many relevant pages may still be in it.
 
-use super::rows::Rows;
 use crawl::reader::Reader;
 use frontier::HostInfo;
 use std::cmp::Reverse;
@@ -12,10 +11,6 @@ use types::{Millis, Priority, UrlId};
 pub const BEST: usize = 500;
 /// Bars of the frontier by score.
 const BARS: usize = 24;
-/// Groups of equally many pages, by their priority, whose share of relevant pages is measured.
-const GROUPS: usize = 12;
-/// The pages that are asked: the newest, because the order learns.
-const RECENT: usize = 3_000;
 
 #[derive(Default)]
 pub struct Queue {
@@ -25,8 +20,6 @@ pub struct Queue {
     /// Pending URLs and their best priority, by host.
     pub hosts: Vec<(u32, f64)>,
     pub bars: Vec<Bar>,
-    /// Relevant pages that may be found among what waits; `None` before there is anything to tell by.
-    pub expected: Option<f64>,
     pub states: HostStates,
     at: Option<Instant>,
     took: Duration,
@@ -49,18 +42,18 @@ pub struct HostStates {
 
 impl Queue {
     /// Looks again when it is due. A look at millions of URLs takes its time, so it is done the more rarely.
-    pub fn update(&mut self, reader: &Reader, rows: &Rows) {
+    pub fn update(&mut self, reader: &Reader) {
         let pause = (20 * self.took).max(Duration::from_secs(1));
         if self.at.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
         let begun = Instant::now();
-        self.look(reader, rows);
+        self.look(reader);
         self.took = begun.elapsed();
         self.at = Some(Instant::now());
     }
 
-    fn look(&mut self, reader: &Reader, rows: &Rows) {
+    fn look(&mut self, reader: &Reader) {
         let ledger = reader.ledger();
         let mut hosts = vec![(0u32, f64::NEG_INFINITY); ledger.stats().hosts];
         let mut best: BinaryHeap<Reverse<(Priority, Reverse<UrlId>)>> = BinaryHeap::new();
@@ -88,7 +81,6 @@ impl Queue {
         self.pending = keys.len() as u64;
         self.hosts = hosts;
         self.bars = bars(&keys);
-        self.expected = expected(rows, &keys);
         self.states = self.states_of(reader);
     }
 
@@ -147,32 +139,6 @@ fn bars(keys: &[f32]) -> Vec<Bar> {
     (0..BARS)
         .map(|i| Bar { from: low + i as f64 * width, to: low + (i + 1) as f64 * width, urls: counts[i] })
         .collect()
-}
-
-/// Relevant pages to be expected among pending URLs: each counts as the share of relevant pages among those that were
-/// fetched lately from a like place in the queue. It knows nothing of pages that no link leads to yet.
-fn expected(rows: &Rows, pending: &[f32]) -> Option<f64> {
-    let all = rows.all();
-    let recent = all.get(all.len().saturating_sub(RECENT)..)?;
-    let mut seen: Vec<(f64, bool)> = recent.iter().map(|r| (r.priority, r.relevant)).collect();
-    if seen.len() < 2 * GROUPS {
-        return None;
-    }
-    seen.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let size = seen.len().div_ceil(GROUPS);
-    let groups: Vec<(f64, f64)> = seen
-        .chunks(size)
-        .map(|g| {
-            let relevant = g.iter().filter(|(_, r)| *r).count() as f64;
-            // The lowest priority of the group, and its share.
-            (g[0].0, relevant / g.len() as f64)
-        })
-        .collect();
-    let share = |key: f64| {
-        let i = groups.partition_point(|(from, _)| *from <= key);
-        groups[i.saturating_sub(1)].1
-    };
-    Some(pending.iter().map(|k| share(f64::from(*k))).sum())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the tables need of every page, in memory: some 60 bytes each. Texts and titles stay on disk.
 
+use crawl::events::Curve;
 use crawl::reader::Reader;
 use frontier::State;
 use std::collections::HashMap;
@@ -8,8 +9,6 @@ use types::{Problem, UrlId};
 pub struct Row {
     pub id: UrlId,
     pub score: f32,
-    /// Its place in the queue when it was fetched.
-    pub priority: f64,
     pub host: u32,
     pub language: u16,
     pub relevant: bool,
@@ -36,6 +35,8 @@ pub struct Rows {
     words: Words,
     hosts: Vec<HostTally>,
     pub relevant: u64,
+    /// Relevant pages against pages, in fetch order.
+    pub curve: Curve,
     pub labelled: u64,
 }
 
@@ -102,7 +103,6 @@ impl Rows {
             let row = Row {
                 id: r.id,
                 score: r.assessment.score as f32,
-                priority: entry.priority.key(),
                 host: entry.host,
                 language: self.words.number(&r.language).unwrap_or(0),
                 relevant: false,
@@ -127,11 +127,13 @@ impl Rows {
         self.hosts.clear();
         self.hosts.resize(reader.ledger().stats().hosts, HostTally::default());
         (self.relevant, self.labelled) = (0, 0);
-        for row in &mut self.rows {
+        self.curve = Curve::default();
+        for (n, row) in self.rows.iter_mut().enumerate() {
             row.relevant = reader.is_relevant(row.id);
             row.label = reader.labels().get(row.id);
             row.score = reader.score(row.id).map_or(row.score, |s| s as f32);
-            self.relevant += u64::from(row.relevant);
+            self.relevant += u64::from(reader.is_counted(row.id));
+            self.curve.push(n as u64 + 1, self.relevant);
             self.labelled += u64::from(row.label.is_some());
             if let Some(t) = self.hosts.get_mut(row.host as usize) {
                 t.pages += 1;

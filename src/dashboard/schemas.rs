@@ -69,6 +69,8 @@ pub fn all() -> Value {
         ("harvest", share()),
         ("recent_harvest", share()),
         ("recall", maybe(share())),
+        ("recall_low", maybe(share())),
+        ("recall_high", maybe(share())),
         ("expected", maybe(number())),
         ("rate", number()),
         ("pending", count()),

@@ -6,6 +6,7 @@ use super::live::Hub;
 use super::queue::Queue;
 use super::reply::Refusal;
 use super::rows::Rows;
+use crawl::Outlook;
 use crawl::collection::Collection;
 use crawl::reader::{Explainer, Reader};
 use std::collections::BTreeMap;
@@ -291,6 +292,12 @@ impl Volume {
 }
 
 impl View {
+    /// What is still to be found: the same estimate as everywhere.
+    pub fn outlook(&self) -> Option<Outlook> {
+        let stats = self.reader.ledger().stats();
+        Outlook::of(self.rows.curve.points(), stats.pending + stats.leased)
+    }
+
     fn new(reader: Reader, file: Option<FileId>) -> Result<View, Problem> {
         let mut view = View {
             rows: Rows::default(),
@@ -303,7 +310,7 @@ impl View {
             file,
         };
         view.rows.update(&view.reader)?;
-        view.queue.update(&view.reader, &view.rows);
+        view.queue.update(&view.reader);
         view.read = Instant::now();
         Ok(view)
     }
@@ -336,7 +343,7 @@ impl View {
             }
             self.index_stamp = stamp;
         }
-        self.queue.update(&self.reader, &self.rows);
+        self.queue.update(&self.reader);
         self.read = Instant::now();
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::analyse::Analysis;
 use crate::collection::{Indexed, MakeJudge, position_bytes};
 use crate::control::{Adjustments, merged, plain};
-use crate::duplicates::Duplicates;
+use crate::duplicates::{Duplicates, Earlier};
 use crate::events::{Curve, Event, Pause, Progress};
 use crate::listings::{ListingLimits, Listings, is_sitemap_file, later};
 use crate::marks::Marks;
@@ -181,6 +181,8 @@ pub(crate) struct Judged {
     pub relevant: bool,
     /// What the user said of it: counts instead.
     pub label: Option<bool>,
+    /// The same, or nearly the same, came before.
+    pub copy_of: Option<Earlier>,
 }
 
 impl Judged {
@@ -950,7 +952,7 @@ impl Crawl {
             duplicates: self.counts.duplicates,
             near_duplicates: self.counts.near_duplicates,
             curve: self.counts.curve.points().to_vec(),
-            outlook: Outlook::of(self.counts.curve.points()),
+            outlook: Outlook::of(self.counts.curve.points(), stats.pending + self.in_flight.len() as u64),
             unanswered: stats.unanswered(),
             pauses: Vec::new(),
         }

@@ -128,19 +128,13 @@ impl Crawl {
             }
         }
         // The totals are saved now and then; the pages themselves are exact.
-        self.counts.pages = 0;
-        self.counts.relevant = 0;
         self.read_pages()?;
+        self.count_pages();
         let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
         let mut known = 0;
         if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
             judge.load(bytes)?;
             known = if judge.remembers_pages() { 0 } else { u64::from_le_bytes(*n) };
-        }
-        for j in &self.judged {
-            self.counts.pages += 1;
-            self.counts.relevant += u64::from(j.wanted());
-            self.counts.curve.push(self.counts.pages, self.counts.relevant);
         }
         self.show_pages(judge.as_mut(), usize::try_from(known).unwrap_or(usize::MAX));
         if judge_state.is_none() {
@@ -194,12 +188,13 @@ impl Crawl {
             ledger.hosts().filter_map(|h| Some((ledger.find_host(&h.name)?, h.name))).collect();
         for line in ledger.state("pages")? {
             let Some(page) = parse_page_line(&line) else { continue };
-            let (judged, digest, simhash) = page;
+            let (mut judged, digest, simhash) = page;
             let (same, near) = self.duplicates.meet(judged.id, digest, simhash);
             let host = |id: UrlId| names.get(&ledger.entry(id)?.host).map(String::as_str);
             if let Some(name) = host(judged.id) {
-                self.mirrors.met(name, same.or(near).and_then(host));
+                self.mirrors.met(name, same.or(near).and_then(|e| host(e.id)));
             }
+            judged.copy_of = same.or(near);
             at.insert(judged.id, self.judged.len());
             self.judged.push(judged);
         }
@@ -279,18 +274,24 @@ impl Crawl {
     }
 }
 
-/// Id, verdict at the time and score of a line of the `pages` state.
-pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool, f64)> {
-    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant, judged.score))
+/// The page of a line of the `pages` state as it was judged at the time, and which one it is a copy of.
+pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(Judged, Option<UrlId>)> {
+    let (judged, ..) = parse_page_line(line)?;
+    let copy_of = line.get(LINE..).and_then(|rest| rest.first_chunk::<4>());
+    Some((judged, copy_of.map(|id| UrlId(u32::from_le_bytes(*id)))))
 }
 
+/// Bytes of a line without the page it is a copy of, which only copies have.
+const LINE: usize = 41;
+
 pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {
-    let mut line = Vec::with_capacity(41);
+    let mut line = Vec::with_capacity(LINE + 4);
     line.extend(judged.id.0.to_le_bytes());
     line.extend(judged.score.to_le_bytes());
     line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
     line.extend(digest);
     line.extend(simhash.to_le_bytes());
+    line.extend(judged.copy_of.iter().flat_map(|e| e.id.0.to_le_bytes()));
     line
 }
 
@@ -307,6 +308,7 @@ pub(crate) fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
         turned: flags & 4 != 0,
         relevant: flags & 2 != 0,
         label: None,
+        copy_of: None,
     };
     Some((judged, *digest, u64::from_le_bytes(*simhash)))
 }

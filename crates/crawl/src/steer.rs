@@ -510,13 +510,7 @@ impl Crawl {
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         let state = judge.save();
         drop(judge);
-        self.counts.curve = Default::default();
-        (self.counts.pages, self.counts.relevant) = (0, 0);
-        for j in &self.judged {
-            self.counts.pages += 1;
-            self.counts.relevant += u64::from(j.wanted());
-            self.counts.curve.push(self.counts.pages, self.counts.relevant);
-        }
+        self.count_pages();
         self.parts.ledger.recounted(self.counts.relevant);
         if let Some(bytes) = state {
             let mut whole = self.counts.pages.to_le_bytes().to_vec();

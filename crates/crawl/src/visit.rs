@@ -2,7 +2,7 @@
 
 use crate::analyse::{Analysis, is_soft_404};
 use crate::crawl::{Arrival, Crawl, Judged};
-use crate::events::Event;
+use crate::events::{Curve, Event};
 use crate::links::links;
 use crate::listings::is_sitemap_file;
 use crate::measured::{self, FEATURES, Measured};
@@ -308,7 +308,8 @@ impl Crawl {
             return self.listing(lease, doc, fetched.payload.decoded().len(), turn, now);
         }
         let (mut assessment, measured) = self.measure(&lease, &doc, assessment);
-        let (duplicate_of, near_duplicate_of) = self.duplicates.meet(lease.id, digest, doc.page.simhash);
+        let (same, near) = self.duplicates.meet(lease.id, digest, doc.page.simhash);
+        let (duplicate_of, near_duplicate_of) = (same.map(|e| e.id), near.map(|e| e.id));
         let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(&doc.page.language);
         let turned =
             self.parts.rules.noise > 0.0 && chance(&lease.url, self.parts.rules.rng) < self.parts.rules.noise;
@@ -328,12 +329,13 @@ impl Crawl {
             turned,
             relevant: verdict.relevant,
             label: None,
+            copy_of: same.or(near),
         };
         self.judged.push(judged);
         if !self.by_score() {
             self.assessed.push(measured::kept(&assessment));
         }
-        self.counts.relevant += u64::from(verdict.relevant);
+        self.counts.relevant += u64::from(self.is_counted(&judged));
         if revise {
             turn.revised = self.revise();
             self.tell_revised(&turn.revised, false)?;
@@ -607,16 +609,32 @@ impl Crawl {
             let verdict = decided(judge.as_ref(), j, self.assessed.get(i));
             if verdict.relevant != j.relevant {
                 j.relevant = verdict.relevant;
-                // What the user said stands, whatever the judge learns.
-                match (j.label, verdict.relevant) {
-                    (Some(_), _) => {}
-                    (None, true) => self.counts.relevant += 1,
-                    (None, false) => self.counts.relevant -= 1,
-                }
                 changed.push((j.id, verdict));
             }
         }
+        drop(judge);
+        if !changed.is_empty() {
+            self.count_pages();
+        }
         changed
+    }
+
+    /// Is it one of the wanted pages, and not a copy of one? Near-duplicates count once.
+    fn is_counted(&self, page: &Judged) -> bool {
+        let original = page.copy_of.and_then(|e| self.judged.get(e.at as usize));
+        page.wanted() && original.is_none_or(|o| !o.wanted())
+    }
+
+    /// The totals and the harvest curve, from what is thought of every page now.
+    pub(crate) fn count_pages(&mut self) {
+        (self.counts.pages, self.counts.relevant) = (0, 0);
+        let mut curve = Curve::default();
+        for page in &self.judged {
+            self.counts.pages += 1;
+            self.counts.relevant += u64::from(self.is_counted(page));
+            curve.push(self.counts.pages, self.counts.relevant);
+        }
+        self.counts.curve = curve;
     }
 
     /// What the judge makes now of pages of which `before` knows another verdict.

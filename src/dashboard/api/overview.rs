@@ -123,7 +123,8 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
     let lately = rows.len().min(100);
     let lately_relevant = rows.iter().rev().take(lately).filter(|r| r.relevant).count();
     let harvest = if pages == 0 { 0.0 } else { relevant as f64 / pages as f64 };
-    let recall = view.queue.expected.map(|e| relevant as f64 / (relevant as f64 + e).max(1.0));
+    let outlook = view.outlook();
+    let recall = outlook.and_then(|o| o.recall);
     let limits = &view.reader.config().limits;
     let newest: Vec<Value> = rows
         .iter()
@@ -150,8 +151,10 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
         "relevant": relevant,
         "harvest": harvest,
         "recent_harvest": if lately == 0 { 0.0 } else { lately_relevant as f64 / lately as f64 },
-        "recall": recall.and_then(finite),
-        "expected": view.queue.expected.and_then(finite),
+        "recall": recall.map(|r| r.value),
+        "recall_low": recall.map(|r| r.low),
+        "recall_high": recall.map(|r| r.high),
+        "expected": outlook.and_then(|o| o.remaining),
         "rate": rate,
         "pending": view.queue.pending,
         "hosts": { "active": h.active, "waiting": h.waiting, "blocked": h.blocked, "idle": h.idle },

@@ -29,7 +29,7 @@ export default async function overview({ collection, link, onLeave }) {
   const line = h('p', { class: 'alert', hidden: true }, 'The live connection broke; trying again…');
   const found = lines({ label: 'Relevant pages found against pages fetched', x: 'pages fetched' });
   const harvest = lines({ label: 'Harvest rate: share of relevant pages among those just fetched', x: 'pages fetched', top: 1, format: (x) => Math.round(100 * x) + ' %' });
-  const recall = lines({ label: 'Estimated recall: found, of all the relevant pages that the known links may lead to', x: 'pages fetched', top: 1, format: (x) => Math.round(100 * x) + ' %' });
+  const recall = lines({ label: 'Estimated recall: found, of all the relevant pages that can be reached', x: 'pages fetched', top: 1, format: (x) => Math.round(100 * x) + ' %' });
   const queue = histogram({ label: 'Pending URLs by priority', x: 'priority' });
   const hostBar = h('div', { class: 'stack', role: 'img' });
   const hostLegend = h('div', { class: 'leg' });
@@ -54,7 +54,7 @@ export default async function overview({ collection, link, onLeave }) {
     k.relevant.set(count(p.relevant), p.labelled ? `${count(p.labelled)} labelled` : '');
     k.pages.set(count(p.pages), p.elapsed_ms ? 'in ' + span(p.elapsed_ms) : '');
     k.harvest.set(percent(p.harvest), 'last 100: ' + percent(p.recent_harvest, 0));
-    k.recall.set(p.recall === null ? '–' : percent(p.recall, 0), p.expected === null ? 'too early to tell' : `about ${count(Math.round(p.expected))} more to find`);
+    k.recall.set(p.recall === null ? '–' : percent(p.recall, 0), p.recall === null ? 'too early to tell' : p.expected ? `${percent(p.recall_low, 0)} to ${percent(p.recall_high, 0)}, about ${count(Math.round(p.expected))} more to find` : 'all that can be reached was fetched');
     k.rate.set(fixed(p.rate, 1), p.eta_ms !== null ? span(p.eta_ms) + ' to go' : '');
     k.pending.set(count(p.pending), 'threshold ' + fixed(p.threshold));
     const total = p.expected === null ? null : p.relevant + p.expected;
@@ -116,7 +116,7 @@ export default async function overview({ collection, link, onLeave }) {
       card('s8 tall', 'Relevant pages found', found.el),
       card('s4', 'Newest pages', feed),
       card('s6', 'Harvest rate', harvest.el),
-      card('s6', 'Recall, estimated', recall.el, h('p', { class: 'soft small' }, 'Found, of what was found and what the pending links are likely to lead to. Pages that no known link leads to are not counted.')),
+      card('s6', 'Recall, estimated', recall.el, h('p', { class: 'soft small' }, 'Found, of what can be reached: how fast the harvest falls tells how much is left. Nothing is shown before it falls.')),
       card('s6', 'Frontier by priority', queue.el),
       card('s6', 'Hosts', hostBar, hostLegend, h('h2', { style: { margin: '1.2rem 0 .5rem' } }, 'Budget'), budget),
       card('s4', 'Errors', errors),

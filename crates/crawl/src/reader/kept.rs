@@ -79,6 +79,15 @@ pub struct Line {
     pub id: UrlId,
     pub relevant: bool,
     pub score: f64,
+    pub copy_of: Option<UrlId>,
+}
+
+impl Line {
+    /// From a line of the `pages` state.
+    pub fn read(line: &[u8]) -> Option<Line> {
+        let (judged, copy_of) = crate::state::page_line_verdict(line)?;
+        Some(Line { id: judged.id, relevant: judged.relevant, score: judged.score, copy_of })
+    }
 }
 
 impl Kept for Ledger<FileLog> {
@@ -91,10 +100,7 @@ impl Kept for Ledger<FileLog> {
             *mark = Mark { first: places.first().copied(), ..Mark::default() };
         }
         for place in places.iter().skip(mark.pieces) {
-            let line = self.state_at(*place)?;
-            if let Some((id, relevant, score)) = crate::state::page_line_verdict(&line) {
-                said.lines.push(Line { id, relevant, score });
-            }
+            said.lines.extend(Line::read(&self.state_at(*place)?));
         }
         mark.pieces = places.len();
         let revisions = Some(self.revisions());
@@ -155,7 +161,13 @@ impl Kept for SharedReader {
             said.revised = Some(HashMap::new());
         }
         let new = self.judged().get(mark.pieces..).unwrap_or_default();
-        said.lines.extend(new.iter().map(|p| Line { id: p.id, relevant: p.relevant, score: p.score }));
+        said.lines.extend(new.iter().map(|p| Line {
+            id: p.id,
+            relevant: p.relevant,
+            score: p.score,
+            // The database does not tell copies apart: each worker sees its own pages only.
+            copy_of: None,
+        }));
         mark.pieces = self.judged().len();
         Ok(said)
     }

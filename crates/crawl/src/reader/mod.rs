@@ -34,6 +34,8 @@ pub struct Reader {
     mark: Mark,
     /// Verdicts in fetch order, the newest of each page, the user's labels above the judge's.
     verdicts: Vec<(UrlId, bool)>,
+    /// Copies, and the page each is a copy of.
+    copies: HashMap<UrlId, UrlId>,
     /// Verdict and score.
     newest: HashMap<UrlId, (bool, f64)>,
     labels: Labels,
@@ -175,6 +177,7 @@ impl Reader {
             lines: Vec::new(),
             mark: Mark::default(),
             verdicts: Vec::new(),
+            copies: HashMap::new(),
             newest: HashMap::new(),
             labels: Labels::default(),
             lost: None,
@@ -211,7 +214,11 @@ impl Reader {
         if said.anew {
             self.lines.clear();
         }
+        if said.anew {
+            self.copies.clear();
+        }
         let known = self.lines.len();
+        self.copies.extend(said.lines.iter().filter_map(|l| Some((l.id, l.copy_of?))));
         self.lines.extend(said.lines);
         let labels = Labels::read(self.kept.as_ref())?;
         if said.revised.is_none() && labels == self.labels && known > 0 {
@@ -373,6 +380,10 @@ impl Reader {
     pub fn is_relevant(&self, id: UrlId) -> bool {
         self.newest.get(&id).is_some_and(|n| n.0)
     }
+    /// Is it relevant, and not a copy of a relevant page? Near-duplicates count once.
+    pub fn is_counted(&self, id: UrlId) -> bool {
+        self.is_relevant(id) && self.copies.get(&id).is_none_or(|original| !self.is_relevant(*original))
+    }
     /// A page's newest score.
     pub fn score(&self, id: UrlId) -> Option<f64> {
         self.newest.get(&id).map(|n| n.1)
@@ -412,8 +423,8 @@ impl Reader {
         }
         let mut curve = Curve::default();
         let mut relevant = 0;
-        for (n, (_, is)) in self.verdicts.iter().enumerate() {
-            relevant += u64::from(*is);
+        for (n, (id, _)) in self.verdicts.iter().enumerate() {
+            relevant += u64::from(self.is_counted(*id));
             curve.push(n as u64 + 1, relevant);
         }
         let threshold = match self.verdicts.last() {
@@ -433,7 +444,7 @@ impl Reader {
             threshold,
             choices: Choice::read(self.kept.as_ref())?,
             curve: curve.points().to_vec(),
-            outlook: Outlook::of(curve.points()),
+            outlook: Outlook::of(curve.points(), stats.pending + stats.leased),
             ledger_bytes: stats.log_bytes,
             archive_bytes: folder_bytes(&Collection::warc_dir(&self.dir)),
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),

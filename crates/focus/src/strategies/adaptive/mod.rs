@@ -88,7 +88,7 @@ const LABEL: f64 = 3.0;
 /// New links of a page that count for its worth as a way to others.
 const MOST_CHILDREN: usize = 32;
 /// Finds after which it counts by half that one host gave most of them.
-const CROWD_FROM: f64 = 50.0;
+const CROWD_FROM: f64 = 200.0;
 /// Fewer pages without a relevant one are never a drought.
 const DROUGHT: f64 = 500.0;
 
