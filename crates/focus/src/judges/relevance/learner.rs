@@ -23,6 +23,9 @@ const DENSE: usize = MEASURES + SHAPES;
 /// Strength of L2 on the weights and on the constant.
 const RIDGE: f64 = 0.3;
 const RIDGE_CONSTANT: f64 = 5.0;
+/// So many answers of the rarer kind are enough to learn from; with fewer, L2 is stronger by the square of what is missing.
+/// The first answers are mostly no: words that such pages share would be held against every page.
+const ENOUGH: f64 = 10.0;
 /// Pages of one kind only do not say how many there are: the constant stays where the prior has it.
 const RIDGE_CONSTANT_OF_ONE_KIND: f64 = 1e3;
 /// Weight of all unlabelled pages together, in labels.
@@ -146,6 +149,9 @@ impl Weights {
     pub fn learn(labelled: &[(Row, bool)], sample: &[Row]) -> Weights {
         let mut problem = Regression::new(labelled.iter().map(|l| &l.0).chain(sample));
         let both = labelled.iter().any(|l| l.1) && labelled.iter().any(|l| !l.1);
+        let yes = labelled.iter().filter(|l| l.1).count();
+        let fewest = yes.min(labelled.len() - yes).max(1) as f64;
+        problem.ridge = RIDGE * (1.0 + (ENOUGH / fewest) * (ENOUGH / fewest));
         problem.ridge_constant = if both { RIDGE_CONSTANT } else { RIDGE_CONSTANT_OF_ONE_KIND };
         let share = UNLABELLED / sample.len().max(1) as f64;
         let mut w = vec![0.0; problem.width];
@@ -174,6 +180,7 @@ struct Regression<'a> {
     /// Bucket of each word column.
     buckets: Vec<u32>,
     width: usize,
+    ridge: f64,
     ridge_constant: f64,
     target: Vec<f64>,
     weight: Vec<f64>,
@@ -203,6 +210,7 @@ impl<'a> Regression<'a> {
             rows,
             buckets,
             width,
+            ridge: RIDGE,
             ridge_constant: RIDGE_CONSTANT,
             target: Vec::new(),
             weight: Vec::new(),
@@ -231,7 +239,7 @@ impl<'a> Regression<'a> {
         }
     }
     fn ridge(&self, column: usize) -> f64 {
-        if column + 1 == self.width { self.ridge_constant } else { RIDGE }
+        if column + 1 == self.width { self.ridge_constant } else { self.ridge }
     }
     fn odds(&self, w: &[f64]) -> Vec<f64> {
         self.rows.iter().map(|r| r.0.prior + self.dot(r, w)).collect()
