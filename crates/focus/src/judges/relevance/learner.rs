@@ -370,10 +370,10 @@ mod tests {
         let sample: Vec<Row> = (0..60).map(row).collect();
         let untaught = Weights::learn(&[], &sample);
         assert!((untaught.log_odds(&row(0)) + 3.0).abs() < 1e-6, "the prior is where it starts");
-        let labelled: Vec<(Row, bool)> = (0..12).map(|i| (row(i), i % 3 == 0)).collect();
+        let labelled: Vec<(Row, bool)> = (0..36).map(|i| (row(i), i % 3 == 0)).collect();
         let w = Weights::learn(&labelled, &sample);
         let odds = |i| w.log_odds(&row(i));
-        assert!(odds(30) > odds(31) + 0.5, "{} against {}", odds(30), odds(31));
+        assert!(odds(48) > odds(49) + 0.5, "{} against {}", odds(48), odds(49));
         assert!(w.of_bucket(1) > 0.3 && w.of_bucket(3) < 0.0 && w.of_bucket(1) > w.of_bucket(2).abs());
     }
 }

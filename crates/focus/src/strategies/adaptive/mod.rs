@@ -285,12 +285,18 @@ impl Adaptive {
     }
 
     /// Chances of one sighting. What is little known is worth a look: log odds for the links of a host of which few pages
-    /// are known. What everybody knows is worth less: a host that gave most of what was found waits for the others.
+    /// are known.
     fn chances(&self, now: &Now, s: &Sight, sources: usize) -> [f64; HEADS] {
         let host = self.tally.sum(s.groups.host);
         let bonus = now.curious * (now.pages / (1.0 + f64::from(host.n))).sqrt();
-        let crowd = self.o.crowd * crowding(host.relevant.into(), self.tally.total().relevant.into());
-        self.model.z(s, &self.dense(&now.base, s, sources)).map(|z| sigmoid(z + bonus - crowd))
+        self.model.z(s, &self.dense(&now.base, s, sources)).map(|z| sigmoid(z + bonus))
+    }
+
+    /// How much of a link's value counts. More of the same is worth less: a host that gave most of what was found waits
+    /// for the others. Among its own links the order stays.
+    fn share(&self, s: &Sight) -> f64 {
+        let host = self.tally.sum(s.groups.host).relevant;
+        libm::exp(-self.o.crowd * crowding(host.into(), self.tally.total().relevant.into()))
     }
 
     fn value(&self, now: &Now, p: [f64; HEADS]) -> f64 {
@@ -305,14 +311,15 @@ impl Adaptive {
         }
         let now = self.now();
         let chances = sights.iter().map(|s| self.chances(&now, s, n));
-        Some(match self.o.sources {
+        let value = match self.o.sources {
             Combine::Max => chances.map(|p| self.value(&now, p)).max_by(f64::total_cmp)?,
             Combine::Mean => chances.map(|p| self.value(&now, p)).sum::<f64>() / n as f64,
             Combine::NoisyOr => {
                 let none = chances.fold([1.0; HEADS], |a, p| [0, 1, 2].map(|h: usize| a[h] * (1.0 - p[h])));
                 self.value(&now, none.map(|p| 1.0 - p))
             }
-        })
+        };
+        Some(shared(value, self.share(sights.first()?)))
     }
 
     /// Learns that the target of these sightings was so.
@@ -371,6 +378,11 @@ fn crowding(of_host: f64, of_all: f64) -> f64 {
         return 0.0;
     }
     (2.0 * of_host / of_all - 1.0).max(0.0) * of_all / (of_all + CROWD_FROM)
+}
+
+/// A share of a value. What is worth nothing stays so.
+fn shared(value: f64, share: f64) -> f64 {
+    if value > 0.0 { value * share } else { value }
 }
 
 /// The sightings that are looked at: the first four and the best four of the others.
@@ -465,7 +477,7 @@ impl Strategy for Adaptive {
         for (i, link) in visit.doc.page.links.iter().enumerate() {
             let sight = side.link(i, link);
             let p = self.chances(&now, &sight, 1);
-            let key = self.value(&now, p);
+            let key = shared(self.value(&now, p), self.share(&sight));
             let new = !visit.known.get(i).copied().unwrap_or(false) && link.url != *visit.url;
             if new && targets.insert(&link.url) {
                 new_links.push(p[RELEVANT] + self.o.far * (p[AHEAD] - p[RELEVANT]));

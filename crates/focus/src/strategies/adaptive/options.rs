@@ -34,7 +34,7 @@ pub(super) struct Options {
     pub list: bool,
     /// Weight of the bonus for hosts of which little is known.
     pub host_bonus: f64,
-    /// What it costs a host, in log odds, to have given all that was found.
+    /// A host that gave all that was found keeps e to the minus this of its links' value.
     pub crowd: f64,
     /// Relevant pages after which the second head counts half.
     pub beta: f64,
