@@ -378,8 +378,9 @@ impl Crawl {
         if follow {
             turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
             self.rule_links(&mut turn.add);
-            if assessment.stuffed {
-                // What it recommends can wait, unless somebody else does too.
+            if assessment.stuffed && self.parts.strategy.lookahead() == 0 {
+                // What it recommends can wait, unless somebody else does too. (A strategy that scores again before a fetch
+                // has learnt that the page was worthless.)
                 turn.add.iter_mut().for_each(|c| c.priority = last(c.priority));
             }
             if let Some(target) = &doc.page.refresh

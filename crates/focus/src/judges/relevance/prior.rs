@@ -47,9 +47,12 @@ const IMAGINED: f64 = 50.0;
 const FULLEST: f64 = 0.12;
 /// Short pages vary more: so much is allowed on top, divided by the square root of their length.
 const FULLEST_SHORT: f64 = 0.7;
-/// No text of this many words is by half the topic's words.
+/// A topic of few terms is soon complete: it is taken for one with so many more.
+const MORE_TERMS: f64 = 6.0;
+/// No text is by half the topic's words, unless it is short, or a list in which every line says `syllabus`.
 const HALF: f64 = 0.5;
 const FEWEST_WORDS: u32 = 40;
+const FEWEST_TERMS: f64 = 3.0;
 /// What it costs to be fuller, in log-odds.
 const STUFFED: f64 = 60.0;
 
@@ -217,7 +220,8 @@ pub(super) fn stuffing(terms: &TopicTerms, page: &Features) -> f64 {
     let length = f64::from(page.length);
     let share = (words / length).min(1.0);
     let most = FULLEST + FULLEST_SHORT / libm::sqrt(length);
-    (share * found / all - most).max(share - HALF).max(0.0)
+    let beyond_half = if found >= FEWEST_TERMS { share - HALF } else { 0.0 };
+    (share * found / (all + MORE_TERMS) - most).max(beyond_half).max(0.0)
 }
 
 /// In log-odds.
