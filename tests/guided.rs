@@ -449,7 +449,7 @@ fn from_an_idea_to_a_crawl() {
     assert!(judged.out.contains("oil paintings ×1") && judged.out.contains("not relevant"), "{}", judged.out);
     assert!(judged.out.contains("threshold 0."), "{}", judged.out);
     fine(d, &["crawl", "art.toml", "--out", "art", "--resolve", &resolve, "--allow-private", "--quiet"]);
-    let found = fine(d, &["export", "art", "--format", "jsonl"]).out;
+    let found = fine(d, &["export", "art", "--format", "jsonl", "--copies"]).out;
     for i in 0..10 {
         assert!(found.contains(&format!("\"http://campus.example/art{i}\"")), "art{i}: {found}");
     }

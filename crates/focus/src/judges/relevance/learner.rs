@@ -23,7 +23,7 @@ const DENSE: usize = MEASURES + SHAPES;
 /// Strength of L2 on the weights and on the constant.
 const RIDGE: f64 = 0.3;
 const RIDGE_CONSTANT: f64 = 5.0;
-/// So many answers of the rarer kind are enough to learn from; with fewer, L2 is stronger by the square of what is missing.
+/// So many yes are enough to learn from beside any number of no; with fewer, L2 is stronger by the square of what is missing.
 /// The first answers are mostly no: words that such pages share would be held against every page.
 const ENOUGH: f64 = 10.0;
 /// Pages of one kind only do not say how many there are: the constant stays where the prior has it.
@@ -149,9 +149,10 @@ impl Weights {
     pub fn learn(labelled: &[(Row, bool)], sample: &[Row]) -> Weights {
         let mut problem = Regression::new(labelled.iter().map(|l| &l.0).chain(sample));
         let both = labelled.iter().any(|l| l.1) && labelled.iter().any(|l| !l.1);
-        let yes = labelled.iter().filter(|l| l.1).count();
-        let fewest = yes.min(labelled.len() - yes).max(1) as f64;
-        problem.ridge = RIDGE * (1.0 + (ENOUGH / fewest) * (ENOUGH / fewest));
+        let yes = labelled.iter().filter(|l| l.1).count() as f64;
+        let share_of_no = 1.0 - yes / labelled.len().max(1) as f64;
+        let missing = ENOUGH / yes.max(1.0);
+        problem.ridge = RIDGE * (1.0 + missing * missing * share_of_no);
         problem.ridge_constant = if both { RIDGE_CONSTANT } else { RIDGE_CONSTANT_OF_ONE_KIND };
         let share = UNLABELLED / sample.len().max(1) as f64;
         let mut w = vec![0.0; problem.width];
