@@ -454,6 +454,23 @@ pub const ROUTES: &[Route] = &[
         "Effect",
         api::control::label,
     ),
+    get(
+        "/api/v1/collections/{collection}/questions",
+        "Pages to label next, why each is asked about, and what the labels so far let expect of the others",
+        &[
+            COLLECTION,
+            param("n", Kind::Int(1, 20), "Most questions to give (default 1)"),
+            param(
+                "which",
+                Kind::OneOf(&["best", "near", "top", "relevant", "any"]),
+                "What teaches most (default), what is closest to the line, the best, or drawn at random from relevant or all pages",
+            ),
+            param("skip", Kind::Text(4000), "Numbers of pages not to ask about, separated by commas"),
+            param("id", Kind::Int(0, u32::MAX as u64), "Ask about this page (again)"),
+        ],
+        "Questions",
+        api::teach::questions,
+    ),
     get("/api/v1/openapi.json", "This document", &[], "Any", api::document),
     get(
         "/search",

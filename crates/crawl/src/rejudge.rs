@@ -7,10 +7,10 @@ use crate::config::Loaded;
 use crate::crawl::{Judged, Ledger, Run};
 use crate::labels::{CHOICES, Choice, Labels, Quality};
 use crate::measured::{self, Measured, Measurer};
+use crate::roll::Roll;
 use crate::scope::Scope;
 use crate::state::{page_line, parse_page_line};
 use crate::stored;
-use crate::visit::final_verdict;
 use focus::judges::Judge;
 use focus::topic::Topic;
 use serde::Serialize;
@@ -98,10 +98,20 @@ pub fn rejudge(
 
     // As the crawl would have: each page is shown to the judge in the order of arrival.
     let mut judge = made.analyst.judge.write().unwrap_or_else(PoisonError::into_inner);
-    for page in &pages {
-        judge.observe(&page.new, labels.get(page.id));
-    }
-    let result = compare(&mut pages, &labels, judge.as_ref(), without_archive);
+    let judged = |p: &Old| Judged {
+        id: p.id,
+        score: p.new.score,
+        barred: p.new.excluded.is_some() || p.foreign,
+        turned: false,
+        relevant: p.verdict.relevant,
+        label: labels.get(p.id),
+    };
+    let all = pages.iter().map(judged).collect();
+    let mut roll = Roll::of(all, pages.iter_mut().map(|p| std::mem::take(&mut p.new)).collect());
+    roll.show(judge.as_mut(), 0);
+    let verdicts = roll.verdicts(judge.as_ref());
+    pages.iter_mut().zip(roll.assessed.drain(..)).for_each(|(page, new)| page.new = new);
+    let result = compare(&mut pages, &verdicts, &labels, judge.as_ref(), without_archive);
     if keep {
         write(ledger.as_mut(), &mut pages, &lines, judge.as_ref(), &topic)?;
         drop(ledger);
@@ -169,7 +179,13 @@ fn read_all(
 }
 
 /// Gives the new verdicts and says what they change.
-fn compare(pages: &mut [Old], labels: &Labels, judge: &dyn Judge, without_archive: usize) -> Rejudged {
+fn compare(
+    pages: &mut [Old],
+    verdicts: &[Verdict],
+    labels: &Labels,
+    judge: &dyn Judge,
+    without_archive: usize,
+) -> Rejudged {
     let mut r = Rejudged {
         pages: pages.len(),
         without_archive,
@@ -184,10 +200,8 @@ fn compare(pages: &mut [Old], labels: &Labels, judge: &dyn Judge, without_archiv
         labels_after: None,
     };
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for page in pages {
-        let old = page.verdict;
-        let barred = page.new.excluded.is_some() || page.foreign;
-        page.verdict = final_verdict(judge.decide(&page.new), barred, false);
+    for (page, verdict) in pages.iter_mut().zip(verdicts) {
+        let old = std::mem::replace(&mut page.verdict, *verdict);
         if page.measured.is_some() {
             page.new.score = page.verdict.relevance;
         }

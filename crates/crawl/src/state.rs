@@ -2,10 +2,11 @@
 
 use crate::crawl::{Counts, Crawl, Judged, Run};
 use crate::duplicates::Duplicates;
-use crate::labels::{CHOICES, Choice, Labels};
-use crate::measured::{FEATURES, Measured, Measurer};
-use focus::judges::Judge;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use crate::labels::{CHOICES, Choice};
+use crate::measured::Measurer;
+use crate::roll::Roll;
+use crate::teach::Untold;
+use std::collections::HashSet;
 use std::sync::PoisonError;
 use types::{Assessment, Problem, Turn, UrlId, Verdict};
 
@@ -136,37 +137,21 @@ impl Crawl {
             judge.load(bytes)?;
             known = if judge.remembers_pages() { 0 } else { u64::from_le_bytes(*n) };
         }
-        for j in &self.judged {
+        for j in &self.roll.judged {
             self.counts.pages += 1;
             self.counts.relevant += u64::from(j.wanted());
             self.counts.curve.push(self.counts.pages, self.counts.relevant);
         }
-        self.show_pages(judge.as_mut(), usize::try_from(known).unwrap_or(usize::MAX));
+        self.roll.show(judge.as_mut(), usize::try_from(known).unwrap_or(usize::MAX));
         if judge_state.is_none() {
             // Else they are in what was saved: with every label the judge is saved too.
-            self.show_lessons(judge.as_mut());
+            self.roll.show_lessons(judge.as_mut());
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         drop(judge);
         self.labels_told = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
+        self.tell_untold()?;
         self.tell_labels()
-    }
-
-    /// A judge is shown the pages from the `from`th on, with what the user said of them.
-    pub(crate) fn show_pages(&self, judge: &mut dyn Judge, from: usize) {
-        for (i, j) in self.judged.iter().enumerate().skip(from) {
-            match self.assessed.get(i) {
-                Some(whole) => judge.observe(whole, j.label),
-                None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
-            };
-        }
-    }
-
-    /// And those of others that the user labelled.
-    pub(crate) fn show_lessons(&self, judge: &mut dyn Judge) {
-        for (assessment, label) in self.lessons.values() {
-            judge.observe(assessment, Some(*label));
-        }
     }
 
     /// What was committed is older than what this process has learnt: the strategy's state is kept whole, with what it was
@@ -181,66 +166,32 @@ impl Crawl {
 
     /// The pages as the ledger has them, with what was last said of them; and what the user said of others'.
     pub(crate) fn read_pages(&mut self) -> Result<(), Problem> {
-        let mut at: HashMap<UrlId, usize> = HashMap::new();
-        self.duplicates = Duplicates::default();
-        self.judged.clear();
-        self.assessed.clear();
-        self.measurer = Measurer::default();
-        self.lessons.clear();
-        let ledger = &self.parts.ledger;
-        for line in ledger.state("pages")? {
-            let Some(page) = parse_page_line(&line) else { continue };
-            let (judged, digest, simhash) = page;
-            self.duplicates.meet(judged.id, digest, simhash);
-            at.insert(judged.id, self.judged.len());
-            self.judged.push(judged);
-        }
-        for (id, verdict) in ledger.revised()? {
-            if let Some(&i) = at.get(&id) {
-                self.judged[i].relevant = verdict.relevant;
-            }
-        }
-        let labels = Labels::read(ledger.as_ref())?;
-        for (id, label) in labels.iter() {
-            if let Some(&i) = at.get(&id) {
-                self.judged[i].label = Some(label);
-            }
-        }
-        let others: Vec<UrlId> = labels.iter().map(|l| l.0).filter(|id| !at.contains_key(id)).collect();
-        let mut lessons = BTreeMap::new();
-        ledger.each_record(&others, &mut |record| {
-            let id = record.id;
-            if let Some(label) = labels.get(id) {
-                lessons.insert(id, (self.lesson(record)?, label));
-            }
-            Ok(())
-        })?;
-        self.lessons = lessons;
-        let ledger = &self.parts.ledger;
-        if self.remembers_pages() {
-            self.assessed =
-                self.judged.iter().map(|j| Assessment { score: j.score, ..Assessment::default() }).collect();
-            for entry in self.parts.ledger.state(FEATURES)? {
-                let Some(page) = Measured::decode(&entry) else { continue };
-                self.measurer.restore(&page);
-                if let Some(a) = at.get(&page.id).and_then(|&i| self.assessed.get_mut(i)) {
-                    a.features = page.features;
-                }
-            }
-        } else if !self.by_score() {
-            let ids: Vec<UrlId> = self.judged.iter().map(|j| j.id).collect();
-            let mut kept: HashMap<UrlId, Assessment> = HashMap::with_capacity(ids.len());
-            ledger.each_record(&ids, &mut |record| {
-                kept.insert(record.id, record.assessment);
-                Ok(())
-            })?;
-            for j in &self.judged {
-                let known = kept.remove(&j.id);
-                self.assessed
-                    .push(known.unwrap_or_else(|| Assessment { score: j.score, ..Assessment::default() }));
-            }
-        }
+        let (mut duplicates, mut measurer) = (Duplicates::default(), Measurer::default());
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let roll = Roll::read(
+            self.parts.ledger.as_ref(),
+            judge.as_ref(),
+            &|record| self.lesson(record),
+            &mut |judged, digest, simhash| {
+                duplicates.meet(judged.id, digest, simhash);
+            },
+            &mut |page| measurer.restore(page),
+        )?;
+        drop(judge);
+        (self.roll, self.duplicates, self.measurer) = (roll, duplicates, measurer);
         Ok(())
+    }
+
+    /// Verdicts that labels changed while nobody crawled: the strategy has learnt from the old ones.
+    fn tell_untold(&mut self) -> Result<(), Problem> {
+        let untold = Untold::read(self.parts.ledger.as_ref())?;
+        if untold.is_empty() {
+            return Ok(());
+        }
+        let changed = self.changed_since(&untold);
+        self.tell_revised(&changed, false)?;
+        Untold::clear(self.parts.ledger.as_mut())?;
+        if changed.is_empty() { Ok(()) } else { self.score_again() }
     }
 
     /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
@@ -253,7 +204,7 @@ impl Crawl {
         };
         let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
         let (mut now, mut changed) = (Vec::new(), Vec::new());
-        for j in &self.judged {
+        for j in &self.roll.judged {
             let Some(label) = j.label else { continue };
             now.extend(line(j.id, label));
             let turned = told.contains(&line(j.id, !label)[..]);
@@ -271,10 +222,6 @@ impl Crawl {
     }
 }
 
-/// Id, verdict at the time and score of a line of the `pages` state.
-pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(UrlId, bool, f64)> {
-    parse_page_line(line).map(|(judged, ..)| (judged.id, judged.relevant, judged.score))
-}
 
 pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {
     let mut line = Vec::with_capacity(41);

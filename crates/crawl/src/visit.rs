@@ -327,13 +327,13 @@ impl Crawl {
             relevant: verdict.relevant,
             label: None,
         };
-        self.judged.push(judged);
+        self.roll.judged.push(judged);
         if !self.by_score() {
-            self.assessed.push(measured::kept(&assessment));
+            self.roll.assessed.push(measured::kept(&assessment));
         }
         self.counts.relevant += u64::from(verdict.relevant);
         if revise {
-            turn.revised = self.revise();
+            turn.revised = self.revise()?;
             self.tell_revised(&turn.revised, false)?;
         }
         self.tick(now);
@@ -590,32 +590,25 @@ impl Crawl {
         (verdict, revise)
     }
 
-    /// Gives every verdict again; returns those that changed.
-    pub(crate) fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
+    /// Gives every verdict again; returns those that changed sides.
+    pub(crate) fn revise(&mut self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = Vec::new();
-        for (i, j) in self.judged.iter_mut().enumerate() {
-            let verdict = decided(judge.as_ref(), j, self.assessed.get(i));
-            if verdict.relevant != j.relevant {
-                j.relevant = verdict.relevant;
-                // What the user said stands, whatever the judge learns.
-                match (j.label, verdict.relevant) {
-                    (Some(_), _) => {}
-                    (None, true) => self.counts.relevant += 1,
-                    (None, false) => self.counts.relevant -= 1,
-                }
-                changed.push((j.id, verdict));
-            }
+        let changes = self.roll.revise(judge.as_ref());
+        drop(judge);
+        // What the user said stands, whatever the judge learns.
+        self.counts.relevant = self.roll.wanted();
+        if self.parts.rules.keep {
+            self.parts.ledger.revise(&changes.moved)?;
         }
-        changed
+        Ok(changes.sides)
     }
 
     /// What the judge makes now of pages of which `before` knows another verdict.
     pub(crate) fn changed_since(&self, before: &HashMap<UrlId, bool>) -> Vec<(UrlId, Verdict)> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let pages = self.judged.iter().enumerate();
+        let pages = self.roll.judged.iter().enumerate();
         let changed = pages.filter(|(_, j)| before.get(&j.id).is_some_and(|b| *b != j.relevant));
-        changed.map(|(i, j)| (j.id, decided(judge.as_ref(), j, self.assessed.get(i)))).collect()
+        changed.filter_map(|(i, j)| Some((j.id, self.roll.verdict(judge.as_ref(), i)?))).collect()
     }
 
     /// Strategies that learnt from a verdict are told that it was another.

@@ -79,6 +79,8 @@ pub struct Line {
     pub id: UrlId,
     pub relevant: bool,
     pub score: f64,
+    /// Of its text; 0 = unknown.
+    pub simhash: u64,
 }
 
 impl Kept for Ledger<FileLog> {
@@ -92,8 +94,8 @@ impl Kept for Ledger<FileLog> {
         }
         for place in places.iter().skip(mark.pieces) {
             let line = self.state_at(*place)?;
-            if let Some((id, relevant, score)) = crate::state::page_line_verdict(&line) {
-                said.lines.push(Line { id, relevant, score });
+            if let Some((j, _, simhash)) = crate::state::parse_page_line(&line) {
+                said.lines.push(Line { id: j.id, relevant: j.relevant, score: j.score, simhash });
             }
         }
         mark.pieces = places.len();
@@ -152,10 +154,11 @@ impl Kept for SharedReader {
             // Whatever was said last is in the pages' own rows.
             *mark = Mark { revisions, ..Mark::default() };
             said.anew = true;
-            said.revised = Some(HashMap::new());
+            said.revised = Some(self.revised()?.into_iter().collect());
         }
         let new = self.judged().get(mark.pieces..).unwrap_or_default();
-        said.lines.extend(new.iter().map(|p| Line { id: p.id, relevant: p.relevant, score: p.score }));
+        let known = new.iter().map(|p| (p.id, p.relevant, p.score));
+        said.lines.extend(known.map(|(id, relevant, score)| Line { id, relevant, score, simhash: 0 }));
         mark.pieces = self.judged().len();
         Ok(said)
     }

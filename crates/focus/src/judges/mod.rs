@@ -149,6 +149,12 @@ pub struct JudgeEntry {
     pub build: fn(&JudgeSetup) -> Result<Box<dyn Judge>, Problem>,
 }
 
+/// Does the judge of this name give probabilities, which change for every page with whatever it learns? Others' scores of
+/// a page stay.
+pub fn gives_probabilities(name: &str) -> bool {
+    name == relevance::ENTRY.name
+}
+
 /// The judge of a topic that names none.
 pub const DEFAULT: &str = "relevance";
 
