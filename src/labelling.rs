@@ -129,17 +129,23 @@ impl Way {
 
 fn open(dir: &Path) -> Result<Teaching, Problem> {
     let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new())?;
-    // Most topics have no example pages: nothing is opened for none.
+    let answer = examples(Some(dir), &loaded.config);
+    Teaching::open(dir, &loaded, &answer)
+}
+
+/// Brings example pages of a topic: from the collection in a folder, or else from the Web. Most topics have none: nothing
+/// is opened before the first.
+pub fn examples(dir: Option<&Path>, config: &Config) -> impl Fn(&Url) -> Result<Fetched, Problem> {
     let pages: OnceCell<Pages> = OnceCell::new();
-    let answer = |url: &Url| -> Result<Fetched, Problem> {
+    let (dir, config) = (dir.map(Path::to_path_buf), config.clone());
+    move |url| {
         if pages.get().is_none() {
-            let from = From { collection: Some(dir.to_path_buf()), web: None };
-            let _ = pages.set(Pages::open(&from, &loaded.config)?);
+            let from = From { collection: dir.clone(), web: None };
+            let _ = pages.set(Pages::open(&from, &config)?);
         }
         match pages.get() {
             Some(pages) => pages.answer_or_fetch(url),
             None => Err(Problem::new("the example pages cannot be read")),
         }
-    };
-    Teaching::open(dir, &loaded, &answer)
+    }
 }

@@ -33,18 +33,27 @@ struct Talk {
     wish: Wish,
     skipped: HashSet<UrlId>,
     /// Pages answered in this conversation, with what was said of them before; the newest last.
-    given: Vec<(UrlId, Option<bool>)>,
+    given: Vec<Given>,
     /// Pages that changed sides since it was last told.
     changed: u64,
     asked: usize,
+}
+
+/// An answer of this conversation.
+struct Given {
+    question: Question,
+    /// What was said of the page before.
+    before: Option<bool>,
+    changed: u64,
 }
 
 enum Answer {
     Say(bool),
     Skip,
     Undo,
-    More,
     Quit,
+    /// More of the text.
+    More,
 }
 
 fn answer(key: &Key) -> Option<Answer> {
@@ -116,7 +125,7 @@ impl Talk {
             match self.read_answer(&record)? {
                 Answer::Say(label) => {
                     self.asked += 1;
-                    self.say(record.id, Some(label))?;
+                    self.say(question, label)?;
                     if self.given.len() as u64 % ROUND == 0 {
                         self.tell_change()?;
                     }
@@ -127,10 +136,9 @@ impl Talk {
                     self.skipped.insert(record.id);
                 }
                 Answer::Undo => {
-                    again = Some(self.undo()?.map_or(question, |id| Question { id, ..question }));
+                    again = Some(self.undo()?.unwrap_or(question));
                 }
                 Answer::Quit => break,
-                // `read_answer` has shown it.
                 Answer::More => again = Some(question),
             }
         }
@@ -180,17 +188,20 @@ impl Talk {
                 for line in marked(&record.text, &record.assessment.hits, MORE, width - 6) {
                     self.line(&format!("   {} {line}", style("│").dim()))?;
                 }
+                self.term.write_str(&prompt).map_err(failed)?;
+                continue;
             }
             return Ok(answer);
         }
     }
 
     /// The user's word, and what it changed, in one line.
-    fn say(&mut self, id: UrlId, label: Option<bool>) -> Result<(), Problem> {
-        let before = self.reader.labels().get(id);
-        let effect = self.way.say(&self.reader, &[(id, label)])?;
-        self.given.push((id, before));
-        self.changed += effect.changed as u64;
+    fn say(&mut self, question: Question, label: bool) -> Result<(), Problem> {
+        let before = self.reader.labels().get(question.id);
+        let effect = self.way.say(&self.reader, &[(question.id, Some(label))])?;
+        let changed = effect.changed as u64;
+        self.given.push(Given { question, before, changed });
+        self.changed += changed;
         self.look_again()?;
         let all = self.reader.labels();
         let yes = all.iter().filter(|(_, l)| *l).count() as u64;
@@ -201,21 +212,17 @@ impl Talk {
     }
 
     /// Takes the last answer back; the page it was about is asked about again.
-    fn undo(&mut self) -> Result<Option<UrlId>, Problem> {
-        let Some((id, before)) = self.given.pop() else {
+    fn undo(&mut self) -> Result<Option<Question>, Problem> {
+        let Some(Given { question, before, changed }) = self.given.pop() else {
             self.line(&style("   nothing to undo: no answer was given in this conversation").dim().to_string())?;
             return Ok(None);
         };
-        let effect = self.way.say(&self.reader, &[(id, before)])?;
-        self.changed += effect.changed as u64;
+        let effect = self.way.say(&self.reader, &[(question.id, before)])?;
+        self.changed = self.changed.saturating_sub(changed);
         self.asked = self.asked.saturating_sub(1);
         self.look_again()?;
-        let back = match before {
-            None => "answer taken back".to_string(),
-            Some(_) => "answer as before".to_string(),
-        };
-        self.line(&style(format!("   {back}; {}", effect.text)).dim().to_string())?;
-        Ok(Some(id))
+        self.line(&style(format!("   undone: {}", effect.text)).dim().to_string())?;
+        Ok(Some(question))
     }
 
     fn look_again(&mut self) -> Result<(), Problem> {

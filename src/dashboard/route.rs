@@ -308,6 +308,13 @@ pub const ROUTES: &[Route] = &[
         "Page",
         api::page::one,
     ),
+    get(
+        "/api/v1/collections/{collection}/pages/{id}/reasons",
+        "What speaks for and against a page, and the labelled page that is most like it (empty for judges that cannot tell)",
+        &[COLLECTION, ID],
+        "Reasons",
+        api::page::reasons,
+    ),
     other(
         "/api/v1/collections/{collection}/pages/{id}/warc",
         "The page's archive record, compressed",

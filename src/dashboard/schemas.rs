@@ -271,6 +271,15 @@ pub fn all() -> Value {
             ]))),
             ("threshold", maybe(number())), ("why", maybe(text())),
         ]),
+        "WordReasons": list(object(&[("word", text()), ("field", text()), ("value", maybe(number()))])),
+        "Reasons": object(&[
+            ("parts", list(object(&[("name", text()), ("value", maybe(number()))]))),
+            ("words_for", reference("WordReasons")), ("words_against", reference("WordReasons")),
+            ("like", maybe(object(&[
+                ("label", flag()), ("similarity", maybe(share())), ("id", maybe(id())), ("url", maybe(text())),
+                ("title", maybe(text())),
+            ]))),
+        ]),
         "Interval": object(&[("value", share()), ("low", share()), ("high", share())]),
         "Taught": object(&[
             ("answered", count()), ("yes", count()), ("relevant", count()),

@@ -525,7 +525,10 @@ impl Made {
 }
 
 /// The settings with the judge of the last run, when they name none and it was another than today's default.
-pub(crate) fn earlier_judge(loaded: &Loaded, ledger: &dyn Ledger) -> Result<Option<Loaded>, Problem> {
+pub(crate) fn earlier_judge(
+    loaded: &Loaded,
+    ledger: &(impl store::Store + ?Sized),
+) -> Result<Option<Loaded>, Problem> {
     let last =
         Run::of(ledger)?.filter(|run| loaded.config.judge.kind.is_none() && run.judge != judges::DEFAULT);
     Ok(last.map(|run| {

@@ -82,6 +82,6 @@ pub fn why(reason: Reason) -> &'static str {
         Reason::Uncertain => "the judge is uncertain about it",
         Reason::Top => "it is among the best the judge has",
         Reason::Random => "it was drawn at random",
-        Reason::Spread => "no page was called relevant yet: this may be the first",
+        Reason::Spread => "you have said yes to no page yet, and this may be the first",
     }
 }

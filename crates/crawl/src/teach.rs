@@ -4,16 +4,19 @@
 use crate::collection::{Collection, Made, MakeJudge, earlier_judge};
 use crate::config::Loaded;
 use crate::control::{Adjustments, Command, Effect, labelled};
-use crate::crawl::{Ledger, Run};
+use crate::crawl::{Judged, Judgement, Ledger, Run};
 use crate::inbox::Inbox;
 use crate::labels::Labels;
+use crate::reader::Reader;
 use crate::roll::Roll;
 use crate::steer::REJUDGING;
-use focus::judges::Judge;
+use crate::stored;
+use focus::judges::{Judge, Reasons};
+use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
 use store::Store;
-use types::{Assessment, Fetched, Problem, Url, UrlId};
+use types::{Assessment, Fetched, Problem, Record, Url, UrlId, Verdict};
 
 /// A stopped collection that is being taught. Nobody else can write it meanwhile.
 pub struct Teaching {
@@ -36,18 +39,7 @@ impl Teaching {
         let options = store::Options::new(Collection::limits(&loaded.config));
         let ledger: Box<dyn Ledger> =
             Box::new(store::Ledger::open(dir, options, types::Millis::steady())?);
-        let kept = earlier_judge(loaded, ledger.as_ref())?;
-        let loaded = kept.as_ref().unwrap_or(loaded);
-        let adjustments = Adjustments::read(ledger.as_ref())?;
-        let config = adjustments.over(loaded)?;
-        let mut topic = adjustments.topic(&config)?;
-        // The command line may have chosen another judge than the topic file.
-        if let Some(run) = Run::of(ledger.as_ref())?.filter(|r| r.judge != topic.judge.kind) {
-            topic.judge.kind = run.judge;
-            topic.judge.options.clear();
-        }
-        let seeds = first_pages(ledger.as_ref())?;
-        let made = Made::new(&topic, &Collection::canon(&config), answer, seeds, 0)?;
+        let made = made(ledger.as_ref(), loaded, answer)?;
         let judge = (made.make_judge)()?;
         let roll = Roll::read(
             ledger.as_ref(),
@@ -114,6 +106,15 @@ impl Teaching {
         self.roll.judged.len()
     }
 
+    /// What the judge makes of every page now, in fetch order.
+    pub fn judgements(&self) -> Result<Vec<Judgement>, Problem> {
+        let mut judge = (self.make_judge)()?;
+        self.roll.show(judge.as_mut(), 0);
+        let verdicts = self.roll.verdicts(judge.as_ref());
+        let of = |(j, verdict): (&Judged, Verdict)| Judgement { id: j.id, verdict, label: j.label };
+        Ok(self.roll.judged.iter().zip(verdicts).map(of).collect())
+    }
+
     /// Lets go of the folder; the next start is fast.
     pub fn close(mut self) -> Result<(), Problem> {
         self.ledger.commit()?;
@@ -121,8 +122,66 @@ impl Teaching {
     }
 }
 
+/// The judge of a collection as its last crawl had it, before it saw any page.
+fn made(
+    store: &(impl Store + ?Sized),
+    loaded: &Loaded,
+    answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+) -> Result<Made, Problem> {
+    let kept = earlier_judge(loaded, store)?;
+    let loaded = kept.as_ref().unwrap_or(loaded);
+    let adjustments = Adjustments::read(store)?;
+    let config = adjustments.over(loaded)?;
+    let mut topic = adjustments.topic(&config)?;
+    // The command line may have chosen another judge than the topic file.
+    if let Some(run) = Run::of(store)?.filter(|r| r.judge != topic.judge.kind) {
+        topic.judge.kind = run.judge;
+        topic.judge.options.clear();
+    }
+    Made::new(&topic, &Collection::canon(&config), answer, first_pages(store)?, 0)
+}
+
+/// What speaks for and against a page now, by a judge that has seen all pages and labels.
+#[derive(Clone, Debug, Serialize)]
+pub struct PageReasons {
+    #[serde(flatten)]
+    pub reasons: Reasons,
+    /// The labelled page that is most like it: number, address and title.
+    pub like_id: Option<UrlId>,
+    pub like_url: Option<String>,
+    pub like_title: Option<String>,
+}
+
+/// `None`: there is no such page, or its judge cannot tell. Reads what the ledger keeps of every page.
+pub fn reasons(
+    reader: &Reader,
+    answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+    id: UrlId,
+) -> Result<Option<PageReasons>, Problem> {
+    let store = reader.ledger();
+    let made = made(store, reader.loaded(), answer)?;
+    let mut judge = (made.make_judge)()?;
+    if !judge.remembers_pages() {
+        return Ok(None);
+    }
+    let lesson = |record: Record| Ok(record.assessment);
+    let roll = Roll::read(store, judge.as_ref(), &lesson, &mut |_, _, _| {}, &mut |_| {})?;
+    let Some(at) = roll.judged.iter().position(|j| j.id == id) else { return Ok(None) };
+    let (Some(assessment), Some(record)) = (roll.assessed.get(at), store.record(id)?) else { return Ok(None) };
+    roll.show(judge.as_mut(), 0);
+    let fetched = stored::answer(reader.archive(), store, &record)?.fetched;
+    let Some((doc, _)) = made.analyst.read(&fetched) else { return Ok(None) };
+    let Some(reasons) = judge.reasons(assessment, &doc) else { return Ok(None) };
+    // As the judge was shown them.
+    let labelled = roll.judged.iter().zip(&roll.assessed);
+    let mut labelled = labelled.filter(|(j, a)| j.label.is_some() && !a.features.is_empty());
+    let like_id = reasons.like.and_then(|l| l.nth).and_then(|n| labelled.nth(n)).map(|(j, _)| j.id);
+    let like_title = like_id.map(|id| store.record(id)).transpose()?.flatten().map(|r| r.title);
+    Ok(Some(PageReasons { like_url: like_id.and_then(|id| reader.url(id)), reasons, like_id, like_title }))
+}
+
 /// Pages that are seeds: so many the judge is told there are.
-fn first_pages(ledger: &dyn Ledger) -> Result<usize, Problem> {
+fn first_pages(ledger: &(impl Store + ?Sized)) -> Result<usize, Problem> {
     let mut seeds = 0;
     for line in ledger.state("pages")? {
         let id = crate::state::parse_page_line(&line).map(|(judged, ..)| judged.id);

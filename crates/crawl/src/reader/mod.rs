@@ -328,6 +328,10 @@ impl Reader {
     pub fn topic(&self) -> Result<focus::topic::Topic, Problem> {
         self.adjustments.topic(&self.config)
     }
+    /// The topic file, without what was changed while a crawl ran.
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
     /// The topic file as it was when the collection was opened.
     pub fn topic_text(&self) -> &str {
         &self.loaded.text

@@ -1,6 +1,6 @@
 //! `exclude` terms over any judge (S2 §III): a page that contains one, as whole words, is not relevant.
 
-use super::{Judge, JudgeSetup};
+use super::{Judge, JudgeSetup, Reasons};
 use crate::text::{Doc, Terms};
 use types::{Assessment, Problem, Verdict};
 
@@ -57,6 +57,9 @@ impl Judge for Excluding {
     }
     fn remembers_pages(&self) -> bool {
         self.inner.remembers_pages()
+    }
+    fn reasons(&self, assessment: &Assessment, doc: &Doc) -> Option<Reasons> {
+        self.inner.reasons(assessment, doc)
     }
     fn trained(&self) -> Option<Vec<u8>> {
         self.inner.trained()

@@ -68,10 +68,45 @@ pub trait Judge: Send + Sync {
         false
     }
 
+    /// What speaks for and against a page it assessed, in words; `None` for judges that cannot tell. `doc` is the page.
+    fn reasons(&self, _assessment: &Assessment, _doc: &Doc) -> Option<Reasons> {
+        None
+    }
+
     /// What it was trained to, for a model file; `None` for judges that are not trained. [`JudgeSetup::model`] takes it.
     fn trained(&self) -> Option<Vec<u8>> {
         None
     }
+}
+
+/// What speaks for and against a page.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Reasons {
+    /// What each measure of the topic adds to the log-odds, and what was learnt adds.
+    pub parts: Vec<(String, f64)>,
+    /// Words that were learnt to speak for it, the strongest first; and against it.
+    pub words_for: Vec<WordReason>,
+    pub words_against: Vec<WordReason>,
+    pub like: Option<Like>,
+}
+
+/// A word of a page and what it adds to the log-odds.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct WordReason {
+    pub word: String,
+    /// Where it stands: text, title, headings or address.
+    pub field: &'static str,
+    pub value: f64,
+}
+
+/// The labelled page that is most like it.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Like {
+    /// Which of the labelled pages it was shown, in that order; `None`: an example of the topic.
+    pub nth: Option<usize>,
+    pub label: bool,
+    /// Cosine of their words, 0–1.
+    pub similarity: f64,
 }
 
 /// A page the user gave as an example.

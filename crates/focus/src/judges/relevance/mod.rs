@@ -10,7 +10,7 @@ mod line;
 mod prior;
 mod terms;
 
-use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup};
+use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Like, Reasons, WordReason};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::learn::sigmoid;
 use crate::text::Doc;
@@ -20,7 +20,7 @@ use learner::{Row, Scales, Weights};
 use line::Aim;
 use prior::{Background, MEASURES, Prior};
 use serde::Deserialize;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use terms::{CONTENT, GENRE, TopicTerms, URL, WISH};
 use types::{Assessment, Hit, Part, Problem, Verdict};
@@ -64,6 +64,12 @@ const SAMPLE: usize = 400;
 const SCALE_SAMPLE: usize = 1_000;
 /// It looks at the background again after so many pages, and then after a quarter more each time.
 const FEWEST_NEW: usize = 10;
+
+/// Words that are told for a page and against it; those that add less than this are not.
+const MOST_REASONS: usize = 12;
+const LEAST_REASON: f64 = 0.005;
+/// Pages that have less in common are not alike.
+const LEAST_LIKE: f64 = 0.1;
 
 /// A page it was shown.
 struct Seen {
@@ -203,6 +209,32 @@ impl Relevance {
         }
     }
 
+    /// The word as it stands on the page.
+    fn word(&self, doc: &Doc, field: &str, token: crate::text::Token) -> String {
+        let source = match field {
+            "title" => doc.page.title.as_str(),
+            "address" => doc.page.url.as_ref().map_or("", |u| u.as_str()),
+            _ => doc.page.text.as_str(),
+        };
+        token.span().of(source).to_lowercase()
+    }
+
+    /// The lesson that is most like a page; itself does not count.
+    fn like(&self, scales: &Scales, prior: &Prior, own: &Arc<[u8]>, row: &Row) -> Option<Like> {
+        let words: HashMap<u32, f32> = row.words().iter().copied().collect();
+        let mut best: Option<Like> = None;
+        let examples = self.examples.len();
+        for (i, (bytes, label)) in self.lessons().enumerate() {
+            let Some(page) = Features::decode(bytes).ok().filter(|_| bytes != own) else { continue };
+            let measures = prior.measure(&self.terms, &page);
+            let similarity = scales.row(&page, &measures, 0.0).similarity(&words);
+            if best.is_none_or(|b| similarity > b.similarity) {
+                best = Some(Like { nth: i.checked_sub(examples), label, similarity });
+            }
+        }
+        best.filter(|b| b.similarity >= LEAST_LIKE)
+    }
+
     fn hits(&self, page: &Features) -> Vec<Hit> {
         let mut out = Vec::new();
         for set in [GENRE, CONTENT, URL, WISH] {
@@ -289,6 +321,39 @@ impl Judge for Relevance {
     }
     fn remembers_pages(&self) -> bool {
         true
+    }
+
+    fn reasons(&self, assessment: &Assessment, doc: &Doc) -> Option<Reasons> {
+        let page = Features::decode(&assessment.features).ok()?;
+        let fitted = self.fitted();
+        let (measures, odds) = fitted.odds(&self.terms, &page);
+        let prior = start(&fitted.prior, &measures);
+        let named = prior::NAMES.into_iter().zip(fitted.prior.parts(&measures));
+        let mut out = Reasons {
+            parts: named.map(|(name, value)| (name.to_string(), value)).collect(),
+            ..Reasons::default()
+        };
+        out.parts.push(("learned from labels".into(), odds - prior));
+        let Some((scales, weights)) = &fitted.learned else { return Some(out) };
+        let row = scales.row(&page, &measures, prior);
+        let names = features::named(doc);
+        for (bucket, x) in row.words() {
+            let value = f64::from(*x) * weights.of_bucket(*bucket);
+            let Some((field, token)) = names.get(bucket) else { continue };
+            let field = features::FIELD_NAMES.get(*field).copied().unwrap_or("text");
+            let reason = WordReason { word: self.word(doc, field, *token), field, value };
+            if value > LEAST_REASON {
+                out.words_for.push(reason);
+            } else if value < -LEAST_REASON {
+                out.words_against.push(reason);
+            }
+        }
+        out.words_for.sort_by(|a, b| b.value.total_cmp(&a.value));
+        out.words_against.sort_by(|a, b| a.value.total_cmp(&b.value));
+        out.words_for.truncate(MOST_REASONS);
+        out.words_against.truncate(MOST_REASONS);
+        out.like = self.like(scales, &fitted.prior, &assessment.features, &row);
+        Some(out)
     }
 
     fn trained(&self) -> Option<Vec<u8>> {
