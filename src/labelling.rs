@@ -27,7 +27,7 @@ pub type Said = [(UrlId, Option<bool>)];
 
 pub enum Way {
     /// Nobody crawls into the folder: it is open here.
-    Folder { dir: PathBuf, teaching: Box<Teaching> },
+    Folder { teaching: Box<Teaching> },
     /// Another process does.
     Inbox { dir: PathBuf },
     /// Workers share it.
@@ -40,7 +40,7 @@ impl Way {
         if !store::ledger::is_locked(dir) {
             match open(dir) {
                 Ok(teaching) => {
-                    return Ok(Way::Folder { dir: dir.to_path_buf(), teaching: Box::new(teaching) });
+                    return Ok(Way::Folder { teaching: Box::new(teaching) });
                 }
                 // A crawl may have begun just now.
                 Err(problem) if !store::ledger::is_locked(dir) => return Err(problem),
@@ -58,7 +58,9 @@ impl Way {
     pub fn describe(&self) -> &'static str {
         match self {
             Way::Folder { .. } => "nobody crawls into this folder: each answer is obeyed here, at once",
-            Way::Inbox { .. } => "a crawl is running here: answers go through its folder's inbox, and it obeys at once",
+            Way::Inbox { .. } => {
+                "a crawl is running here: answers go through its folder's inbox, and it obeys at once"
+            }
             Way::Shared { .. } => "a shared crawl: answers go to its workers through the database",
         }
     }
@@ -86,7 +88,7 @@ impl Way {
     /// As `say`, to the collection in a folder.
     pub fn say_in_folder(&mut self, said: &Said) -> Result<Effect, Problem> {
         match self {
-            Way::Folder { teaching, .. } => {
+            Way::Folder { teaching } => {
                 teaching.read_inbox();
                 teaching.say(said)
             }
@@ -99,7 +101,7 @@ impl Way {
                     None => {
                         let mut teaching = Box::new(open(dir)?);
                         let effect = teaching.say(said)?;
-                        *self = Way::Folder { dir: std::mem::take(dir), teaching };
+                        *self = Way::Folder { teaching };
                         Ok(effect)
                     }
                 }
@@ -110,7 +112,7 @@ impl Way {
 
     /// Obeys what other processes left in the inbox of a folder that is open here.
     pub fn read_inbox(&mut self) {
-        if let Way::Folder { teaching, .. } = self {
+        if let Way::Folder { teaching } = self {
             teaching.read_inbox();
         }
     }
@@ -118,10 +120,7 @@ impl Way {
     /// Lets go of the collection.
     pub fn close(self) -> Result<(), Problem> {
         match self {
-            Way::Folder { dir, teaching } => {
-                teaching.close()?;
-                crate::cli::write_crawl_report(&dir)
-            }
+            Way::Folder { teaching } => teaching.close(),
             Way::Inbox { .. } | Way::Shared { .. } => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ use crawl::teach::{self, PageReasons};
 use focus::judges::WordReason;
 use std::path::Path;
 use std::process::ExitCode;
-use types::{Canon, Priority, Problem, UrlId};
+use types::{Canon, Part, Priority, Problem, UrlId};
 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = "Examples:\n  gleaner explain db https://www.example.edu/courses/db101/")]
@@ -77,10 +77,15 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     match &e.record {
         Some(r) => {
             println!("\n{}", style("how it was judged").bold());
-            explain_verdict(&r.assessment, r.verdict);
-            if let Some(reasons) = reasons(&args, &reader, r.id) {
-                show_reasons(&reasons);
+            let reasons = reasons(&args, &reader, r.id);
+            let mut assessment = r.assessment.clone();
+            if let Some(now) = &reasons {
+                // Those that are kept are of the day the page came.
+                let part = |(name, value): &(String, f64)| Part { name: name.clone(), value: *value };
+                assessment.parts = now.reasons.parts.iter().map(part).collect();
             }
+            explain_verdict(&assessment, r.verdict);
+            reasons.iter().for_each(show_reasons);
             if let Some(label) = e.label {
                 println!("  labelled {} by you", if label { "relevant" } else { "not relevant" });
             }
@@ -114,7 +119,10 @@ fn reasons(args: &Args, reader: &Reader, id: UrlId) -> Option<PageReasons> {
     match teach::reasons(reader, &answer, id) {
         Ok(found) => found,
         Err(problem) => {
-            eprintln!("{} why it was judged so cannot be told: {problem}", style("note:").cyan().for_stderr());
+            eprintln!(
+                "{} why it was judged so cannot be told: {problem}",
+                style("note:").cyan().for_stderr()
+            );
             None
         }
     }

@@ -207,7 +207,8 @@ fn questions(args: &Args) -> Result<ExitCode, Problem> {
         let Some(record) = reader.record(q.id)? else { continue };
         let (url, score, title) = (&record.url, record.assessment.score, &record.title);
         if args.json {
-            let line = serde_json::json!({ "url": url, "title": title, "score": score, "why": q.reason.name() });
+            let line =
+                serde_json::json!({ "url": url, "title": title, "score": score, "why": q.reason.name() });
             println!("{line}");
         } else {
             println!("{url}\t{score:.3}\t{}", shorten(&strip_controls(title), 80));
@@ -285,7 +286,7 @@ fn read(path: &Path, rules: &Rules) -> Result<Vec<(String, Option<bool>)>, Probl
 
 /// Gives labels to whoever has the collection.
 fn give_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCode, Problem> {
-    let reader = args.open()?;
+    let mut reader = args.open()?;
     let canon = Collection::canon(reader.config());
     let mut heard: BTreeMap<UrlId, (Option<bool>, &str)> = BTreeMap::new();
     let (mut said, mut same, mut strange) = (Vec::new(), 0, Vec::new());
@@ -315,8 +316,8 @@ fn give_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCod
         }
         way.close()?;
     }
-    drop(reader);
-    told(args, said.len(), same, &strange)
+    reader.refresh()?;
+    told(args, &reader, said.len(), same, &strange)
 }
 
 fn contradiction(args: &Args, one: &str, other: &str) -> Problem {
@@ -331,7 +332,13 @@ fn contradiction(args: &Args, one: &str, other: &str) -> Problem {
 }
 
 /// What came of it, and how the judge does now.
-fn told(args: &Args, changed: usize, same: usize, strange: &[String]) -> Result<ExitCode, Problem> {
+fn told(
+    args: &Args,
+    reader: &Reader,
+    changed: usize,
+    same: usize,
+    strange: &[String],
+) -> Result<ExitCode, Problem> {
     for s in strange.iter().take(10) {
         eprintln!("{} {}", style("not labelled:").yellow().for_stderr(), strip_controls(s));
     }
@@ -350,7 +357,6 @@ fn told(args: &Args, changed: usize, same: usize, strange: &[String]) -> Result<
     let (thing, done) = if args.clear { ("label", "taken back") } else { ("page", "labelled") };
     let what = format!("{} {done}", things(changed as u64, thing));
     eprintln!("{what}{}", if same > 0 { format!(", {same} as before") } else { String::new() });
-    let reader = args.open()?;
     if let Some(q) = reader.quality()? {
         eprintln!("{}", describe(&q));
         eprintln!("{}", teach::estimate(&reader.taught()?));

@@ -150,7 +150,11 @@ impl Talk {
         let title = strip_controls(&record.title);
         let title = if title.trim().is_empty() { "(no title)".to_string() } else { title };
         let n = self.reader.labels().len() + 1;
-        self.line(&format!("\n{} {}", style(format!("{n}.")).dim(), style(shorten(&title, width - 5)).bold()))?;
+        self.line(&format!(
+            "\n{} {}",
+            style(format!("{n}.")).dim(),
+            style(shorten(&title, width - 5)).bold()
+        ))?;
         self.line(&format!("   {}", style(strip_controls(&record.url)).cyan()))?;
         for line in marked(&record.text, &record.assessment.hits, PASSAGE, width - 6) {
             self.line(&format!("   {} {line}", style("│").dim()))?;
@@ -207,14 +211,17 @@ impl Talk {
         let yes = all.iter().filter(|(_, l)| *l).count() as u64;
         self.line(&format!(
             "   {}",
-            style(format!("{} answered, {} yes · {}", count(all.len() as u64), count(yes), effect.text)).dim()
+            style(format!("{} answered, {} yes · {}", count(all.len() as u64), count(yes), effect.text))
+                .dim()
         ))
     }
 
     /// Takes the last answer back; the page it was about is asked about again.
     fn undo(&mut self) -> Result<Option<Question>, Problem> {
         let Some(Given { question, before, changed }) = self.given.pop() else {
-            self.line(&style("   nothing to undo: no answer was given in this conversation").dim().to_string())?;
+            self.line(
+                &style("   nothing to undo: no answer was given in this conversation").dim().to_string(),
+            )?;
             return Ok(None);
         };
         let effect = self.way.say(&self.reader, &[(question.id, before)])?;
@@ -363,7 +370,10 @@ mod tests {
         let e = Estimate { precision: share, recall: share, relevant: 10.0 };
         let all = Taught { answered: 30, yes: 12, relevant: 40, estimate: Some(e), settled: Some(settled) };
         let said = what_changed(&all, 0, "the last answers").join("\n");
-        assert!(said.contains("precision 0.90 (0.80–0.95)") && said.contains("would change little"), "{said}");
+        assert!(
+            said.contains("precision 0.90 (0.80–0.95)") && said.contains("would change little"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -376,7 +386,9 @@ mod tests {
         assert!(lines.iter().all(|l| console::measure_text_width(l) <= 50), "{lines:?}");
         let words: Vec<String> = lines
             .iter()
-            .flat_map(|l| console::strip_ansi_codes(l).split_whitespace().map(str::to_string).collect::<Vec<_>>())
+            .flat_map(|l| {
+                console::strip_ansi_codes(l).split_whitespace().map(str::to_string).collect::<Vec<_>>()
+            })
             .collect();
         let shown = passage(&text, &hits, 400);
         assert_eq!(words.join(" "), shown.split_whitespace().collect::<Vec<_>>().join(" "));

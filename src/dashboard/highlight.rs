@@ -129,7 +129,9 @@ mod tests {
         let hit = |term: &str| Hit { set: "content".into(), term: term.into(), count: 1 };
         let hits = [hit("sql"), hit("joins"), hit("b-trees")];
         let filler = "menu news staff über ".repeat(30);
-        let text = format!("{filler} sql sql sql {filler} learn SQL, joins and b-trees here {filler} joins {filler}");
+        let text = format!(
+            "{filler} sql sql sql {filler} learn SQL, joins and b-trees here {filler} joins {filler}"
+        );
         let best = passage(&text, &hits, 120);
         assert!(best.contains("learn SQL, joins and b-trees here"), "{best}");
         assert!(best.len() <= 120);

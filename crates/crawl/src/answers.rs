@@ -148,11 +148,12 @@ impl Estimate {
             return None;
         }
         let mut bands = [[Band::default(); BANDS.len() + 1]; 2];
-        let place = |bands: &mut [[Band; BANDS.len() + 1]; 2], side: bool, p: f64, with: &dyn Fn(&mut Band)| {
-            if let Some(b) = bands.get_mut(usize::from(side)).and_then(|s| s.get_mut(band(p))) {
-                with(b);
-            }
-        };
+        let place =
+            |bands: &mut [[Band; BANDS.len() + 1]; 2], side: bool, p: f64, with: &dyn Fn(&mut Band)| {
+                if let Some(b) = bands.get_mut(usize::from(side)).and_then(|s| s.get_mut(band(p))) {
+                    with(b);
+                }
+            };
         let mut sure = 0.0;
         for page in pages {
             match page.label {
@@ -181,24 +182,27 @@ impl Estimate {
         };
         let ((_, missed, missed_spread), (called, right, right_spread)) = (sum(0), sum(1));
         let (taken, right) = (called + sure, right + sure);
-        // On the scale of log-odds an interval stays between 0 and 1.
-        let share = |part: f64, rest: f64, spread: f64| {
-            let (part, rest) = (part.max(1e-9), rest.max(1e-9));
-            let value = part / (part + rest);
-            let odds = libm::log(part / rest);
-            let reach = Z * libm::sqrt(spread);
-            let back = |z: f64| 1.0 / (1.0 + libm::exp(-z));
-            Share { value, low: back(odds - reach), high: back(odds + reach) }
-        };
-        let wrong = (taken - right).max(0.5);
-        let precision = share(right, wrong, {
-            let relative = 1.0 / right.max(0.5) + 1.0 / wrong;
-            right_spread * relative * relative
-        });
-        let (found, left) = (right.max(0.5), missed.max(0.5));
-        let recall = share(right, missed, right_spread / (found * found) + missed_spread / (left * left));
+        let precision =
+            interval(if taken > 0.0 { right / taken } else { 0.0 }, spread_of(right_spread, taken));
+        let all = right + missed;
+        let both = missed * missed * right_spread + right * right * missed_spread;
+        let recall = interval(if all > 0.0 { right / all } else { 0.0 }, spread_of(both, all * all));
         Some(Estimate { precision, recall, relevant: right + missed })
     }
+}
+
+fn spread_of(variance: f64, by: f64) -> f64 {
+    if by > 0.0 { libm::sqrt(variance) / by } else { 0.0 }
+}
+
+/// On the scale of log-odds an interval stays between 0 and 1. Near the ends, where a straight line says little about
+/// log-odds, it reaches about twice as far.
+fn interval(value: f64, spread: f64) -> Share {
+    let p = value.clamp(1e-4, 1.0 - 1e-4);
+    let odds = libm::log(p / (1.0 - p));
+    let reach = if spread > 0.0 { Z * spread / f64::max(p * (1.0 - p), spread) } else { 0.0 };
+    let back = |z: f64| 1.0 / (1.0 + libm::exp(-z));
+    Share { value, low: back(odds - reach).min(value), high: back(odds + reach).max(value) }
 }
 
 /// Would more labels change much? Judged by what the last ones changed.

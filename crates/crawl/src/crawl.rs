@@ -29,8 +29,8 @@ use store::Store;
 use store::archive::{Archiver, Position};
 use store::index::Index;
 use types::{
-    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored,
-    RobotsAnswer, Settle, Task, Turn, Url, UrlId, Verdict,
+    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer,
+    Settle, Task, Turn, Url, UrlId, Verdict,
 };
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.

@@ -119,9 +119,9 @@ impl Waiting {
             Ok(e) => Answer::Done { text: e.text.clone(), changed: e.changed, relevant: e.relevant },
             Err(problem) => Answer::Failed(problem.to_string()),
         };
-        let written = serde_json::to_vec(&answer)
-            .map_err(|e| e.to_string())
-            .and_then(|bytes| files::replace(&self.path.with_extension("answer"), &bytes).map_err(|e| e.to_string()));
+        let written = serde_json::to_vec(&answer).map_err(|e| e.to_string()).and_then(|bytes| {
+            files::replace(&self.path.with_extension("answer"), &bytes).map_err(|e| e.to_string())
+        });
         if let Err(why) = written {
             tracing::warn!(why, "an order was obeyed but could not be answered");
         }

@@ -8,7 +8,7 @@ use crate::crawl::{Judged, Ledger};
 use crate::labels::{CHOICES, Choice, Labels};
 use crate::measured::{FEATURES, Measured};
 use crate::state::parse_page_line;
-use crate::visit::decided;
+use crate::visit::{decided, final_verdict};
 use focus::judges::Judge;
 use std::collections::{BTreeMap, HashMap};
 use store::Store;
@@ -16,8 +16,6 @@ use types::{Assessment, Problem, Record, UrlId, Verdict};
 
 /// A kept probability that is off by less is left as it is: a label moves most of them a little.
 const NOTICEABLE: f64 = 0.02;
-/// From so many pages on, verdicts are given on all cores.
-const MANY: usize = 4_000;
 /// Labels that can be taken back exactly, the newest first; and pages that they may have changed in all.
 const STEPS: usize = 200;
 const STEPS_PAGES: usize = 2_000_000;
@@ -169,34 +167,21 @@ impl Roll {
 
     /// The judge's verdicts on all pages now, in order.
     pub fn verdicts(&self, judge: &dyn Judge) -> Vec<Verdict> {
-        let n = self.judged.len();
-        let some = |from: usize, to: usize| -> Vec<Verdict> {
-            (from..to).filter_map(|i| self.verdict(judge, i)).collect()
-        };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        if n < MANY || threads == 1 {
-            return some(0, n);
+        // A judge that remembers pages has looked at most of them already.
+        let mut shown = match judge.remembers_pages() {
+            true => judge.decide_shown(),
+            false => Vec::new(),
         }
-        // The first makes up the judge's mind; the others need not wait for one another to do so.
-        let first = some(0, 1);
-        let share = n.div_ceil(threads);
-        let parts: Vec<Option<Vec<Verdict>>> = std::thread::scope(|s| {
-            let part = |k: usize| (k * share, ((k + 1) * share).min(n));
-            let made: Vec<_> = (0..threads)
-                .map(|k| {
-                    let (from, to) = part(k);
-                    s.spawn(move || some(from.max(first_of(k)), to))
-                })
-                .collect();
-            made.into_iter().map(|p| p.join().ok()).collect()
-        });
-        let mut out = first;
-        for part in parts {
-            match part {
-                Some(part) => out.extend(part),
-                // A judge that panics on a page does so here, too, and says which.
-                None => return some(0, n),
-            }
+        .into_iter();
+        let mut out = Vec::with_capacity(self.judged.len());
+        for (i, j) in self.judged.iter().enumerate() {
+            let whole = self.assessed.get(i);
+            let known =
+                whole.filter(|a| !a.features.is_empty() && a.excluded.is_none()).and_then(|_| shown.next());
+            out.push(match known {
+                Some(verdict) => final_verdict(verdict, j.barred, j.turned),
+                None => decided(judge, j, whole),
+            });
         }
         out
     }
@@ -314,8 +299,7 @@ impl Roll {
         let labels = Labels::read(ledger)?;
         let back: Vec<(UrlId, Option<bool>)> =
             heard.said.iter().map(|(id, _)| (*id, labels.get(*id))).collect();
-        let before: Vec<Judged> =
-            heard.at.values().filter_map(|i| self.judged.get(*i)).copied().collect();
+        let before: Vec<Judged> = heard.at.values().filter_map(|i| self.judged.get(*i)).copied().collect();
         self.note(ledger, heard)?;
         let pages = self.judged.len();
         self.steps.retain(|s| s.pages == pages);
@@ -357,9 +341,4 @@ impl Roll {
         whole.extend(bytes);
         ledger.put_state("judge", false, &whole)
     }
-}
-
-/// The first page is taken already.
-fn first_of(part: usize) -> usize {
-    usize::from(part == 0)
 }

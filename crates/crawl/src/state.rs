@@ -222,7 +222,6 @@ impl Crawl {
     }
 }
 
-
 pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {
     let mut line = Vec::with_capacity(41);
     line.extend(judged.id.0.to_le_bytes());

@@ -4,9 +4,7 @@
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, MakeJudge};
 use crate::config::Loaded;
-use crate::control::{
-    Adjustments, BOOSTED, Command, Effect, HostRule, Settings, boosted, plain,
-};
+use crate::control::{Adjustments, BOOSTED, Command, Effect, HostRule, Settings, boosted, plain};
 use crate::crawl::{Crawl, Stop};
 use crate::events::Event;
 use crate::measured::{self, Measured, Measurer};

@@ -12,11 +12,12 @@ use crate::roll::Roll;
 use crate::steer::REJUDGING;
 use crate::stored;
 use focus::judges::{Judge, Reasons};
+use frontier::State;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
 use store::Store;
-use types::{Assessment, Fetched, Problem, Record, Url, UrlId, Verdict};
+use types::{Assessment, Fetched, Outcome, Problem, Record, Url, UrlId, Verdict};
 
 /// A stopped collection that is being taught. Nobody else can write it meanwhile.
 pub struct Teaching {
@@ -37,8 +38,7 @@ impl Teaching {
     ) -> Result<Teaching, Problem> {
         Collection::check_remains(dir)?;
         let options = store::Options::new(Collection::limits(&loaded.config));
-        let ledger: Box<dyn Ledger> =
-            Box::new(store::Ledger::open(dir, options, types::Millis::steady())?);
+        let ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(dir, options, types::Millis::steady())?);
         let made = made(ledger.as_ref(), loaded, answer)?;
         let judge = (made.make_judge)()?;
         let roll = Roll::read(
@@ -78,8 +78,7 @@ impl Teaching {
             ))
         } else {
             let mut judge: Box<dyn Judge> = (self.make_judge)()?;
-            let before: HashMap<UrlId, bool> =
-                self.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
+            let before: HashMap<UrlId, bool> = self.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
             let changes = self.roll.learn(self.ledger.as_mut(), &mut heard, judge.as_mut())?;
             let known: Vec<(UrlId, bool)> =
                 changes.sides.iter().filter_map(|(id, _)| Some((*id, *before.get(id)?))).collect();
@@ -138,7 +137,7 @@ fn made(
         topic.judge.kind = run.judge;
         topic.judge.options.clear();
     }
-    Made::new(&topic, &Collection::canon(&config), answer, first_pages(store)?, 0)
+    Made::new(&topic, &Collection::canon(&config), answer, first_pages(store), 0)
 }
 
 /// What speaks for and against a page now, by a judge that has seen all pages and labels.
@@ -167,7 +166,9 @@ pub fn reasons(
     let lesson = |record: Record| Ok(record.assessment);
     let roll = Roll::read(store, judge.as_ref(), &lesson, &mut |_, _, _| {}, &mut |_| {})?;
     let Some(at) = roll.judged.iter().position(|j| j.id == id) else { return Ok(None) };
-    let (Some(assessment), Some(record)) = (roll.assessed.get(at), store.record(id)?) else { return Ok(None) };
+    let (Some(assessment), Some(record)) = (roll.assessed.get(at), store.record(id)?) else {
+        return Ok(None);
+    };
     roll.show(judge.as_mut(), 0);
     let fetched = stored::answer(reader.archive(), store, &record)?.fetched;
     let Some((doc, _)) = made.analyst.read(&fetched) else { return Ok(None) };
@@ -181,13 +182,13 @@ pub fn reasons(
 }
 
 /// Pages that are seeds: so many the judge is told there are.
-fn first_pages(ledger: &(impl Store + ?Sized)) -> Result<usize, Problem> {
-    let mut seeds = 0;
-    for line in ledger.state("pages")? {
-        let id = crate::state::parse_page_line(&line).map(|(judged, ..)| judged.id);
-        seeds += usize::from(id.and_then(|id| ledger.entry(id)).is_some_and(|e| e.parent.is_none()));
-    }
-    Ok(seeds)
+fn first_pages(store: &(impl Store + ?Sized)) -> usize {
+    let ids = (0..u32::try_from(store.stats().urls).unwrap_or(u32::MAX)).map(UrlId);
+    let first = |id: &UrlId| {
+        let fetched = |e: &frontier::Info| e.state == State::Settled(Outcome::Fetched);
+        store.entry(*id).is_some_and(|e| e.parent.is_none() && fetched(&e))
+    };
+    ids.filter(first).count()
 }
 
 /// Verdicts that labels changed while nobody crawled, as the strategy knows them: it is told when a crawl goes on.

@@ -43,6 +43,8 @@ function menu(collection, view) {
   const item = (href, text, on) => h('a', { href, 'aria-current': on ? 'page' : null }, text);
   const own = collection ? VIEWS.map(([name, title]) => item(link(collection, name), title, view === name)) : [item('#/', 'Collections', view === 'home')];
   show(nav, ...own, h('span', { class: 'gap' }), item('#/compare', 'Compare', view === 'compare'), item('#/new', 'New crawl', view === 'new'));
+  // On a narrow screen the list of views can be wider than the screen.
+  nav.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 }
 
 async function route() {

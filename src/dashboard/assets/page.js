@@ -58,11 +58,18 @@ export default async function page({ collection, id, link, onKey }) {
     if (k in LABEL_KEYS) { label(LABEL_KEYS[k]); return true; }
     return false;
   });
+  /** What each part of the score says: shares, or what it adds to the log-odds. */
+  const measures = (list) => {
+    const most = Math.max(1, ...list.map((x) => Math.abs(x.value ?? 0)));
+    return list.map((x) => h('div', {}, h('span', { title: x.name }, x.name), meter(Math.abs(x.value ?? 0) / most, x.value < 0 ? 'rust' : 'leaf'), h('span', { class: 'num' }, fixed(x.value, 3))));
+  };
+  const parts = h('div', { class: 'bars', style: { margin: '.8rem 0' } }, measures(p.parts));
   const why = h('div', { id: 'reasons' });
   /** Reads what is kept of every page: later than the page itself. */
   async function reasons() {
     const r = await get(of(collection, `/pages/${p.id}/reasons`));
-    const words = (list, cls) => h('div', { class: 'chips' }, list.map((w) => h('span', { class: 'chip ' + cls, title: `in the ${w.field}` }, w.word, h('span', { class: 'num soft' }, (w.value > 0 ? '+' : '') + fixed(w.value)))));
+    const words = (list, cls) => h('div', { class: 'chips' }, list.map((w) => h('span', { class: 'chip ' + cls, title: `in the ${w.field}` }, w.field === 'text' ? w.word : `${w.word} (${w.field})`, h('span', { class: 'num soft' }, (w.value > 0 ? '+' : '') + fixed(w.value)))));
+    if (r.parts.length) show(parts, measures(r.parts));
     show(why,
       r.words_for.length > 0 && [h('h3', {}, 'Words for it'), words(r.words_for, 'set-content')],
       r.words_against.length > 0 && [h('h3', {}, 'Words against it'), words(r.words_against, 'set-exclude')],
@@ -81,7 +88,7 @@ export default async function page({ collection, id, link, onKey }) {
       h('section', { class: 'card s8' },
         h('div', { class: 'row' }, state, h('span', { class: 'num' }, 'score ', h('b', {}, fixed(p.score, 3)), ' · threshold ', fixed(p.threshold, 3))),
         p.excluded && h('p', { class: 'alert bad' }, `Ruled out: it contains the excluded term “${p.excluded}”`),
-        h('div', { class: 'bars', style: { margin: '.8rem 0' } }, p.parts.map((x) => h('div', {}, h('span', {}, x.name), x.value <= 1 ? meter(x.value ?? 0, 'leaf') : h('span'), h('span', { class: 'num' }, fixed(x.value, 3))))),
+        parts,
         h('div', { class: 'chips' }, p.hits.map((x) => h('span', { class: 'chip set-' + x.set }, `${x.term} ×${x.count}`))),
         why,
         h('h2', { style: { margin: '1.2rem 0 .5rem' } }, 'Text'),

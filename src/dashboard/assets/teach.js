@@ -20,8 +20,8 @@ export default async function teach({ collection, link, onKey, onLeave }) {
   const effect = h('p', { class: 'alert good', role: 'status', id: 'effect', hidden: true });
   const button = (text, k, cls, fn) => h('button', { class: cls, on: { click: fn } }, text, ' ', h('kbd', {}, k));
   const buttons = h('div', { class: 'answers' },
-    button('Yes', 'y', 'yes', () => answer(true)), button('No', 'n', 'no', () => answer(false)),
-    button('Skip', '?', 'quiet', skip), button('Undo', 'u', 'quiet', undo));
+    button('Yes', 'y', 'primary yes', () => answer(true)), button('No', 'n', 'no', () => answer(false)),
+    button('Skip', '?', '', () => skip()), button('Undo', 'u', '', () => undo()));
 
   function paint(data) {
     question = data.questions[0] ?? null;

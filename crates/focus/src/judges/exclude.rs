@@ -58,6 +58,10 @@ impl Judge for Excluding {
     fn remembers_pages(&self) -> bool {
         self.inner.remembers_pages()
     }
+    fn decide_shown(&self) -> Vec<Verdict> {
+        // Pages of the wrong context are not shown to it.
+        self.inner.decide_shown()
+    }
     fn reasons(&self, assessment: &Assessment, doc: &Doc) -> Option<Reasons> {
         self.inner.reasons(assessment, doc)
     }

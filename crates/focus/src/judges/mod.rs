@@ -68,6 +68,12 @@ pub trait Judge: Send + Sync {
         false
     }
 
+    /// What it decides on the pages it was shown, in that order, as far as it looked at them when it last made up its mind:
+    /// the same as `decide` says of each, without looking again. Judges that do not remember pages say nothing.
+    fn decide_shown(&self) -> Vec<Verdict> {
+        Vec::new()
+    }
+
     /// What speaks for and against a page it assessed, in words; `None` for judges that cannot tell. `doc` is the page.
     fn reasons(&self, _assessment: &Assessment, _doc: &Doc) -> Option<Reasons> {
         None

@@ -46,7 +46,9 @@ impl Row {
     pub fn similarity(&self, other: &HashMap<u32, f32>) -> f64 {
         let product = |(b, x): &(u32, f32)| f64::from(*x) * other.get(b).copied().map_or(0.0, f64::from);
         let both: f64 = self.words.iter().map(product).sum();
-        let length = |words: &mut dyn Iterator<Item = f32>| libm::sqrt(words.map(|x| f64::from(x) * f64::from(x)).sum());
+        let length = |words: &mut dyn Iterator<Item = f32>| {
+            libm::sqrt(words.map(|x| f64::from(x) * f64::from(x)).sum())
+        };
         let lengths = length(&mut self.words.iter().map(|w| w.1)) * length(&mut other.values().copied());
         if lengths > 0.0 { (both / lengths).clamp(0.0, 1.0) } else { 0.0 }
     }

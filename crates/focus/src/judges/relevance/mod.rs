@@ -99,6 +99,30 @@ struct Fitted {
     learned: Option<(Scales, Weights)>,
     line: f64,
     expected_f1: f64,
+    /// Probabilities of all pages seen by then; `None` of those that cannot be read.
+    shown: Vec<Option<f64>>,
+}
+
+/// What is kept of pages, read; `None`: it is damaged.
+fn decoded(pages: &[Seen]) -> impl Iterator<Item = Option<Features>> + '_ {
+    pages.iter().map(|s| Features::decode(&s.features).ok())
+}
+
+/// From so many pages on, all cores look at them.
+const MANY: usize = 8_000;
+
+/// Looks at pages on all cores; the parts are in order.
+fn in_parts<T: Send>(pages: &[Seen], look: &(dyn Fn(&[Seen]) -> T + Sync)) -> Vec<T> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if pages.len() < MANY || threads < 2 {
+        return vec![look(pages)];
+    }
+    std::thread::scope(|s| {
+        let chunks = pages.chunks(pages.len().div_ceil(threads));
+        let parts: Vec<_> = chunks.map(|part| (part, s.spawn(move || look(part)))).collect();
+        // Should a thread be lost, its part is looked at here.
+        parts.into_iter().map(|(part, made)| made.join().unwrap_or_else(|_| look(part))).collect()
+    })
 }
 
 impl Fitted {
@@ -156,22 +180,28 @@ impl Relevance {
     /// Everything from the pages shown and the labels that count.
     fn fit(&self) -> Fitted {
         let mut background = Background::new(&self.terms);
-        for page in self.pages() {
-            background.add(&page);
-        }
+        let seen = |pages: &[Seen]| {
+            let mut part = Background::new(&self.terms);
+            decoded(pages).flatten().for_each(|page| part.add(&page));
+            part
+        };
+        in_parts(self.shown(), &seen).iter().for_each(|part| background.merge(part));
         let prior = Prior::new(&self.terms, background);
         let learned = (self.labels + self.examples.len() > 0).then(|| self.learn(&prior));
-        let mut fitted = Fitted { prior, learned, line: 0.0, expected_f1: 0.0 };
-        let probabilities = self.pages().map(|p| sigmoid(fitted.odds(&self.terms, &p).1)).collect();
+        let mut fitted = Fitted { prior, learned, line: 0.0, expected_f1: 0.0, shown: Vec::new() };
+        let judged = |pages: &[Seen]| -> Vec<Option<f64>> {
+            decoded(pages).map(|page| Some(sigmoid(fitted.odds(&self.terms, &page?).1))).collect()
+        };
+        // Pages after the background are judged with it; only the background says where the line is.
+        let shown = in_parts(&self.seen, &judged).concat();
+        let probabilities = shown.iter().take(self.background).filter_map(|p| *p).collect();
         (fitted.line, fitted.expected_f1) = line::draw(self.aim, probabilities);
+        fitted.shown = shown;
         fitted
     }
 
     fn shown(&self) -> &[Seen] {
         self.seen.get(..self.background).unwrap_or(&[])
-    }
-    fn pages(&self) -> impl Iterator<Item = Features> + '_ {
-        self.shown().iter().filter_map(|s| Features::decode(&s.features).ok())
     }
 
     /// Example pages, then labelled ones.
@@ -321,6 +351,21 @@ impl Judge for Relevance {
     }
     fn remembers_pages(&self) -> bool {
         true
+    }
+
+    fn decide_shown(&self) -> Vec<Verdict> {
+        let fitted = self.fitted();
+        let verdict = |p: &Option<f64>| {
+            // What cannot be read is never relevant by itself.
+            let relevance = p.unwrap_or(0.0);
+            Verdict {
+                relevant: relevance >= fitted.line,
+                relevance,
+                threshold: fitted.line,
+                version: self.version,
+            }
+        };
+        fitted.shown.iter().map(verdict).collect()
     }
 
     fn reasons(&self, assessment: &Assessment, doc: &Doc) -> Option<Reasons> {
