@@ -11,6 +11,7 @@ use crate::state::parse_page_line;
 use crate::visit::{decided, final_verdict};
 use focus::judges::Judge;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use store::Store;
 use types::{Assessment, Problem, Record, UrlId, Verdict};
 
@@ -167,20 +168,24 @@ impl Roll {
 
     /// The judge's verdicts on all pages now, in order.
     pub fn verdicts(&self, judge: &dyn Judge) -> Vec<Verdict> {
-        // A judge that remembers pages has looked at most of them already.
-        let mut shown = match judge.remembers_pages() {
-            true => judge.decide_shown(),
-            false => Vec::new(),
-        }
-        .into_iter();
+        // A judge that remembers pages has looked at most of them already. What it was shown between them (pages of other
+        // workers) is passed over.
+        let shown = judge.decide_shown();
+        let mut left = shown.as_slice();
+        let between = self.lessons.len();
         let mut out = Vec::with_capacity(self.judged.len());
         for (i, j) in self.judged.iter().enumerate() {
             let whole = self.assessed.get(i);
-            let known =
-                whole.filter(|a| !a.features.is_empty() && a.excluded.is_none()).and_then(|_| shown.next());
-            out.push(match known {
-                Some(verdict) => final_verdict(verdict, j.barred, j.turned),
-                None => decided(judge, j, whole),
+            let at = whole.filter(|a| !a.features.is_empty()).and_then(|a| {
+                let same = |(features, _): &(Arc<[u8]>, Verdict)| Arc::ptr_eq(features, &a.features);
+                left.iter().take(between + 1).position(same)
+            });
+            let known = at.and_then(|at| left.split_off(..=at)).and_then(|part| part.last());
+            out.push(match (known, whole) {
+                (Some((_, verdict)), Some(a)) if a.excluded.is_none() => {
+                    final_verdict(*verdict, j.barred, j.turned)
+                }
+                _ => decided(judge, j, whole),
             });
         }
         out

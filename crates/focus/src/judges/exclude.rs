@@ -2,6 +2,7 @@
 
 use super::{Judge, JudgeSetup, Reasons};
 use crate::text::{Doc, Terms};
+use std::sync::Arc;
 use types::{Assessment, Problem, Verdict};
 
 struct Excluding {
@@ -58,7 +59,7 @@ impl Judge for Excluding {
     fn remembers_pages(&self) -> bool {
         self.inner.remembers_pages()
     }
-    fn decide_shown(&self) -> Vec<Verdict> {
+    fn decide_shown(&self) -> Vec<(Arc<[u8]>, Verdict)> {
         // Pages of the wrong context are not shown to it.
         self.inner.decide_shown()
     }

@@ -69,8 +69,9 @@ pub trait Judge: Send + Sync {
     }
 
     /// What it decides on the pages it was shown, in that order, as far as it looked at them when it last made up its mind:
-    /// the same as `decide` says of each, without looking again. Judges that do not remember pages say nothing.
-    fn decide_shown(&self) -> Vec<Verdict> {
+    /// the same as `decide` says of each, without looking again. Each comes with the features it was shown with. Judges that
+    /// do not remember pages say nothing.
+    fn decide_shown(&self) -> Vec<(Arc<[u8]>, Verdict)> {
         Vec::new()
     }
 

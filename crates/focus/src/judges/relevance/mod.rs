@@ -353,19 +353,12 @@ impl Judge for Relevance {
         true
     }
 
-    fn decide_shown(&self) -> Vec<Verdict> {
+    fn decide_shown(&self) -> Vec<(Arc<[u8]>, Verdict)> {
         let fitted = self.fitted();
-        let verdict = |p: &Option<f64>| {
-            // What cannot be read is never relevant by itself.
-            let relevance = p.unwrap_or(0.0);
-            Verdict {
-                relevant: relevance >= fitted.line,
-                relevance,
-                threshold: fitted.line,
-                version: self.version,
-            }
-        };
-        fitted.shown.iter().map(verdict).collect()
+        let (threshold, version) = (fitted.line, self.version);
+        let verdict = |relevance| Verdict { relevant: relevance >= threshold, relevance, threshold, version };
+        let seen = self.seen.iter().zip(&fitted.shown);
+        seen.filter_map(|(s, p)| Some((s.features.clone(), verdict((*p)?)))).collect()
     }
 
     fn reasons(&self, assessment: &Assessment, doc: &Doc) -> Option<Reasons> {
