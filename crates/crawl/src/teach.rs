@@ -39,7 +39,7 @@ impl Teaching {
         Collection::check_remains(dir)?;
         let options = store::Options::new(Collection::limits(&loaded.config));
         let ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(dir, options, types::Millis::steady())?);
-        let made = made(ledger.as_ref(), loaded, answer)?;
+        let made = made(ledger.as_ref(), loaded, answer, first_pages(ledger.as_ref()))?;
         let judge = (made.make_judge)()?;
         let roll = Roll::read(
             ledger.as_ref(),
@@ -126,6 +126,7 @@ fn made(
     store: &(impl Store + ?Sized),
     loaded: &Loaded,
     answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+    seeds: usize,
 ) -> Result<Made, Problem> {
     let kept = earlier_judge(loaded, store)?;
     let loaded = kept.as_ref().unwrap_or(loaded);
@@ -137,7 +138,7 @@ fn made(
         topic.judge.kind = run.judge;
         topic.judge.options.clear();
     }
-    Made::new(&topic, &Collection::canon(&config), answer, first_pages(store), 0)
+    Made::new(&topic, &Collection::canon(&config), answer, seeds, 0)
 }
 
 /// What speaks for and against a page now, by a judge that has seen all pages and labels.
@@ -158,7 +159,8 @@ pub fn reasons(
     id: UrlId,
 ) -> Result<Option<PageReasons>, Problem> {
     let store = reader.ledger();
-    let made = made(store, reader.loaded(), answer)?;
+    // Judges that remember pages do not ask how many seeds there are.
+    let made = made(store, reader.loaded(), answer, 0)?;
     let mut judge = (made.make_judge)()?;
     if !judge.remembers_pages() {
         return Ok(None);
