@@ -3,6 +3,7 @@
 mod cli;
 mod dashboard;
 mod engines;
+mod labelling;
 
 use std::process::ExitCode;
 

@@ -33,7 +33,8 @@ fn at(dir: &Path, web: &Server, args: &[&str]) -> Ran {
 
 /// The relevant pages of a collection.
 fn found(dir: &Path, collection: &str) -> HashSet<String> {
-    let ran = finish(gleaner().args(["export", collection, "--format", "jsonl", "--copies"]).current_dir(dir));
+    let ran =
+        finish(gleaner().args(["export", collection, "--format", "jsonl", "--copies"]).current_dir(dir));
     let url = |l: &str| -> String {
         let record: serde_json::Value = serde_json::from_str(l).unwrap();
         record["url"].as_str().unwrap().to_string()

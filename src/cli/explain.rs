@@ -4,9 +4,12 @@ use super::judge::explain_verdict;
 use super::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
+use crawl::reader::Reader;
+use crawl::teach::{self, PageReasons};
+use focus::judges::WordReason;
 use std::path::Path;
 use std::process::ExitCode;
-use types::{Canon, Priority, Problem};
+use types::{Canon, Part, Priority, Problem, UrlId};
 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = "Examples:\n  gleaner explain db https://www.example.edu/courses/db101/")]
@@ -32,6 +35,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             .hint("check the spelling; `gleaner search` and `gleaner export --all` list what was fetched")
     })?;
     if args.json {
+        let mut e = serde_json::to_value(&e).map_err(|e| Problem::new("cannot write JSON").because(e))?;
+        if let Some(id) = reader.ledger().find(&url) {
+            e["reasons"] = serde_json::to_value(reasons(&args, &reader, id)).unwrap_or_default();
+        }
         let json =
             serde_json::to_string_pretty(&e).map_err(|e| Problem::new("cannot write JSON").because(e))?;
         println!("{json}");
@@ -70,7 +77,15 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     match &e.record {
         Some(r) => {
             println!("\n{}", style("how it was judged").bold());
-            explain_verdict(&r.assessment, r.verdict);
+            let reasons = reasons(&args, &reader, r.id);
+            let mut assessment = r.assessment.clone();
+            if let Some(now) = &reasons {
+                // Those that are kept are of the day the page came.
+                let part = |(name, value): &(String, f64)| Part { name: name.clone(), value: *value };
+                assessment.parts = now.reasons.parts.iter().map(part).collect();
+            }
+            explain_verdict(&assessment, r.verdict);
+            reasons.iter().for_each(show_reasons);
             if let Some(label) = e.label {
                 println!("  labelled {} by you", if label { "relevant" } else { "not relevant" });
             }
@@ -95,6 +110,49 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         None => println!("\nno page was kept: {}", e.state),
     }
     Ok(super::setup::exit_code(&reader))
+}
+
+/// What speaks for and against the page now, with all labels; nothing for judges that cannot tell.
+fn reasons(args: &Args, reader: &Reader, id: UrlId) -> Option<PageReasons> {
+    let dir = args.shared.store.is_none().then(|| Path::new(&args.dir));
+    let answer = crate::labelling::examples(dir, reader.config());
+    match teach::reasons(reader, &answer, id) {
+        Ok(found) => found,
+        Err(problem) => {
+            eprintln!(
+                "{} why it was judged so cannot be told: {problem}",
+                style("note:").cyan().for_stderr()
+            );
+            None
+        }
+    }
+}
+
+fn show_reasons(r: &PageReasons) {
+    let words = |list: &[WordReason]| {
+        let shown = list.iter().map(|w| match w.field {
+            "text" => format!("{} {:+.2}", strip_controls(&w.word), w.value),
+            field => format!("{} ({field}) {:+.2}", strip_controls(&w.word), w.value),
+        });
+        shown.collect::<Vec<_>>().join(", ")
+    };
+    if !r.reasons.words_for.is_empty() {
+        println!("  {}      {}", style("for").green(), words(&r.reasons.words_for));
+    }
+    if !r.reasons.words_against.is_empty() {
+        println!("  {}  {}", style("against").yellow(), words(&r.reasons.words_against));
+    }
+    if let Some(like) = &r.reasons.like {
+        let said = if like.label { "yes" } else { "no" };
+        let alike = format!("{:.0} % of their words' weight in common", 100.0 * like.similarity);
+        match (&r.like_url, &r.like_title) {
+            (Some(url), title) => println!(
+                "  like     {url} \"{}\" that you said {said} to ({alike})",
+                shorten(&strip_controls(title.as_deref().unwrap_or("")), 60)
+            ),
+            (None, _) => println!("  like     an example of the topic, {said} ({alike})"),
+        }
+    }
 }
 
 fn show_priority(p: Priority) -> String {

@@ -1,40 +1,39 @@
-//! `gleaner label DIR URL… --yes|--no`: what the user says of pages.
+//! `gleaner label DIR`: what the user says of pages, in a conversation ([`super::conversation`]), page by page or from a file.
 
-use super::setup::{self, StoreArgs};
+use super::conversation::{self, Wish};
+use super::setup::{self, FetchFlags, StoreArgs};
 use super::text::{count, shorten, strip_controls, things};
+use crate::labelling::Way;
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
-use crawl::control::Command;
-use crawl::helm::{Address, Asked};
-use crawl::labels::{Labels, Quality, Share};
+use crawl::labels::{Quality, Share};
+use crawl::quiz::{Quiz, Which};
 use crawl::reader::Reader;
 use eval::labels::{Class, Rules};
 use focus::rng::Rng;
-use frontier::Frontier;
+use std::collections::{BTreeMap, HashSet};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 use store::Store;
 use types::{Problem, UrlId};
 
-/// How long the workers of a shared crawl are waited for.
-const WORKERS: Duration = Duration::from_secs(10);
-/// Labels in one command to them.
-const AT_ONCE: usize = 10_000;
-
 const EXAMPLES: &str = "\
 Examples:
+  gleaner label db                            a conversation: one page at a time, y or n, and what that changes
+  gleaner label db --near                     only pages closest to the line (--top: only the best, --sample 20: at random)
   gleaner label db https://www.example.edu/db101/ --yes
   gleaner label db https://www.example.edu/news/ https://www.example.edu/jobs/ --no
   gleaner label db --from labels.tsv          lines of url<TAB>label, as in url<TAB>yes
-  gleaner label db                            list the labels and how the judge does on them
-  gleaner label db --sample 20                pages to look at next, drawn at random from the relevant ones
-  gleaner label --store postgres://… https://www.example.edu/db101/ --yes    a crawl that workers share, while it runs
+  gleaner label db --list                     list the labels and how the judge does on them
+  gleaner label db --sample 20 --list         pages to look at next, drawn at random from the relevant ones
+  gleaner label db --topic db.toml --urls found.txt    before a crawl: fetches these pages first, then asks
+  gleaner label --store postgres://…          a crawl that workers share, while it runs
 
-A label counts at once: the page is (or is no longer) one of the collection's relevant pages, whatever the judge says.
-`gleaner rejudge db` also lets the judge learn from labels; of a shared crawl the workers do so by themselves. The estimate of precision is honest when the labelled
-pages were drawn at random (--sample), not picked.";
+A label counts at once: the page is (or is no longer) one of the collection's relevant pages, whatever the judge says, and
+the judge learns from it and judges all pages again. That works after a crawl, while one runs (through the folder's inbox) and
+on a shared crawl. Without a terminal, `gleaner label db` lists.";
 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -73,6 +72,26 @@ pub struct Args {
     /// Seed of the draw
     #[arg(long, value_name = "N", default_value_t = 0)]
     rng: u64,
+    /// Ask only about pages closest to the line
+    #[arg(long, conflicts_with_all = ["yes", "no", "clear", "from", "urls", "sample", "top", "list"])]
+    near: bool,
+    /// Ask only about what the judge likes best
+    #[arg(long, conflicts_with_all = ["yes", "no", "clear", "from", "urls", "sample", "list"])]
+    top: bool,
+    /// List what was labelled (with --sample: the pages drawn) instead of asking
+    #[arg(long, conflicts_with_all = ["yes", "no", "clear", "from", "urls"])]
+    list: bool,
+    /// Before a crawl: begin the collection with the pages of this file (one URL per line), then ask
+    #[arg(long = "urls", value_name = "FILE", id = "before", conflicts_with_all = ["yes", "no", "clear", "from", "urls", "store"])]
+    before: Option<PathBuf>,
+    /// Before a crawl: the topic of the new collection; its seeds are fetched, too
+    #[arg(long, value_name = "TOPIC.toml", conflicts_with_all = ["yes", "no", "clear", "from", "urls", "store"])]
+    topic: Option<PathBuf>,
+    /// Before a crawl: how many pages to fetch (default: as many as there are URLs and seeds)
+    #[arg(long, value_name = "N", requires = "topic")]
+    pages: Option<u64>,
+    #[command(flatten)]
+    fetch: FetchFlags,
     /// One JSON object per page
     #[arg(long)]
     json: bool,
@@ -106,11 +125,22 @@ pub fn run(mut args: Args) -> Result<ExitCode, Problem> {
                 .hint("with --store no folder is named"));
         }
     }
-    if let Some(n) = args.sample {
+    if args.topic.is_some() || args.before.is_some() {
+        begin(&args)?;
+    }
+    let talks = !args.list && !args.json && talks();
+    if let Some(n) = args.sample
+        && !talks
+    {
         return sample(&args, n);
     }
     let wanted = match &args.from {
         Some(path) => read(path, &Rules::new(&args.relevant_label, &args.ignore_label))?,
+        None if args.urls.is_empty() && (args.yes || args.no || args.clear) => {
+            return Err(Problem::usage("which pages?").hint("name their URLs after the folder"));
+        }
+        None if args.urls.is_empty() && talks => return converse(&args),
+        None if args.urls.is_empty() && (args.near || args.top) => return questions(&args),
         None if args.urls.is_empty() => return list(&args),
         None => {
             let label = match (args.yes, args.no, args.clear) {
@@ -125,13 +155,99 @@ pub fn run(mut args: Args) -> Result<ExitCode, Problem> {
             args.urls.iter().map(|u| (u.clone(), label)).collect()
         }
     };
+    give_labels(&args, &wanted)
+}
+
+/// Is there someone to talk to?
+fn talks() -> bool {
+    std::io::stdin().is_terminal()
+        && std::io::stdout().is_terminal()
+        && std::env::var("TERM").as_deref() != Ok("dumb")
+}
+
+/// How labels reach the collection.
+fn way(args: &Args, reader: &Reader) -> Result<Way, Problem> {
     match (&args.shared.store, &args.dir) {
-        (None, Some(dir)) => store_labels(&args, dir, &wanted),
-        (Some(store), _) => give_labels(&args, store, &wanted),
+        (Some(store), _) => {
+            let name = reader.shared_name().unwrap_or_default();
+            Ok(Way::to_shared(store, name, setup::who("gleaner label")))
+        }
+        (None, Some(dir)) => Way::to_folder(dir),
         (None, None) => {
             Err(Problem::usage("which collection?").hint("name a folder, or a database with --store"))
         }
     }
+}
+
+fn which(args: &Args) -> Which {
+    match (args.near, args.top, args.sample) {
+        (true, ..) => Which::Near,
+        (_, true, _) => Which::Top,
+        (.., Some(_)) if args.all => Which::Any,
+        (.., Some(_)) => Which::Relevant,
+        _ => Which::Best,
+    }
+}
+
+fn converse(args: &Args) -> Result<ExitCode, Problem> {
+    let mut reader = args.open()?;
+    let way = way(args, &reader)?;
+    // What was left in the inbox has been taken in meanwhile.
+    reader.refresh()?;
+    conversation::converse(reader, way, Wish { which: which(args), most: args.sample, rng: args.rng })
+}
+
+/// Without a terminal: the pages that would be asked about.
+fn questions(args: &Args) -> Result<ExitCode, Problem> {
+    const SHOWN: usize = 20;
+    let reader = args.open()?;
+    let mut quiz = Quiz::default();
+    quiz.update(&reader)?;
+    for q in quiz.questions(which(args), SHOWN, args.rng, &HashSet::new()) {
+        let Some(record) = reader.record(q.id)? else { continue };
+        let (url, score, title) = (&record.url, record.assessment.score, &record.title);
+        if args.json {
+            let line =
+                serde_json::json!({ "url": url, "title": title, "score": score, "why": q.reason.name() });
+            println!("{line}");
+        } else {
+            println!("{url}\t{score:.3}\t{}", shorten(&strip_controls(title), 80));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Before a crawl: an ordinary one that ends when the named pages were fetched. What it found waits for the crawl proper.
+fn begin(args: &Args) -> Result<(), Problem> {
+    let (Some(dir), Some(topic)) = (&args.dir, &args.topic) else {
+        return Err(Problem::usage("which topic?").hint("name its file with --topic"));
+    };
+    if Collection::exists(dir) {
+        eprintln!("{} has been begun already: its pages are asked about", dir.display());
+        return Ok(());
+    }
+    let loaded = setup::load(Some(topic), toml::Table::new())?;
+    let mut crawl = super::crawl::Args {
+        out: Some(dir.clone()),
+        fetch: args.fetch.clone(),
+        rng: args.rng,
+        quiet: !std::io::stderr().is_terminal(),
+        ..super::crawl::Args::default()
+    };
+    crawl.topic.topic = Some(topic.clone());
+    if let Some(file) = &args.before {
+        let name = file.to_string_lossy().into_owned();
+        crawl.seeds = vec![name];
+    }
+    let canon = Collection::canon(&loaded.config);
+    let urls = setup::seeds(&loaded.config, &[], &crawl.seeds, &canon)?.len() as u64;
+    if urls == 0 {
+        return Err(Problem::usage("there is nothing to fetch").hint("name a file of URLs with --urls"));
+    }
+    crawl.pages = Some(args.pages.unwrap_or(urls));
+    eprintln!("fetching {} first, as a crawl would", things(crawl.pages.unwrap_or(urls), "page"));
+    super::crawl::run(crawl)?;
+    Ok(())
 }
 
 /// `url<TAB>labels` lines; `#` comments.
@@ -168,70 +284,82 @@ fn read(path: &Path, rules: &Rules) -> Result<Vec<(String, Option<bool>)>, Probl
     Ok(out)
 }
 
-/// To the workers of a shared crawl, running or not.
-fn give_labels(args: &Args, store: &str, wanted: &[(String, Option<bool>)]) -> Result<ExitCode, Problem> {
-    let reader = args.open()?;
+/// Gives labels to whoever has the collection.
+fn give_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCode, Problem> {
+    let mut reader = args.open()?;
     let canon = Collection::canon(reader.config());
+    let mut heard: BTreeMap<UrlId, (Option<bool>, &str)> = BTreeMap::new();
     let (mut said, mut same, mut strange) = (Vec::new(), 0, Vec::new());
     for (text, label) in wanted {
         match find(reader.ledger(), &canon, text) {
-            Ok(id) if reader.labels().get(id) == *label => same += 1,
-            Ok(id) => said.push((id, *label)),
-            Err(why) => strange.push(format!("{text}: {why}")),
-        }
-    }
-    let who = setup::who("gleaner label");
-    let name = reader.shared_name().unwrap_or_default().to_string();
-    let to = Address { store, crawl: &name, who: &who, patience: WORKERS };
-    for some in said.chunks(AT_ONCE) {
-        let effect = Asked::new(&reader, Command::Labels(some.to_vec()))?.give(&to)?;
-        eprintln!("{}", effect.text);
-    }
-    drop(reader);
-    told(args, said.len(), same, &strange)
-}
-
-fn store_labels(args: &Args, dir: &Path, wanted: &[(String, Option<bool>)]) -> Result<ExitCode, Problem> {
-    // The settings tell how URLs are made canonical and which limits hold for the ledger.
-    let config = Reader::open(dir)?.config().clone();
-    let options = store::Options::new(Collection::limits(&config));
-    let mut ledger = store::Ledger::open(dir, options, types::Millis::steady())?;
-    let canon = Collection::canon(&config);
-    let mut labels = Labels::read(&ledger)?;
-    let (mut changed, mut same, mut strange) = (0, 0, Vec::new());
-    for (text, label) in wanted {
-        match find(&ledger, &canon, text) {
-            Ok(id) if labels.get(id) == *label => same += 1,
             Ok(id) => {
-                labels.say(&mut ledger, id, *label)?;
-                changed += 1;
+                if let Some((other, earlier)) = heard.insert(id, (*label, text)) {
+                    if other != *label {
+                        return Err(contradiction(args, earlier, text));
+                    }
+                    // Said twice.
+                } else if reader.labels().get(id) == *label {
+                    same += 1;
+                } else {
+                    said.push((id, *label));
+                }
             }
             Err(why) => strange.push(format!("{text}: {why}")),
         }
     }
-    ledger.commit()?;
-    ledger.close()?;
-    drop(ledger);
-    let done = told(args, changed, same, &strange)?;
-    if changed > 0 {
-        eprintln!("`gleaner rejudge {}` lets the judge learn from them", dir.display());
+    if !said.is_empty() {
+        let mut way = way(args, &reader)?;
+        let effect = way.say(&reader, &said)?;
+        eprintln!("{}", effect.text);
+        if let Way::Inbox { .. } = way {
+            eprintln!("{}", style(way.describe()).dim().for_stderr());
+        }
+        way.close()?;
     }
-    Ok(done)
+    reader.refresh()?;
+    told(args, &reader, said.len(), same, &strange)
+}
+
+fn contradiction(args: &Args, one: &str, other: &str) -> Problem {
+    let place = args.from.as_ref().map_or(String::new(), |f| format!("{}: ", f.display()));
+    let pages = match one == other {
+        true => strip_controls(one),
+        false => format!("{} (also written {})", strip_controls(one), strip_controls(other)),
+    };
+    Problem::usage(format!("{place}{pages} is called relevant and not relevant"))
+        .because("which of the two is meant cannot be told")
+        .hint("keep one of the lines; nothing was labelled")
 }
 
 /// What came of it, and how the judge does now.
-fn told(args: &Args, changed: usize, same: usize, strange: &[String]) -> Result<ExitCode, Problem> {
+fn told(
+    args: &Args,
+    reader: &Reader,
+    changed: usize,
+    same: usize,
+    strange: &[String],
+) -> Result<ExitCode, Problem> {
     for s in strange.iter().take(10) {
         eprintln!("{} {}", style("not labelled:").yellow().for_stderr(), strip_controls(s));
     }
     if strange.len() > 10 {
         eprintln!("… and {} more", strange.len() - 10);
     }
+    if changed + same == 0
+        && let Some(file) = args.from.as_ref().filter(|_| !strange.is_empty())
+    {
+        eprintln!(
+            "none of the {} in {} is in this collection: are these the labels of another one?",
+            things(strange.len() as u64, "page"),
+            file.display()
+        );
+    }
     let (thing, done) = if args.clear { ("label", "taken back") } else { ("page", "labelled") };
     let what = format!("{} {done}", things(changed as u64, thing));
     eprintln!("{what}{}", if same > 0 { format!(", {same} as before") } else { String::new() });
-    if let Some(q) = args.open()?.quality()? {
+    if let Some(q) = reader.quality()? {
         eprintln!("{}", describe(&q));
+        eprintln!("{}", conversation::estimate(&reader.taught()?));
     }
     // A file made for a whole web names pages that were never fetched: that is no failure.
     let failed = !strange.is_empty() && (args.from.is_none() || changed + same == 0);
@@ -257,7 +385,7 @@ fn list(args: &Args) -> Result<ExitCode, Problem> {
         if args.json {
             let line = serde_json::json!({
                 "url": record.url, "label": label, "judged": record.verdict.relevant,
-                "score": record.assessment.score, "title": record.title,
+                "score": reader.score(id), "title": record.title,
             });
             println!("{line}");
         } else {
@@ -266,7 +394,7 @@ fn list(args: &Args) -> Result<ExitCode, Problem> {
                 record.url,
                 word(label),
                 word(record.verdict.relevant),
-                record.assessment.score,
+                reader.score(id).unwrap_or(record.assessment.score),
                 shorten(&strip_controls(&record.title), 80)
             );
         }
@@ -274,7 +402,7 @@ fn list(args: &Args) -> Result<ExitCode, Problem> {
     match reader.quality()? {
         Some(q) => eprintln!("{}", describe(&q)),
         None => eprintln!(
-            "no labels yet; `gleaner label {} --sample 20` shows pages to begin with",
+            "no labels yet; `gleaner label {}` in a terminal asks about pages, `--sample 20` shows some to begin with",
             args.collection()
         ),
     }

@@ -19,6 +19,7 @@ macro_rules! eprintln {
 
 mod backtest;
 mod config;
+mod conversation;
 mod crawl;
 mod crawl_report;
 mod demo;
@@ -34,7 +35,7 @@ mod label;
 mod lists;
 mod new;
 mod output;
-mod pages;
+pub mod pages;
 mod picker;
 mod progress;
 mod reach;

@@ -88,6 +88,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         if presses.fetch_add(1, Ordering::SeqCst) == 0 {
             // Crawls that were started here end in order; nothing is lost either way.
             app.jobs().stop_all();
+            app.shelf.stop_teaching();
         }
         std::process::exit(0);
     })

@@ -34,6 +34,7 @@ const ASSETS: &[Asset] = &[
     asset!("/assets/page.js", "page.js", "text/javascript; charset=utf-8"),
     asset!("/assets/frontier.js", "frontier.js", "text/javascript; charset=utf-8"),
     asset!("/assets/hosts.js", "hosts.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/teach.js", "teach.js", "text/javascript; charset=utf-8"),
     asset!("/assets/search.js", "search.js", "text/javascript; charset=utf-8"),
     asset!("/assets/compare.js", "compare.js", "text/javascript; charset=utf-8"),
     asset!("/assets/create.js", "create.js", "text/javascript; charset=utf-8"),

@@ -69,9 +69,82 @@ pub fn pieces<'a>(text: &'a str, hits: &'a [Hit]) -> Vec<Piece<'a>> {
     out
 }
 
+/// The stretch of at most `most` bytes that says most of why a page is what it is: the one with the most different terms,
+/// and of these the first. Without any term, the beginning.
+pub fn passage<'a>(text: &'a str, hits: &[Hit], most: usize) -> &'a str {
+    let marked = pieces(text, hits);
+    // Where each term stands.
+    let mut found: Vec<(usize, usize, String)> = Vec::new();
+    let mut at = 0;
+    for piece in &marked {
+        if piece.set.is_some() {
+            found.push((at, at + piece.text.len(), piece.text.to_lowercase()));
+        }
+        at += piece.text.len();
+    }
+    let reach = most / 2;
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let (mut best, mut first) = ((0, 0, 0), 0);
+    for (from, to, term) in &found {
+        *counts.entry(term).or_default() += 1;
+        while let Some((_, _, left)) = found.get(first).filter(|f| to - f.0 > reach && f.0 < *from) {
+            if let Some(n) = counts.get_mut(left.as_str()) {
+                *n -= 1;
+                if *n == 0 {
+                    counts.remove(left.as_str());
+                }
+            }
+            first += 1;
+        }
+        if counts.len() > best.0 {
+            best = (counts.len(), found.get(first).map_or(0, |f| f.0), *to);
+        }
+    }
+    let (_, from, to) = best;
+    // As much around it as fits, whole words.
+    let room = most.saturating_sub(to - from) / 2;
+    let mut from = from.saturating_sub(room);
+    let mut to = (to + room).max(from + most).min(text.len());
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    if from > 0 {
+        from += text.get(from..to).and_then(|t| t.find(char::is_whitespace)).unwrap_or(0);
+    }
+    if to < text.len() {
+        to = from + text.get(from..to).and_then(|t| t.rfind(char::is_whitespace)).unwrap_or(to - from);
+    }
+    text.get(from..to).unwrap_or("").trim()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_best_passage_has_most_terms() {
+        let hit = |term: &str| Hit { set: "content".into(), term: term.into(), count: 1 };
+        let hits = [hit("sql"), hit("joins"), hit("b-trees")];
+        let filler = "menu news staff über ".repeat(30);
+        let text = format!(
+            "{filler} sql sql sql {filler} learn SQL, joins and b-trees here {filler} joins {filler}"
+        );
+        let best = passage(&text, &hits, 120);
+        assert!(best.contains("learn SQL, joins and b-trees here"), "{best}");
+        assert!(best.len() <= 120);
+        assert_eq!(passage("short text", &hits, 120), "short text");
+        assert_eq!(passage("", &hits, 120), "");
+        // Nothing to find: the beginning. Words are whole, characters too.
+        let dull = passage(&filler, &hits, 50);
+        assert!(filler.starts_with(dull) && dull.len() <= 50 && dull.ends_with(|c: char| c.is_alphabetic()));
+        assert!(passage(&"ü".repeat(200), &hits, 51).len() <= 51);
+        for most in 0..40 {
+            passage(&text, &hits, most);
+        }
+    }
 
     #[test]
     fn terms_are_marked_where_they_stand() {

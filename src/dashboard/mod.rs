@@ -11,7 +11,7 @@
 mod api;
 mod assets;
 mod guard;
-mod highlight;
+pub mod highlight;
 mod jobs;
 mod live;
 mod metrics;

@@ -308,6 +308,13 @@ pub const ROUTES: &[Route] = &[
         "Page",
         api::page::one,
     ),
+    get(
+        "/api/v1/collections/{collection}/pages/{id}/reasons",
+        "What speaks for and against a page, and the labelled page that is most like it (empty for judges that cannot tell)",
+        &[COLLECTION, ID],
+        "Reasons",
+        api::page::reasons,
+    ),
     other(
         "/api/v1/collections/{collection}/pages/{id}/warc",
         "The page's archive record, compressed",
@@ -453,6 +460,23 @@ pub const ROUTES: &[Route] = &[
         "Label",
         "Effect",
         api::control::label,
+    ),
+    get(
+        "/api/v1/collections/{collection}/questions",
+        "Pages to label next, why each is asked about, and what the labels so far let expect of the others",
+        &[
+            COLLECTION,
+            param("n", Kind::Int(1, 20), "Most questions to give (default 1)"),
+            param(
+                "which",
+                Kind::OneOf(&["best", "near", "top", "relevant", "any"]),
+                "What teaches most (default), what is closest to the line, the best, or drawn at random from relevant or all pages",
+            ),
+            param("skip", Kind::Text(4000), "Numbers of pages not to ask about, separated by commas"),
+            param("id", Kind::Int(0, u32::MAX as u64), "Ask about this page (again)"),
+        ],
+        "Questions",
+        api::teach::questions,
     ),
     get("/api/v1/openapi.json", "This document", &[], "Any", api::document),
     get(

@@ -273,6 +273,34 @@ pub fn all() -> Value {
             ]))),
             ("threshold", maybe(number())), ("why", maybe(text())),
         ]),
+        "WordReasons": list(object(&[("word", text()), ("field", text()), ("value", maybe(number()))])),
+        "Reasons": object(&[
+            ("parts", list(object(&[("name", text()), ("value", maybe(number()))]))),
+            ("words_for", reference("WordReasons")), ("words_against", reference("WordReasons")),
+            ("like", maybe(object(&[
+                ("label", flag()), ("similarity", maybe(share())), ("id", maybe(id())), ("url", maybe(text())),
+                ("title", maybe(text())),
+            ]))),
+        ]),
+        "Interval": object(&[("value", share()), ("low", share()), ("high", share())]),
+        "Taught": object(&[
+            ("answered", count()), ("yes", count()), ("relevant", count()),
+            ("estimate", maybe(object(&[
+                ("precision", reference("Interval")), ("recall", reference("Interval")), ("relevant", number()),
+            ]))),
+            ("settled", maybe(object(&[
+                ("answers", count()), ("changed", count()), ("sure", count()), ("right", count()), ("settled", flag()),
+            ]))),
+        ]),
+        "Questions": object(&[
+            ("questions", list(object(&[
+                ("id", id()), ("url", text()), ("title", text()), ("passage", pieces()), ("score", maybe(number())),
+                ("relevant", flag()), ("label", maybe(flag())),
+                ("reason", json!({ "type": "string", "enum": ["uncertain", "top", "random", "spread", "asked"] })),
+                ("why", text()),
+            ]))),
+            ("pages", count()), ("threshold", maybe(number())), ("taught", reference("Taught")),
+        ]),
         "Choices": object(&[("choices", list(object(&[("name", text()), ("summary", text())])))]),
         "Backtests": object(&[("backtests", list(text()))]),
         "Backtest": object(&[

@@ -6,8 +6,11 @@ use super::live::Hub;
 use super::queue::Queue;
 use super::reply::Refusal;
 use super::rows::Rows;
+use crate::labelling::{Said, Way};
 use crawl::Outlook;
 use crawl::collection::Collection;
+use crawl::control::Effect;
+use crawl::quiz::Quiz;
 use crawl::reader::{Explainer, Reader};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,6 +29,8 @@ const EXPLAINER_FRESH: Duration = Duration::from_secs(10);
 const SHARED_FRESH: Duration = Duration::from_millis(1_500);
 /// Between two additions to the index of a shared crawl.
 const INDEX_EVERY: Duration = Duration::from_secs(10);
+/// A stopped collection that was opened for a label stays open for the next one this long.
+const LINGER: Duration = Duration::from_secs(15);
 /// Subfolders looked at.
 const MOST: usize = 2_000;
 
@@ -63,6 +68,9 @@ pub struct Volume {
     /// Something changed that the next look must see.
     changed: AtomicBool,
     view: RwLock<Option<View>>,
+    /// Of a folder that nobody crawls into: open for labels, since some were given a moment ago.
+    teaching: Mutex<Option<(Way, Instant)>>,
+    is_teaching: AtomicBool,
 }
 
 /// A collection as it was a moment ago.
@@ -71,6 +79,8 @@ pub struct View {
     pub rows: Rows,
     pub queue: Queue,
     pub index: Option<Index>,
+    /// Which pages could be asked about.
+    pub quiz: Mutex<Quiz>,
     index_stamp: Option<SystemTime>,
     /// Made when it is first asked for; learnt state may be large.
     explainer: Mutex<Option<(Instant, Explainer)>>,
@@ -179,12 +189,21 @@ impl Shelf {
             indexing: AtomicBool::new(false),
             changed: AtomicBool::new(false),
             view: RwLock::new(None),
+            teaching: Mutex::new(None),
+            is_teaching: AtomicBool::new(false),
         });
         // Two may have come at once: the first stays.
         let volume = open.entry(name).or_insert(volume).clone();
         drop(open);
         volume.keep_indexing();
         Ok(volume)
+    }
+
+    /// Lets go of every folder that was opened for labels.
+    pub fn stop_teaching(&self) {
+        let open: Vec<Arc<Volume>> =
+            self.open.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        open.iter().for_each(|v| v.stop_teaching());
     }
 
     pub fn all(&self) -> Vec<Arc<Volume>> {
@@ -214,9 +233,63 @@ impl Volume {
         self.changed.store(true, Ordering::SeqCst);
     }
 
-    /// Does any process have its folder open for writing?
+    /// Does any process have its folder open for writing? Being open here for labels does not count.
     pub fn is_locked(&self) -> bool {
-        store::ledger::is_locked(&self.dir)
+        !self.is_teaching.load(Ordering::SeqCst) && store::ledger::is_locked(&self.dir)
+    }
+
+    /// What the user says of pages of a folder that no crawl of this process has: obeyed here, or by whoever has it.
+    pub fn say(self: &Arc<Self>, said: &Said) -> Result<Effect, Problem> {
+        let mut teaching = self.teaching.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut way, opened) = match teaching.take() {
+            Some((way, _)) => (way, false),
+            None => (Way::to_folder(&self.dir)?, true),
+        };
+        let done = way.say_in_folder(said);
+        let ours = way.holds_folder();
+        self.is_teaching.store(ours, Ordering::SeqCst);
+        if ours {
+            *teaching = Some((way, Instant::now()));
+            drop(teaching);
+            if opened {
+                self.close_later()?;
+            }
+        }
+        done
+    }
+
+    /// Lets go of the folder a while after the last label; obeys what other processes leave in its inbox meanwhile.
+    fn close_later(self: &Arc<Self>) -> Result<(), Problem> {
+        let volume = Arc::downgrade(self);
+        let closing = std::thread::Builder::new().name("dashboard-labels".into()).spawn(move || {
+            loop {
+                std::thread::sleep(Duration::from_millis(200));
+                let Some(volume) = volume.upgrade() else { return };
+                let mut teaching = volume.teaching.lock().unwrap_or_else(PoisonError::into_inner);
+                match teaching.as_mut() {
+                    None => return,
+                    Some((_, since)) if since.elapsed() > LINGER => {
+                        drop(teaching);
+                        volume.stop_teaching();
+                        return;
+                    }
+                    Some((way, _)) => way.read_inbox(),
+                }
+            }
+        });
+        closing.map(drop).map_err(|e| Problem::new("cannot start a thread").because(e))
+    }
+
+    /// Lets go of the folder: a crawl is about to begin, or the process to end.
+    pub fn stop_teaching(&self) {
+        let mut teaching = self.teaching.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((way, _)) = teaching.take()
+            && let Err(problem) = way.close()
+        {
+            // What was said is in the ledger.
+            tracing::warn!(%problem, "after labels, the collection was not closed in order");
+        }
+        self.is_teaching.store(false, Ordering::SeqCst);
     }
 
     fn open(&self) -> Result<Reader, Problem> {
@@ -303,6 +376,7 @@ impl View {
             rows: Rows::default(),
             queue: Queue::default(),
             index: open_index(&reader),
+            quiz: Mutex::default(),
             index_stamp: index_stamp(reader.dir()),
             explainer: Mutex::new(None),
             reader,

@@ -8,6 +8,7 @@
 //!     index/        full text
 //!     report.html   what came of it
 //!     ledger.mark   how far the ledger is known to be durable
+//!     inbox/        labels for a crawl that is running; only while there are any
 //!     damaged/      what did not fit the rest and was set aside; only when there is something
 //! ```
 
@@ -17,6 +18,7 @@ use crate::control::Adjustments;
 use crate::crawl::{Crawl, Ledger, Parts, Rules, Run};
 use crate::documents::{DocumentLimits, Documents};
 use crate::events::Event;
+use crate::inbox::Inbox;
 use crate::listings::ListingLimits;
 use crate::marks::Marks;
 use crate::scope::Scope;
@@ -434,6 +436,9 @@ impl Collection {
         if let Some(wanted) = wanted {
             crawl.join_in(wanted, failed)?;
         }
+        if shared.is_none() {
+            crawl.inbox = Some(Inbox::of(dir));
+        }
         Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed, notes })
     }
 }
@@ -520,7 +525,10 @@ impl Made {
 }
 
 /// The settings with the judge of the last run, when they name none and it was another than today's default.
-fn earlier_judge(loaded: &Loaded, ledger: &dyn Ledger) -> Result<Option<Loaded>, Problem> {
+pub(crate) fn earlier_judge(
+    loaded: &Loaded,
+    ledger: &(impl store::Store + ?Sized),
+) -> Result<Option<Loaded>, Problem> {
     let last =
         Run::of(ledger)?.filter(|run| loaded.config.judge.kind.is_none() && run.judge != judges::DEFAULT);
     Ok(last.map(|run| {

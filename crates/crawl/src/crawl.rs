@@ -5,6 +5,7 @@ use crate::collection::{Indexed, MakeJudge, position_bytes};
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::{Duplicates, Earlier};
 use crate::events::{Curve, Event, Pause, Progress};
+use crate::inbox::Inbox;
 use crate::listings::{ListingLimits, Listings, is_sitemap_file, later};
 use crate::marks::Marks;
 use crate::measured::Measurer;
@@ -13,11 +14,11 @@ use crate::network::{Ask, Network};
 use crate::origins::{Door, Origins};
 use crate::outlook::Outlook;
 use crate::robots::RobotsCache;
+use crate::roll::Roll;
 use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
 use crate::suspects::Suspects;
 use crate::sweep::Sweep;
-use crate::visit::decided;
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
@@ -29,8 +30,8 @@ use store::Store;
 use store::archive::{Archiver, Position};
 use store::index::Index;
 use types::{
-    Assessment, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored,
-    RobotsAnswer, Settle, Task, Turn, Url, UrlId, Verdict,
+    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer,
+    Settle, Task, Turn, Url, UrlId, Verdict,
 };
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.
@@ -204,9 +205,8 @@ pub struct Judgement {
 
 pub struct Crawl {
     pub(crate) parts: Parts,
-    pub(crate) judged: Vec<Judged>,
-    /// Their assessments, for judges that decide by more than the score.
-    pub(crate) assessed: Vec<Assessment>,
+    /// The pages, as far as they are judged.
+    pub(crate) roll: Roll,
     pub(crate) measurer: Measurer,
     pub(crate) duplicates: Duplicates,
     pub(crate) mirrors: Mirrors,
@@ -249,12 +249,12 @@ pub struct Crawl {
     pub(crate) rejudging: Option<Rejudging>,
     /// Leases whose pages may have been measured by a judge that is gone.
     pub(crate) measured_before: HashSet<u64>,
-    /// Of a shared crawl: pages that others fetched and the user labelled. The judge learns from those too.
-    pub(crate) lessons: BTreeMap<UrlId, (Assessment, bool)>,
     /// The labels that the strategy was told of.
     pub(crate) labels_told: Vec<u8>,
     /// Of a shared crawl: everything that was asked up to this number was done.
     pub(crate) steered: u64,
+    /// Where other processes leave labels, if they can.
+    pub(crate) inbox: Option<Inbox>,
     /// What is being read is marked here, if anywhere.
     pub(crate) marks: Option<Marks>,
     /// What was being read when an earlier run died.
@@ -339,8 +339,7 @@ impl Crawl {
     pub fn new(parts: Parts) -> Result<Crawl, Problem> {
         let mut crawl = Crawl {
             parts,
-            judged: Vec::new(),
-            assessed: Vec::new(),
+            roll: Roll::default(),
             measurer: Measurer::default(),
             duplicates: Duplicates::default(),
             mirrors: Mirrors::default(),
@@ -371,9 +370,9 @@ impl Crawl {
             make_judge: None,
             rejudging: None,
             measured_before: HashSet::new(),
-            lessons: BTreeMap::new(),
             labels_told: Vec::new(),
             steered: 0,
+            inbox: None,
             marks: None,
             suspects: Suspects::default(),
         };
@@ -902,18 +901,15 @@ impl Crawl {
 
     /// The pages in fetch order, with their newest verdicts.
     pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool)> + '_ {
-        self.judged.iter().map(|j| (j.id, j.wanted()))
+        self.roll.judged.iter().map(|j| (j.id, j.wanted()))
     }
 
     /// The pages in fetch order, with what the judge makes of them now and what the user said of them.
     pub fn judgements(&self) -> Vec<Judgement> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let pages = self.judged.iter().enumerate();
-        let of = |(i, j): (usize, &Judged)| {
-            let verdict = decided(judge.as_ref(), j, self.assessed.get(i));
-            Judgement { id: j.id, verdict, label: j.label }
-        };
-        pages.map(of).collect()
+        let verdicts = self.roll.verdicts(judge.as_ref());
+        let of = |(j, verdict): (&Judged, Verdict)| Judgement { id: j.id, verdict, label: j.label };
+        self.roll.judged.iter().zip(verdicts).map(of).collect()
     }
 
     pub fn parts(&self) -> &Parts {

@@ -100,7 +100,7 @@ impl Crawl {
     /// its pages. All of it is read as the ledger has it, and judged again. Only the strategy remembers, and is told what
     /// is different from what it knew.
     fn come_back(&mut self) -> Result<(), Problem> {
-        let before: HashMap<UrlId, bool> = self.judged.iter().map(|j| (j.id, j.relevant)).collect();
+        let before: HashMap<UrlId, bool> = self.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
         self.read_pages()?;
         if self.rejudging.is_some() {
             // What was judged so far is counted by places in the list of pages.

@@ -13,6 +13,7 @@
 //! a virtual clock. Both drive the same `Crawl`, so a backtest measures the crawler that people run.
 
 pub mod analyse;
+pub mod answers;
 pub mod collection;
 pub mod config;
 pub mod control;
@@ -21,6 +22,7 @@ pub mod documents;
 mod duplicates;
 pub mod events;
 pub mod helm;
+pub mod inbox;
 pub mod labels;
 mod links;
 pub mod listings;
@@ -31,18 +33,21 @@ mod mirrors;
 mod network;
 mod origins;
 mod outlook;
+pub mod quiz;
 pub mod reader;
 pub mod rejudge;
 pub mod repair;
 pub mod replay;
 pub mod resources;
 mod robots;
+mod roll;
 pub mod scope;
 mod state;
 mod steer;
 pub mod stored;
 mod suspects;
 mod sweep;
+pub mod teach;
 pub mod train;
 pub mod units;
 mod visit;

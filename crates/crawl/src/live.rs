@@ -16,6 +16,8 @@ use types::{Failure, Fetched, Lease, Millis, Page, Payload, Problem, Request, Ta
 /// On stable storage at least this often.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+/// Between two looks into the inbox.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Longest sleep without looking at commands and limits.
 const NAP: Duration = Duration::from_millis(250);
 /// A crawl that ends (a limit, the user) waits so long for documents that are being read.
@@ -55,6 +57,7 @@ fn drive(
     let mut ending_since: Option<Instant> = None;
     let mut last_sync = Instant::now();
     let mut last_progress = Instant::now();
+    let mut last_look: Option<Instant> = None;
 
     let stop = loop {
         while let Ok(Order { command, reply }) = orders.try_recv() {
@@ -68,6 +71,10 @@ fn drive(
                     done?;
                 }
             }
+        }
+        if last_look.is_none_or(|t| t.elapsed() >= LOOK_EVERY) {
+            crawl.read_inbox(Millis::steady())?;
+            last_look = Some(Instant::now());
         }
         crawl.tend(Millis::steady())?;
         let more_to_do = crawl.rejudge_some()? | crawl.sweep_some()?;

@@ -7,10 +7,10 @@ use crate::config::Loaded;
 use crate::crawl::{Judged, Ledger, Run};
 use crate::labels::{CHOICES, Choice, Labels, Quality};
 use crate::measured::{self, Measured, Measurer};
+use crate::roll::Roll;
 use crate::scope::Scope;
-use crate::state::{page_line, parse_page_line};
+use crate::state::PageLine;
 use crate::stored;
-use crate::visit::final_verdict;
 use focus::judges::Judge;
 use focus::topic::Topic;
 use serde::Serialize;
@@ -87,10 +87,10 @@ pub fn rejudge(
     };
     let labels = Labels::read(ledger.as_ref())?;
     let scope = Scope::new(&config.scope, &[])?;
-    let lines: Vec<_> = ledger.state("pages")?.iter().filter_map(|l| parse_page_line(l)).collect();
+    let lines: Vec<_> = ledger.state("pages")?.iter().filter_map(|l| PageLine::read(l)).collect();
     let mut seeds = 0;
-    for (judged, ..) in &lines {
-        seeds += usize::from(ledger.entry(judged.id).is_some_and(|e| e.parent.is_none()));
+    for line in &lines {
+        seeds += usize::from(ledger.entry(line.judged.id).is_some_and(|e| e.parent.is_none()));
     }
     let mut made = Made::new(&topic, &Collection::canon(config), answer, seeds, rng)?;
     made.analyst.documents = Collection::documents(config);
@@ -98,10 +98,21 @@ pub fn rejudge(
 
     // As the crawl would have: each page is shown to the judge in the order of arrival.
     let mut judge = made.analyst.judge.write().unwrap_or_else(PoisonError::into_inner);
-    for page in &pages {
-        judge.observe(&page.new, labels.get(page.id));
-    }
-    let result = compare(&mut pages, &labels, judge.as_ref(), without_archive);
+    let judged = |p: &Old| Judged {
+        id: p.id,
+        score: p.new.score,
+        barred: p.new.excluded.is_some() || p.foreign,
+        turned: false,
+        relevant: p.verdict.relevant,
+        label: labels.get(p.id),
+        copy_of: None,
+    };
+    let all = pages.iter().map(judged).collect();
+    let mut roll = Roll::of(all, pages.iter_mut().map(|p| std::mem::take(&mut p.new)).collect());
+    roll.show(judge.as_mut(), 0);
+    let verdicts = roll.verdicts(judge.as_ref());
+    pages.iter_mut().zip(roll.assessed.drain(..)).for_each(|(page, new)| page.new = new);
+    let result = compare(&mut pages, &verdicts, &labels, judge.as_ref(), without_archive);
     if keep {
         write(ledger.as_mut(), &mut pages, &lines, judge.as_ref(), &topic)?;
         drop(ledger);
@@ -114,7 +125,7 @@ pub fn rejudge(
 fn read_all(
     dir: &Path,
     ledger: &dyn Ledger,
-    lines: &[(Judged, [u8; 20], u64)],
+    lines: &[PageLine],
     analyst: &Analyst,
     scope: &Scope,
 ) -> Result<(Vec<Old>, usize), Problem> {
@@ -125,8 +136,8 @@ fn read_all(
     let archive = Stacks::new(Some(Collection::warc_dir(dir))).reading_on();
     for chunk in lines.chunks(CHUNK) {
         let mut waiting: Vec<(Record, Fetched)> = Vec::with_capacity(chunk.len());
-        for (judged, ..) in chunk {
-            let Some(record) = ledger.record(judged.id)? else { continue };
+        for line in chunk {
+            let Some(record) = ledger.record(line.judged.id)? else { continue };
             let answer = stored::answer(&archive, ledger, &record)?;
             without_archive += usize::from(!answer.from_archive);
             waiting.push((record, answer.fetched));
@@ -169,7 +180,13 @@ fn read_all(
 }
 
 /// Gives the new verdicts and says what they change.
-fn compare(pages: &mut [Old], labels: &Labels, judge: &dyn Judge, without_archive: usize) -> Rejudged {
+fn compare(
+    pages: &mut [Old],
+    verdicts: &[Verdict],
+    labels: &Labels,
+    judge: &dyn Judge,
+    without_archive: usize,
+) -> Rejudged {
     let mut r = Rejudged {
         pages: pages.len(),
         without_archive,
@@ -184,10 +201,8 @@ fn compare(pages: &mut [Old], labels: &Labels, judge: &dyn Judge, without_archiv
         labels_after: None,
     };
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for page in pages {
-        let old = page.verdict;
-        let barred = page.new.excluded.is_some() || page.foreign;
-        page.verdict = final_verdict(judge.decide(&page.new), barred, false);
+    for (page, verdict) in pages.iter_mut().zip(verdicts) {
+        let old = std::mem::replace(&mut page.verdict, *verdict);
         if page.measured.is_some() {
             page.new.score = page.verdict.relevance;
         }
@@ -221,7 +236,7 @@ fn compare(pages: &mut [Old], labels: &Labels, judge: &dyn Judge, without_archiv
 fn write(
     ledger: &mut dyn Ledger,
     pages: &mut [Old],
-    lines: &[(Judged, [u8; 20], u64)],
+    lines: &[PageLine],
     judge: &dyn Judge,
     topic: &Topic,
 ) -> Result<(), Problem> {
@@ -232,15 +247,15 @@ fn write(
         ledger.reassess(&items)?;
     }
     ledger.put_state("pages", false, &[])?;
-    for (judged, digest, simhash) in lines {
-        let mut judged = *judged;
+    for line in lines {
+        let mut judged = line.judged;
         if let Some(page) = new.get(&judged.id) {
             judged.score = page.new.score;
             judged.barred = page.new.excluded.is_some() || page.foreign;
             judged.turned = false;
             judged.relevant = page.verdict.relevant;
         }
-        ledger.put_state("pages", true, &page_line(&judged, *digest, *simhash))?;
+        ledger.put_state("pages", true, &PageLine { judged, ..*line }.write())?;
     }
     if let Some(bytes) = judge.save() {
         let mut state = (lines.len() as u64).to_le_bytes().to_vec();

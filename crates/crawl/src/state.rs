@@ -2,11 +2,12 @@
 
 use crate::crawl::{Counts, Crawl, Judged, Run};
 use crate::duplicates::Duplicates;
-use crate::labels::{CHOICES, Choice, Labels};
-use crate::measured::{FEATURES, Measured, Measurer};
+use crate::labels::{CHOICES, Choice};
+use crate::measured::Measurer;
 use crate::mirrors::Mirrors;
-use focus::judges::Judge;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use crate::roll::Roll;
+use crate::teach::Untold;
+use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use types::{Assessment, Problem, Turn, UrlId, Verdict};
 
@@ -30,7 +31,11 @@ impl Crawl {
         simhash: u64,
         revised: bool,
     ) {
-        turn.state.push(("pages".into(), true, page_line(&judged, digest, simhash)));
+        turn.state.push((
+            "pages".into(),
+            true,
+            PageLine { judged, digest, simhash, copy_of: judged.copy_of.map(|e| e.id) }.write(),
+        ));
         // The first save, and now and then a later one, is of everything: with the batch, not here.
         if self.unsaved >= UNSAVED
             && self.appended.1 > 0
@@ -136,32 +141,16 @@ impl Crawl {
             judge.load(bytes)?;
             known = if judge.remembers_pages() { 0 } else { u64::from_le_bytes(*n) };
         }
-        self.show_pages(judge.as_mut(), usize::try_from(known).unwrap_or(usize::MAX));
+        self.roll.show(judge.as_mut(), usize::try_from(known).unwrap_or(usize::MAX));
         if judge_state.is_none() {
             // Else they are in what was saved: with every label the judge is saved too.
-            self.show_lessons(judge.as_mut());
+            self.roll.show_lessons(judge.as_mut());
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         drop(judge);
         self.labels_told = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
+        self.tell_untold()?;
         self.tell_labels()
-    }
-
-    /// A judge is shown the pages from the `from`th on, with what the user said of them.
-    pub(crate) fn show_pages(&self, judge: &mut dyn Judge, from: usize) {
-        for (i, j) in self.judged.iter().enumerate().skip(from) {
-            match self.assessed.get(i) {
-                Some(whole) => judge.observe(whole, j.label),
-                None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
-            };
-        }
-    }
-
-    /// And those of others that the user labelled.
-    pub(crate) fn show_lessons(&self, judge: &mut dyn Judge) {
-        for (assessment, label) in self.lessons.values() {
-            judge.observe(assessment, Some(*label));
-        }
     }
 
     /// What was committed is older than what this process has learnt: the strategy's state is kept whole, with what it was
@@ -176,74 +165,41 @@ impl Crawl {
 
     /// The pages as the ledger has them, with what was last said of them; and what the user said of others'.
     pub(crate) fn read_pages(&mut self) -> Result<(), Problem> {
-        let mut at: HashMap<UrlId, usize> = HashMap::new();
-        self.duplicates = Duplicates::default();
-        self.mirrors = Mirrors::default();
-        self.judged.clear();
-        self.assessed.clear();
-        self.measurer = Measurer::default();
-        self.lessons.clear();
+        let (mut duplicates, mut measurer) = (Duplicates::default(), Measurer::default());
+        let mut mirrors = Mirrors::default();
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let ledger = &self.parts.ledger;
         let names: HashMap<u32, String> =
             ledger.hosts().filter_map(|h| Some((ledger.find_host(&h.name)?, h.name))).collect();
-        for line in ledger.state("pages")? {
-            let Some(page) = parse_page_line(&line) else { continue };
-            let (mut judged, digest, simhash) = page;
-            let (same, near) = self.duplicates.meet(judged.id, digest, simhash);
-            let host = |id: UrlId| names.get(&ledger.entry(id)?.host).map(String::as_str);
-            if let Some(name) = host(judged.id) {
-                self.mirrors.met(name, same.or(near).and_then(|e| host(e.id)));
-            }
-            judged.copy_of = same.or(near);
-            at.insert(judged.id, self.judged.len());
-            self.judged.push(judged);
-        }
-        for (id, verdict) in ledger.revised()? {
-            if let Some(&i) = at.get(&id) {
-                self.judged[i].relevant = verdict.relevant;
-            }
-        }
-        let labels = Labels::read(ledger.as_ref())?;
-        for (id, label) in labels.iter() {
-            if let Some(&i) = at.get(&id) {
-                self.judged[i].label = Some(label);
-            }
-        }
-        let others: Vec<UrlId> = labels.iter().map(|l| l.0).filter(|id| !at.contains_key(id)).collect();
-        let mut lessons = BTreeMap::new();
-        ledger.each_record(&others, &mut |record| {
-            let id = record.id;
-            if let Some(label) = labels.get(id) {
-                lessons.insert(id, (self.lesson(record)?, label));
-            }
-            Ok(())
-        })?;
-        self.lessons = lessons;
-        let ledger = &self.parts.ledger;
-        if self.remembers_pages() {
-            self.assessed =
-                self.judged.iter().map(|j| Assessment { score: j.score, ..Assessment::default() }).collect();
-            for entry in self.parts.ledger.state(FEATURES)? {
-                let Some(page) = Measured::decode(&entry) else { continue };
-                self.measurer.restore(&page);
-                if let Some(a) = at.get(&page.id).and_then(|&i| self.assessed.get_mut(i)) {
-                    a.features = page.features;
+        let host = |id: UrlId| names.get(&ledger.entry(id)?.host).map(String::as_str);
+        let roll = Roll::read(
+            ledger.as_ref(),
+            judge.as_ref(),
+            &|record| self.lesson(record),
+            &mut |page| {
+                duplicates.meet(page.judged.id, page.digest, page.simhash);
+                if let Some(name) = host(page.judged.id) {
+                    mirrors.met(name, page.copy_of.and_then(host));
                 }
-            }
-        } else if !self.by_score() {
-            let ids: Vec<UrlId> = self.judged.iter().map(|j| j.id).collect();
-            let mut kept: HashMap<UrlId, Assessment> = HashMap::with_capacity(ids.len());
-            ledger.each_record(&ids, &mut |record| {
-                kept.insert(record.id, record.assessment);
-                Ok(())
-            })?;
-            for j in &self.judged {
-                let known = kept.remove(&j.id);
-                self.assessed
-                    .push(known.unwrap_or_else(|| Assessment { score: j.score, ..Assessment::default() }));
-            }
-        }
+            },
+            &mut |page| measurer.restore(page),
+        )?;
+        drop(judge);
+        (self.roll, self.duplicates, self.measurer) = (roll, duplicates, measurer);
+        self.mirrors = mirrors;
         Ok(())
+    }
+
+    /// Verdicts that labels changed while nobody crawled: the strategy has learnt from the old ones.
+    fn tell_untold(&mut self) -> Result<(), Problem> {
+        let untold = Untold::read(self.parts.ledger.as_ref())?;
+        if untold.is_empty() {
+            return Ok(());
+        }
+        let changed = self.changed_since(&untold);
+        self.tell_revised(&changed, false)?;
+        Untold::clear(self.parts.ledger.as_mut())?;
+        if changed.is_empty() { Ok(()) } else { self.score_again() }
     }
 
     /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
@@ -256,7 +212,7 @@ impl Crawl {
         };
         let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
         let (mut now, mut changed) = (Vec::new(), Vec::new());
-        for j in &self.judged {
+        for j in &self.roll.judged {
             let Some(label) = j.label else { continue };
             now.extend(line(j.id, label));
             let turned = told.contains(&line(j.id, !label)[..]);
@@ -274,41 +230,49 @@ impl Crawl {
     }
 }
 
-/// The page of a line of the `pages` state as it was judged at the time, and which one it is a copy of.
-pub(crate) fn page_line_verdict(line: &[u8]) -> Option<(Judged, Option<UrlId>)> {
-    let (judged, ..) = parse_page_line(line)?;
-    let copy_of = line.get(LINE..).and_then(|rest| rest.first_chunk::<4>());
-    Some((judged, copy_of.map(|id| UrlId(u32::from_le_bytes(*id)))))
+/// A page's entry in the `pages` state.
+pub(crate) struct PageLine {
+    /// As it was judged at the time.
+    pub judged: Judged,
+    pub digest: [u8; 20],
+    pub simhash: u64,
+    /// The page it is a copy of.
+    pub copy_of: Option<UrlId>,
 }
 
-/// Bytes of a line without the page it is a copy of, which only copies have.
+/// Bytes of an entry without the page it is a copy of, which only copies have.
 const LINE: usize = 41;
 
-pub(crate) fn page_line(judged: &Judged, digest: [u8; 20], simhash: u64) -> Vec<u8> {
-    let mut line = Vec::with_capacity(LINE + 4);
-    line.extend(judged.id.0.to_le_bytes());
-    line.extend(judged.score.to_le_bytes());
-    line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
-    line.extend(digest);
-    line.extend(simhash.to_le_bytes());
-    line.extend(judged.copy_of.iter().flat_map(|e| e.id.0.to_le_bytes()));
-    line
-}
+impl PageLine {
+    pub fn write(&self) -> Vec<u8> {
+        let judged = &self.judged;
+        let mut line = Vec::with_capacity(LINE + 4);
+        line.extend(judged.id.0.to_le_bytes());
+        line.extend(judged.score.to_le_bytes());
+        line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
+        line.extend(self.digest);
+        line.extend(self.simhash.to_le_bytes());
+        line.extend(self.copy_of.iter().flat_map(|id| id.0.to_le_bytes()));
+        line
+    }
 
-pub(crate) fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
-    let (id, rest) = line.split_first_chunk::<4>()?;
-    let (score, rest) = rest.split_first_chunk::<8>()?;
-    let (flags, rest) = rest.split_first()?;
-    let (digest, rest) = rest.split_first_chunk::<20>()?;
-    let (simhash, _) = rest.split_first_chunk::<8>()?;
-    let judged = Judged {
-        id: UrlId(u32::from_le_bytes(*id)),
-        score: f64::from_le_bytes(*score),
-        barred: flags & 1 != 0,
-        turned: flags & 4 != 0,
-        relevant: flags & 2 != 0,
-        label: None,
-        copy_of: None,
-    };
-    Some((judged, *digest, u64::from_le_bytes(*simhash)))
+    /// `None`: the entry is damaged.
+    pub fn read(line: &[u8]) -> Option<PageLine> {
+        let (id, rest) = line.split_first_chunk::<4>()?;
+        let (score, rest) = rest.split_first_chunk::<8>()?;
+        let (flags, rest) = rest.split_first()?;
+        let (digest, rest) = rest.split_first_chunk::<20>()?;
+        let (simhash, rest) = rest.split_first_chunk::<8>()?;
+        let judged = Judged {
+            id: UrlId(u32::from_le_bytes(*id)),
+            score: f64::from_le_bytes(*score),
+            barred: flags & 1 != 0,
+            turned: flags & 4 != 0,
+            relevant: flags & 2 != 0,
+            label: None,
+            copy_of: None,
+        };
+        let copy_of = rest.first_chunk::<4>().map(|id| UrlId(u32::from_le_bytes(*id)));
+        Some(PageLine { judged, digest: *digest, simhash: u64::from_le_bytes(*simhash), copy_of })
+    }
 }

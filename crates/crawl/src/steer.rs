@@ -4,25 +4,23 @@
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, MakeJudge};
 use crate::config::Loaded;
-use crate::control::{
-    Adjustments, BOOSTED, Command, Effect, HostRule, Settings, boosted, labelled, plain, verdicts_changed,
-};
-use crate::crawl::{Crawl, Judged, Stop};
+use crate::control::{Adjustments, BOOSTED, Command, Effect, HostRule, Settings, boosted, plain};
+use crate::crawl::{Crawl, Stop};
 use crate::events::Event;
-use crate::labels::Labels;
 use crate::measured::{self, Measured, Measurer};
 use crate::mirrors::last;
-use crate::state::page_line;
+use crate::roll::Heard;
+use crate::state::PageLine;
 use crate::stored;
 use crate::visit::final_verdict;
 use focus::judges::Judge;
 use focus::strategies::Rescore;
 use frontier::State;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use store::archive::Stacks;
-use types::{Assessment, Fetched, Millis, Problem, Record, Rescored, Url, UrlId, Verdict, domain_of};
+use types::{Assessment, Fetched, Millis, Problem, Record, Rescored, Url, UrlId, domain_of};
 
 /// What steering needs to know of a collection.
 pub(crate) struct Steering {
@@ -102,6 +100,23 @@ impl Crawl {
         };
         self.commit()?;
         Ok(effect)
+    }
+
+    /// Obeys what other processes left in the collection's inbox: labels, nothing else.
+    pub fn read_inbox(&mut self, now: Millis) -> Result<(), Problem> {
+        let Some(inbox) = self.inbox.clone() else { return Ok(()) };
+        for order in inbox.waiting() {
+            let done = match order.command() {
+                Ok(command @ Command::Labels(_)) => self.obey(command, now).and_then(|effect| {
+                    self.sync()?;
+                    Ok(effect)
+                }),
+                Ok(_) => Err(Problem::new("only labels are taken from an inbox")),
+                Err(problem) => Err(problem),
+            };
+            order.done(&done);
+        }
+        Ok(())
     }
 
     fn more_seeds(&mut self, urls: &[Url], now: Millis) -> Result<Effect, Problem> {
@@ -289,7 +304,7 @@ impl Crawl {
         self.save_strategy_now()?;
         self.make_judge = Some(made.make_judge);
         self.begin_rejudging()?;
-        let pages = self.judged.len();
+        let pages = self.roll.judged.len();
         Ok(Effect {
             text: format!("changed; {pages} pages are judged again by the new terms"),
             changed: pages,
@@ -306,7 +321,7 @@ impl Crawl {
     pub(crate) fn begin_rejudging(&mut self) -> Result<(), Problem> {
         let judge = self.new_judge()?;
         self.parts.ledger.put_state(REJUDGING, false, &[1])?;
-        let done = Vec::with_capacity(self.judged.len());
+        let done = Vec::with_capacity(self.roll.judged.len());
         self.rejudging = Some(Rejudging { judge, measurer: Measurer::default(), done });
         Ok(())
     }
@@ -316,12 +331,12 @@ impl Crawl {
         let Some(mut r) = self.rejudging.take() else { return Ok(false) };
         let Some(steering) = &self.steering else { return Ok(false) };
         let begun = Instant::now();
-        while r.done.len() < self.judged.len() {
+        while r.done.len() < self.roll.judged.len() {
             if begun.elapsed() >= SLICE {
                 self.rejudging = Some(r);
                 return Ok(true);
             }
-            let old = self.judged[r.done.len()];
+            let old = self.roll.judged[r.done.len()];
             let record = self.parts.ledger.record(old.id)?;
             let Some(record) = record else {
                 return Err(Problem::new(format!("the record of URL number {} is gone", old.id.0)));
@@ -347,7 +362,7 @@ impl Crawl {
 
     /// The new judge has seen everything: its verdicts count from here on.
     fn take_over(&mut self, mut r: Rejudging) -> Result<(), Problem> {
-        for (j, new) in self.judged.iter().zip(&r.done) {
+        for (j, new) in self.roll.judged.iter().zip(&r.done) {
             r.judge.observe(&new.assessment, j.label);
         }
         self.read_lessons_again(r.judge.as_mut())?;
@@ -355,7 +370,7 @@ impl Crawl {
         let mut items = Vec::with_capacity(r.done.len());
         let mut lines = Vec::with_capacity(r.done.len());
         let mut features = Vec::new();
-        for (j, mut new) in self.judged.iter_mut().zip(r.done) {
+        for (j, mut new) in self.roll.judged.iter_mut().zip(r.done) {
             let verdict = final_verdict(r.judge.decide(&new.assessment), new.barred, false);
             if new.measured.is_some() {
                 new.assessment.score = verdict.relevance;
@@ -368,7 +383,8 @@ impl Crawl {
                 changed += 1;
                 told.push((j.id, verdict));
             }
-            lines.push(page_line(j, new.digest, new.simhash));
+            let (judged, copy_of) = (*j, j.copy_of.map(|e| e.id));
+            lines.push(PageLine { judged, digest: new.digest, simhash: new.simhash, copy_of }.write());
             items.push((new.id, verdict, new.assessment));
         }
         self.parts.ledger.reassess(&items)?;
@@ -380,7 +396,7 @@ impl Crawl {
         self.measurer = r.measurer;
         self.parts.ledger.put_state(REJUDGING, false, &[0])?;
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = r.judge;
-        self.assessed = match self.by_score() {
+        self.roll.assessed = match self.by_score() {
             true => Vec::new(),
             false => items.iter().map(|(_, _, assessment)| measured::kept(assessment)).collect(),
         };
@@ -398,8 +414,8 @@ impl Crawl {
     fn read_lessons_again(&mut self, judge: &mut dyn Judge) -> Result<(), Problem> {
         let Some(steering) = &self.steering else { return Ok(()) };
         let ledger = self.parts.ledger.as_ref();
-        let ids: Vec<UrlId> = self.lessons.keys().copied().collect();
-        let lessons = &mut self.lessons;
+        let ids: Vec<UrlId> = self.roll.lessons.keys().copied().collect();
+        let lessons = &mut self.roll.lessons;
         ledger.each_record(&ids, &mut |record| {
             let answer = stored::answer(&steering.archive, ledger, &record)?;
             let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
@@ -408,50 +424,18 @@ impl Crawl {
             }
             Ok(())
         })?;
-        self.show_lessons(judge);
+        self.roll.show_lessons(judge);
         Ok(())
     }
 
-    /// Keeps what the user says of pages, those of other workers too. What of it is about pages there are.
-    pub(crate) fn note_labels(
-        &mut self,
-        said: &[(UrlId, Option<bool>)],
-    ) -> Result<Vec<(UrlId, Option<bool>)>, Problem> {
-        let said: BTreeMap<UrlId, Option<bool>> = said.iter().copied().collect();
-        let mut at = BTreeMap::new();
-        for (i, j) in self.judged.iter().enumerate().filter(|(_, j)| said.contains_key(&j.id)) {
-            at.insert(j.id, i);
-        }
-        let mut lessons = BTreeMap::new();
-        let others: Vec<UrlId> = said.keys().copied().filter(|id| !at.contains_key(id)).collect();
-        self.parts.ledger.each_record(&others, &mut |record| {
-            let id = record.id;
-            let label = said.get(&id).copied().flatten();
-            let lesson = label.map(|l| Ok::<_, Problem>((self.lesson(record)?, l))).transpose()?;
-            lessons.insert(id, lesson);
-            Ok(())
-        })?;
-        let known: Vec<(UrlId, Option<bool>)> = (said.iter())
-            .filter(|(id, _)| at.contains_key(id) || lessons.contains_key(id))
-            .map(|(id, label)| (*id, *label))
-            .collect();
-        if known.is_empty() {
-            let ids: Vec<String> = said.keys().take(5).map(|id| id.0.to_string()).collect();
-            let what = format!("URL number {} is not a page of this collection", ids.join(", "));
-            return Err(Problem::nothing(what));
-        }
-        let mut labels = Labels::read(self.parts.ledger.as_ref())?;
-        labels.say_all(self.parts.ledger.as_mut(), &known)?;
-        for (id, i) in &at {
-            self.judged[*i].label = said.get(id).copied().flatten();
-        }
-        for (id, lesson) in lessons {
-            match lesson {
-                Some(lesson) => self.lessons.insert(id, lesson),
-                None => self.lessons.remove(&id),
-            };
-        }
-        Ok(known)
+    /// Keeps what the user says of pages, those of other workers too; the judge is not told yet.
+    pub(crate) fn note_labels(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<(), Problem> {
+        let mut heard = self.hear(said)?;
+        self.roll.note(self.parts.ledger.as_mut(), &mut heard)
+    }
+
+    fn hear(&self, said: &[(UrlId, Option<bool>)]) -> Result<Heard, Problem> {
+        self.roll.hear(self.parts.ledger.as_ref(), said, &|record| self.lesson(record))
     }
 
     /// A labelled page of another worker, as the judge sees it. Its features are not in its record.
@@ -464,37 +448,28 @@ impl Crawl {
         Ok(doc.map_or(record.assessment, |doc| steering.analyst.assess_alone(&doc)))
     }
 
-    /// A judge that has seen every page, and every label that counts now. From the beginning: it cannot forget a label
-    /// that was taken back. Verdicts that it changes are kept, and returned.
-    pub(crate) fn judge_anew(&mut self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
+    /// A judge that has seen every page, and every label that counts now. Verdicts that it changes are kept.
+    pub(crate) fn judge_anew(&mut self) -> Result<(), Problem> {
         let mut judge = self.new_judge()?;
-        self.show_pages(judge.as_mut(), 0);
-        self.show_lessons(judge.as_mut());
+        self.roll.judge_anew(self.parts.ledger.as_mut(), judge.as_mut())?;
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;
-        let revised = self.revise();
-        self.parts.ledger.revise(&revised)?;
-        self.recount()?;
-        Ok(revised)
+        self.recount()
     }
 
     /// What the user says of pages. Those of other workers teach the judge as well as one's own.
     pub(crate) fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
-        let known = self.note_labels(said)?;
-        let Some((first, label)) = known.first().copied() else { return Ok(Effect::default()) };
-        let revised = self.judge_anew()?;
-        self.tell_revised(&revised, false)?;
+        let mut heard = self.hear(said)?;
+        let mut judge = self.new_judge()?;
+        let changes = self.roll.learn(self.parts.ledger.as_mut(), &mut heard, judge.as_mut())?;
+        *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;
+        self.recount()?;
+        self.tell_revised(&changes.sides, false)?;
         self.tell_labels()?;
         self.score_again()?;
-        let said: BTreeSet<UrlId> = said.iter().map(|s| s.0).collect();
-        let others = revised.iter().filter(|(r, _)| !said.contains(r)).count();
-        if !revised.is_empty() {
-            self.announce_revised(revised.len());
+        if !changes.sides.is_empty() {
+            self.announce_revised(changes.sides.len());
         }
-        let (what, change) = (labelled(&known), verdicts_changed(others as u64));
-        let now = if others == 0 { "" } else { "now " };
-        let text = format!("{what}; {change} (threshold {now}{:.2})", self.counts.threshold);
-        let relevant = self.judged.iter().find(|j| j.id == first).map(Judged::wanted).or(label);
-        Ok(Effect { text, changed: others, relevant, ..Effect::default() })
+        Ok(self.roll.effect(&heard.said, &changes, self.counts.threshold))
     }
 
     /// The strategy learnt something about old pages: what is pending is scored by it.
@@ -508,15 +483,10 @@ impl Crawl {
     pub(crate) fn recount(&mut self) -> Result<(), Problem> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
-        let state = judge.save();
+        self.roll.keep(self.parts.ledger.as_mut(), judge.as_ref())?;
         drop(judge);
         self.count_pages();
         self.parts.ledger.recounted(self.counts.relevant);
-        if let Some(bytes) = state {
-            let mut whole = self.counts.pages.to_le_bytes().to_vec();
-            whole.extend(bytes);
-            self.parts.ledger.put_state("judge", false, &whole)?;
-        }
         Ok(())
     }
 

@@ -331,13 +331,13 @@ impl Crawl {
             label: None,
             copy_of: same.or(near),
         };
-        self.judged.push(judged);
+        self.roll.judged.push(judged);
         if !self.by_score() {
-            self.assessed.push(measured::kept(&assessment));
+            self.roll.assessed.push(measured::kept(&assessment));
         }
-        self.counts.relevant += u64::from(self.is_counted(&judged));
+        self.counts.relevant += u64::from(self.roll.is_counted(&judged));
         if revise {
-            turn.revised = self.revise();
+            turn.revised = self.revise()?;
             self.tell_revised(&turn.revised, false)?;
         }
         self.tick(now);
@@ -602,37 +602,27 @@ impl Crawl {
         (verdict, revise)
     }
 
-    /// Gives every verdict again; returns those that changed.
-    pub(crate) fn revise(&mut self) -> Vec<(UrlId, Verdict)> {
+    /// Gives every verdict again; returns those that changed sides.
+    pub(crate) fn revise(&mut self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = Vec::new();
-        for (i, j) in self.judged.iter_mut().enumerate() {
-            let verdict = decided(judge.as_ref(), j, self.assessed.get(i));
-            if verdict.relevant != j.relevant {
-                j.relevant = verdict.relevant;
-                changed.push((j.id, verdict));
-            }
-        }
+        let changes = self.roll.revise(judge.as_ref());
         drop(judge);
-        if !changed.is_empty() {
+        if !changes.sides.is_empty() {
             self.count_pages();
         }
-        changed
-    }
-
-    /// Is it one of the wanted pages, and not a copy of one? Near-duplicates count once.
-    fn is_counted(&self, page: &Judged) -> bool {
-        let original = page.copy_of.and_then(|e| self.judged.get(e.at as usize));
-        page.wanted() && original.is_none_or(|o| !o.wanted())
+        if self.parts.rules.keep {
+            self.parts.ledger.revise(&changes.moved)?;
+        }
+        Ok(changes.sides)
     }
 
     /// The totals and the harvest curve, from what is thought of every page now.
     pub(crate) fn count_pages(&mut self) {
         (self.counts.pages, self.counts.relevant) = (0, 0);
         let mut curve = Curve::default();
-        for page in &self.judged {
+        for page in &self.roll.judged {
             self.counts.pages += 1;
-            self.counts.relevant += u64::from(self.is_counted(page));
+            self.counts.relevant += u64::from(self.roll.is_counted(page));
             curve.push(self.counts.pages, self.counts.relevant);
         }
         self.counts.curve = curve;
@@ -641,9 +631,9 @@ impl Crawl {
     /// What the judge makes now of pages of which `before` knows another verdict.
     pub(crate) fn changed_since(&self, before: &HashMap<UrlId, bool>) -> Vec<(UrlId, Verdict)> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let pages = self.judged.iter().enumerate();
+        let pages = self.roll.judged.iter().enumerate();
         let changed = pages.filter(|(_, j)| before.get(&j.id).is_some_and(|b| *b != j.relevant));
-        changed.map(|(i, j)| (j.id, decided(judge.as_ref(), j, self.assessed.get(i)))).collect()
+        changed.filter_map(|(i, j)| Some((j.id, self.roll.verdict(judge.as_ref(), i)?))).collect()
     }
 
     /// Strategies that learnt from a verdict are told that it was another.

@@ -109,16 +109,25 @@ const CLOSE: usize = 50;
 /// At most `n` pages to ask about, the most useful first. The order of the candidates does not matter; the same seed
 /// asks the same questions.
 pub fn questions(candidates: &[Candidate], n: usize, rng: u64) -> Vec<Question> {
-    let mut desk = Desk::new(candidates, rng);
     let labelled = candidates.iter().filter(|c| c.label.is_some()).count();
     let any_yes = candidates.iter().any(|c| c.label == Some(true));
+    let reason = |turn: usize| match TURNS[turn % TURNS.len()] {
+        Reason::Random => Reason::Random,
+        _ if !any_yes => Reason::Spread,
+        reason => reason,
+    };
+    by_turns(candidates, (labelled..).take(n).map(reason), rng)
+}
+
+/// As [`questions`], all for one reason.
+pub fn questions_for(candidates: &[Candidate], reason: Reason, n: usize, rng: u64) -> Vec<Question> {
+    by_turns(candidates, std::iter::repeat_n(reason, n), rng)
+}
+
+fn by_turns(candidates: &[Candidate], reasons: impl Iterator<Item = Reason>, rng: u64) -> Vec<Question> {
+    let mut desk = Desk::new(candidates, rng);
     let mut out = Vec::new();
-    for turn in (labelled..).take(n) {
-        let reason = match TURNS[turn % TURNS.len()] {
-            Reason::Random => Reason::Random,
-            _ if !any_yes => Reason::Spread,
-            reason => reason,
-        };
+    for reason in reasons {
         let Some(i) = desk.best(reason) else { break };
         desk.take(i);
         out.push(Question { id: candidates[i].id, reason });
@@ -311,6 +320,15 @@ mod tests {
         yes.push(page(1, 0.2, (1, 11), None));
         assert_eq!(asked(&yes, 5), [(1, "random")]);
         assert_eq!(asked(&[], 5), []);
+    }
+
+    #[test]
+    fn for_one_reason_only() {
+        let pages = [page(1, 0.9, (1, 11), None), page(2, 0.52, (2, 21), None), page(3, 0.1, (3, 31), None)];
+        let first = |reason| questions_for(&pages, reason, 1, 1)[0];
+        assert_eq!(first(Reason::Uncertain), Question { id: UrlId(2), reason: Reason::Uncertain });
+        assert_eq!(first(Reason::Top), Question { id: UrlId(1), reason: Reason::Top });
+        assert_eq!(questions_for(&pages, Reason::Random, 9, 1).len(), 3);
     }
 
     #[test]

@@ -40,6 +40,7 @@ fn editable(app: &App, volume: &Volume) -> Result<Arc<Job>, Refusal> {
     if let Some(job) = volume.job().filter(|j| !j.is_over() && j.now().phase != Phase::Stopping) {
         return Ok(job);
     }
+    volume.stop_teaching();
     wait_for_lock(volume);
     if volume.is_locked() {
         return running(volume);
@@ -130,6 +131,7 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
             if let Some(job) = volume.job().filter(|j| !j.is_over() && j.is_editing()) {
                 let _ = job.ask(Command::Stop);
             }
+            volume.stop_teaching();
             wait_for_lock(&volume);
             if volume.is_locked() {
                 return Err(Refusal::conflict(Problem::new("this crawl is running already")));
@@ -224,7 +226,16 @@ pub fn label(app: &App, call: &Call) -> Result<Reply, Refusal> {
     if volume.view()?.reader.ledger().record(id)?.is_none() {
         return Err(Refusal::not_found(format!("there is no page with number {}", id.0)));
     }
-    command(app, &volume, Command::Labels(vec![(id, label)]), true)
+    let said = vec![(id, label)];
+    // A crawl of this process is asked, and so are the workers of a shared one. Any other folder needs no crawl.
+    let asked = volume.job().is_some_and(|j| !j.is_over() && j.now().phase != Phase::Stopping);
+    if asked || volume.shared.is_some() {
+        return command(app, &volume, Command::Labels(said), true);
+    }
+    wait_for_lock(&volume);
+    let done = volume.say(&said).map_err(refused)?;
+    volume.look_again();
+    Ok(Reply::json(&done))
 }
 
 #[derive(Deserialize)]

@@ -7,6 +7,7 @@ pub mod overview;
 pub mod page;
 pub mod pages;
 pub mod search;
+pub mod teach;
 pub mod topic;
 pub mod trial;
 

@@ -198,8 +198,8 @@ fn state(volume: &Volume, view: &View) -> (&'static str, bool, Option<crawl::Pro
 }
 
 fn threshold(view: &View) -> Option<f64> {
-    let last = view.rows.all().last()?;
-    view.reader.record(last.id).ok().flatten().map(|r| r.verdict.threshold).and_then(finite)
+    view.rows.all().last()?;
+    view.reader.threshold().ok().and_then(finite)
 }
 
 /// Milliseconds to the nearest limit at the present pace.

@@ -62,6 +62,36 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
     })))
 }
 
+/// What speaks for and against a page, and the labelled page that is most like it.
+pub fn reasons(app: &App, call: &Call) -> Result<Reply, Refusal> {
+    let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
+    let view = volume.view()?;
+    let id = call.id();
+    view.reader.ledger().record(id)?.ok_or_else(|| no_such_page(id))?;
+    let dir = volume.shared.is_none().then_some(volume.dir.as_path());
+    let answer = crate::labelling::examples(dir, view.reader.config());
+    let found = crawl::teach::reasons(&view.reader, &answer, id)?;
+    let Some(r) = found else {
+        return Ok(Reply::json(&json!({ "parts": [], "words_for": [], "words_against": [], "like": null })));
+    };
+    let words = |list: &[focus::judges::WordReason]| -> Vec<Value> {
+        let word = |w: &focus::judges::WordReason| json!({ "word": w.word, "field": w.field, "value": finite(w.value) });
+        list.iter().map(word).collect()
+    };
+    let part = |(name, value): &(String, f64)| json!({ "name": name, "value": finite(*value) });
+    let like = r.reasons.like.map(|l| {
+        json!({
+            "label": l.label, "similarity": finite(l.similarity), "id": r.like_id, "url": r.like_url, "title": r.like_title,
+        })
+    });
+    Ok(Reply::json(&json!({
+        "parts": r.reasons.parts.iter().map(part).collect::<Vec<_>>(),
+        "words_for": words(&r.reasons.words_for),
+        "words_against": words(&r.reasons.words_against),
+        "like": like,
+    })))
+}
+
 pub fn explain(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let view = volume.view()?;

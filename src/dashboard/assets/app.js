@@ -9,6 +9,7 @@ import page from './page.js';
 import frontier from './frontier.js';
 import hosts from './hosts.js';
 import search from './search.js';
+import teach from './teach.js';
 import compare from './compare.js';
 import create from './create.js';
 
@@ -22,6 +23,7 @@ const VIEWS = [
   ['frontier', 'Frontier', frontier, 'f'],
   ['hosts', 'Hosts', hosts, 'h'],
   ['search', 'Search', search, 's'],
+  ['teach', 'Teach', teach, 't'],
 ];
 
 let leave = () => {};
@@ -41,6 +43,8 @@ function menu(collection, view) {
   const item = (href, text, on) => h('a', { href, 'aria-current': on ? 'page' : null }, text);
   const own = collection ? VIEWS.map(([name, title]) => item(link(collection, name), title, view === name)) : [item('#/', 'Collections', view === 'home')];
   show(nav, ...own, h('span', { class: 'gap' }), item('#/compare', 'Compare', view === 'compare'), item('#/new', 'New crawl', view === 'new'));
+  // On a narrow screen the list of views can be wider than the screen.
+  nav.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 }
 
 async function route() {
@@ -102,7 +106,8 @@ document.getElementById('help').addEventListener('click', () => help.showModal()
 let afterG = 0;
 document.addEventListener('keydown', (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || document.querySelector('dialog[open]')) return;
-  if (e.key === '?') { help.showModal(); return; }
+  // A view may have a use of its own for the question mark.
+  if (e.key === '?') { if (keys?.('?')) e.preventDefault(); else help.showModal(); return; }
   if (e.key === 'g') { afterG = Date.now(); return; }
   if (current.collection && Date.now() - afterG < 1200) {
     const found = VIEWS.find((v) => v[3] === e.key);

@@ -46,6 +46,7 @@ export default async function page({ collection, id, link, onKey }) {
       effect.textContent = done.text;
       effect.hidden = false;
       paint();
+      reasons().catch(() => {});
     } catch (e) {
       note([e.what, e.hint].filter(Boolean).join(': '), true);
     }
@@ -57,6 +58,24 @@ export default async function page({ collection, id, link, onKey }) {
     if (k in LABEL_KEYS) { label(LABEL_KEYS[k]); return true; }
     return false;
   });
+  /** What each part of the score says: shares, or what it adds to the log-odds. */
+  const measures = (list) => {
+    const most = Math.max(1, ...list.map((x) => Math.abs(x.value ?? 0)));
+    return list.map((x) => h('div', {}, h('span', { title: x.name }, x.name), meter(Math.abs(x.value ?? 0) / most, x.value < 0 ? 'rust' : 'leaf'), h('span', { class: 'num' }, fixed(x.value, 3))));
+  };
+  const parts = h('div', { class: 'bars', style: { margin: '.8rem 0' } }, measures(p.parts));
+  const why = h('div', { id: 'reasons' });
+  /** Reads what is kept of every page: later than the page itself. */
+  async function reasons() {
+    const r = await get(of(collection, `/pages/${p.id}/reasons`));
+    const words = (list, cls) => h('div', { class: 'chips' }, list.map((w) => h('span', { class: 'chip ' + cls, title: `in the ${w.field}` }, w.field === 'text' ? w.word : `${w.word} (${w.field})`, h('span', { class: 'num soft' }, (w.value > 0 ? '+' : '') + fixed(w.value)))));
+    if (r.parts.length) show(parts, measures(r.parts));
+    show(why,
+      r.words_for.length > 0 && [h('h3', {}, 'Words for it'), words(r.words_for, 'set-content')],
+      r.words_against.length > 0 && [h('h3', {}, 'Words against it'), words(r.words_against, 'set-exclude')],
+      r.like && h('p', { class: 'wrap' }, 'Like ', r.like.id === null ? 'an example of the topic' : h('a', { href: link(collection, 'pages/' + r.like.id) }, r.like.title || r.like.url), r.like.id === null ? (r.like.label ? ' of what is wanted' : ' of what is not wanted') : ` that you said ${r.like.label ? 'yes' : 'no'} to`, h('span', { class: 'soft num' }, ` (${fixed(100 * r.like.similarity, 0)} % alike)`)));
+  }
+  reasons().catch(() => {});
   paint();
   const e = p.explanation;
   const facts = [['Status', p.status], ['Type', p.media_type], ['Language', p.language || '–'], ['Fetched', when(p.fetched)], ['Size', bytes(p.bytes)], ['Answered in', p.elapsed_ms + ' ms'], ['Links', count(p.links_found)], ['Depth', p.depth]];
@@ -69,8 +88,9 @@ export default async function page({ collection, id, link, onKey }) {
       h('section', { class: 'card s8' },
         h('div', { class: 'row' }, state, h('span', { class: 'num' }, 'score ', h('b', {}, fixed(p.score, 3)), ' · threshold ', fixed(p.threshold, 3))),
         p.excluded && h('p', { class: 'alert bad' }, `Ruled out: it contains the excluded term “${p.excluded}”`),
-        h('div', { class: 'bars', style: { margin: '.8rem 0' } }, p.parts.map((x) => h('div', {}, h('span', {}, x.name), x.value <= 1 ? meter(x.value ?? 0, 'leaf') : h('span'), h('span', { class: 'num' }, fixed(x.value, 3))))),
+        parts,
         h('div', { class: 'chips' }, p.hits.map((x) => h('span', { class: 'chip set-' + x.set }, `${x.term} ×${x.count}`))),
+        why,
         h('h2', { style: { margin: '1.2rem 0 .5rem' } }, 'Text'),
         p.text.length ? h('div', { class: 'pagetext', tabindex: 0 }, pieces(p.text), p.text_cut && h('p', { class: 'soft' }, 'The text goes on; the rest is not shown.')) : h('p', { class: 'soft' }, 'No text was found on this page.')),
       h('div', { class: 's4', style: { display: 'grid', gap: '1rem', alignContent: 'start' } },

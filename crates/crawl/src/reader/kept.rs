@@ -1,6 +1,7 @@
 //! What a reader needs of the place a collection is kept in: a folder, or a database that many workers share. Both are
 //! read on while others write.
 
+use crate::state::PageLine;
 use frontier::{Frontier, Info};
 use std::collections::HashMap;
 use std::path::Path;
@@ -80,14 +81,8 @@ pub struct Line {
     pub relevant: bool,
     pub score: f64,
     pub copy_of: Option<UrlId>,
-}
-
-impl Line {
-    /// From a line of the `pages` state.
-    pub fn read(line: &[u8]) -> Option<Line> {
-        let (judged, copy_of) = crate::state::page_line_verdict(line)?;
-        Some(Line { id: judged.id, relevant: judged.relevant, score: judged.score, copy_of })
-    }
+    /// Of its text; 0 = unknown.
+    pub simhash: u64,
 }
 
 impl Kept for Ledger<FileLog> {
@@ -100,7 +95,10 @@ impl Kept for Ledger<FileLog> {
             *mark = Mark { first: places.first().copied(), ..Mark::default() };
         }
         for place in places.iter().skip(mark.pieces) {
-            said.lines.extend(Line::read(&self.state_at(*place)?));
+            let line = self.state_at(*place)?;
+            if let Some(PageLine { judged: j, simhash, copy_of, .. }) = PageLine::read(&line) {
+                said.lines.push(Line { id: j.id, relevant: j.relevant, score: j.score, copy_of, simhash });
+            }
         }
         mark.pieces = places.len();
         let revisions = Some(self.revisions());
@@ -158,7 +156,7 @@ impl Kept for SharedReader {
             // Whatever was said last is in the pages' own rows.
             *mark = Mark { revisions, ..Mark::default() };
             said.anew = true;
-            said.revised = Some(HashMap::new());
+            said.revised = Some(self.revised()?.into_iter().collect());
         }
         let new = self.judged().get(mark.pieces..).unwrap_or_default();
         said.lines.extend(new.iter().map(|p| Line {
@@ -167,6 +165,7 @@ impl Kept for SharedReader {
             score: p.score,
             // The database does not tell copies apart: each worker sees its own pages only.
             copy_of: None,
+            simhash: 0,
         }));
         mark.pieces = self.judged().len();
         Ok(said)

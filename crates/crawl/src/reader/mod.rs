@@ -4,6 +4,7 @@ mod kept;
 
 pub use kept::{Kept, Line, Mark, Said};
 
+use crate::answers::{Answers, Estimate, Settled, Standing};
 use crate::collection::{Collection, Indexed, unknown_pages};
 use crate::config::{Config, Loaded};
 use crate::control::Adjustments;
@@ -36,12 +37,23 @@ pub struct Reader {
     verdicts: Vec<(UrlId, bool)>,
     /// Copies, and the page each is a copy of.
     copies: HashMap<UrlId, UrlId>,
-    /// Verdict and score.
-    newest: HashMap<UrlId, (bool, f64)>,
+    newest: HashMap<UrlId, Newest>,
+    /// The judge's scores are probabilities: the newest counts.
+    probabilities: bool,
     labels: Labels,
     archive: Stacks,
     /// Pages that the archive has and the ledger has lost.
     lost: Option<Problem>,
+}
+
+/// What is thought of a page now.
+#[derive(Clone, Copy)]
+struct Newest {
+    /// The user's word, or the judge's.
+    relevant: bool,
+    /// The judge's own.
+    judged: bool,
+    score: f64,
 }
 
 /// How a collection stands.
@@ -70,6 +82,18 @@ pub struct Summary {
     pub labels: Option<Quality>,
     /// Of a shared crawl, those that are alive.
     pub workers: Vec<WorkerInfo>,
+}
+
+/// What the user taught the judge, and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Taught {
+    pub answered: u64,
+    pub yes: u64,
+    /// Pages that are relevant now.
+    pub relevant: u64,
+    /// `None`: too little was answered to tell.
+    pub estimate: Option<Estimate>,
+    pub settled: Option<Settled>,
 }
 
 impl Summary {
@@ -179,6 +203,7 @@ impl Reader {
             verdicts: Vec::new(),
             copies: HashMap::new(),
             newest: HashMap::new(),
+            probabilities: false,
             labels: Labels::default(),
             lost: None,
         };
@@ -210,6 +235,9 @@ impl Reader {
     }
 
     fn read_verdicts(&mut self) -> Result<(), Problem> {
+        let own = || self.loaded.config.judge.kind.clone().unwrap_or_else(|| focus::judges::DEFAULT.into());
+        let judge = Run::of(self.kept.as_ref())?.map_or_else(own, |run| run.judge);
+        self.probabilities = focus::judges::gives_probabilities(&judge);
         let said = self.kept.said_since(&mut self.mark)?;
         if said.anew {
             self.lines.clear();
@@ -225,7 +253,8 @@ impl Reader {
             for line in self.lines.iter().skip(known) {
                 let relevant = labels.get(line.id).unwrap_or(line.relevant);
                 self.verdicts.push((line.id, relevant));
-                self.newest.insert(line.id, (relevant, line.score));
+                let newest = Newest { relevant, judged: line.relevant, score: line.score };
+                self.newest.insert(line.id, newest);
             }
             return Ok(());
         }
@@ -237,10 +266,14 @@ impl Reader {
         self.newest.clear();
         self.verdicts.clear();
         for line in &self.lines {
-            let judged = revised.get(&line.id).map_or(line.relevant, |v| v.relevant);
+            let (judged, score) = match revised.get(&line.id) {
+                Some(v) if self.probabilities => (v.relevant, v.relevance),
+                Some(v) => (v.relevant, line.score),
+                None => (line.relevant, line.score),
+            };
             let relevant = self.labels.get(line.id).unwrap_or(judged);
             self.verdicts.push((line.id, relevant));
-            self.newest.insert(line.id, (relevant, line.score));
+            self.newest.insert(line.id, Newest { relevant, judged, score });
         }
         Ok(())
     }
@@ -301,6 +334,10 @@ impl Reader {
     /// The topic, with what was changed while a crawl ran.
     pub fn topic(&self) -> Result<focus::topic::Topic, Problem> {
         self.adjustments.topic(&self.config)
+    }
+    /// The topic file, without what was changed while a crawl ran.
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.loaded
     }
     /// The topic file as it was when the collection was opened.
     pub fn topic_text(&self) -> &str {
@@ -378,7 +415,7 @@ impl Reader {
     }
 
     pub fn is_relevant(&self, id: UrlId) -> bool {
-        self.newest.get(&id).is_some_and(|n| n.0)
+        self.newest.get(&id).is_some_and(|n| n.relevant)
     }
     /// Is it relevant, and not a copy of a relevant page? Near-duplicates count once.
     pub fn is_counted(&self, id: UrlId) -> bool {
@@ -386,13 +423,54 @@ impl Reader {
     }
     /// A page's newest score.
     pub fn score(&self, id: UrlId) -> Option<f64> {
-        self.newest.get(&id).map(|n| n.1)
+        self.newest.get(&id).map(|n| n.score)
+    }
+    /// What is thought of every page, in fetch order, with the SimHash of its text.
+    pub fn standings(&self) -> impl Iterator<Item = (UrlId, Standing, u64)> + '_ {
+        self.lines.iter().filter_map(|line| {
+            let n = self.newest.get(&line.id)?;
+            let label = self.labels.get(line.id);
+            Some((line.id, Standing { relevance: n.score, relevant: n.judged, label }, line.simhash))
+        })
+    }
+    /// The line between relevant pages and others, as it is now.
+    pub fn threshold(&self) -> Result<f64, Problem> {
+        if self.probabilities
+            && let Some(choice) = Choice::read(self.kept.as_ref())?.pop()
+        {
+            return Ok(choice.threshold);
+        }
+        match self.verdicts.last() {
+            Some((id, _)) => Ok(self.kept.record(*id)?.map_or(0.0, |r| r.verdict.threshold)),
+            None => Ok(0.0),
+        }
+    }
+    /// What was answered so far, and what it lets expect of the others.
+    pub fn taught(&self) -> Result<Taught, Problem> {
+        let answers = Answers::read(self.kept.as_ref())?;
+        let relevant = self.verdicts.iter().filter(|(_, r)| *r).count() as u64;
+        let estimate = match self.probabilities {
+            true => Estimate::of(self.standings().map(|(_, s, _)| s), &answers),
+            // Scores of other judges say nothing of how likely a page is.
+            false => None,
+        };
+        let yes = self.labels.iter().filter(|(_, l)| *l).count() as u64;
+        let settled = Settled::of(&answers, relevant).filter(|_| self.probabilities);
+        Ok(Taught { answered: self.labels.len() as u64, yes, relevant, estimate, settled })
     }
     /// A page, with the user's word in place of the judge's where there is one.
     pub fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
         Ok(self.kept.record(id)?.map(|r| self.with_label(r)))
     }
-    fn with_label(&self, mut record: Record) -> Record {
+    /// The probability that is kept with a page is that of the day it came; its verdict has today's.
+    fn with_score(&self, mut record: Record) -> Record {
+        if self.probabilities {
+            record.assessment.score = record.verdict.relevance;
+        }
+        record
+    }
+    fn with_label(&self, record: Record) -> Record {
+        let mut record = self.with_score(record);
         if let Some(label) = self.labels.get(record.id) {
             record.verdict.relevant = label;
         }
@@ -427,10 +505,7 @@ impl Reader {
             relevant += u64::from(self.is_counted(*id));
             curve.push(n as u64 + 1, relevant);
         }
-        let threshold = match self.verdicts.last() {
-            Some((id, _)) => self.kept.record(*id)?.map_or(0.0, |r| r.verdict.threshold),
-            None => 0.0,
-        };
+        let threshold = self.threshold()?;
         Ok(Summary {
             name: self.config.title().to_string(),
             pages: self.verdicts.len() as u64,
@@ -481,7 +556,7 @@ impl Reader {
     pub fn explain_with(&self, explainer: &Explainer, url: &Url) -> Result<Option<Explanation>, Problem> {
         let Some(id) = self.kept.find(url) else { return Ok(None) };
         let Some(entry) = self.kept.entry(id) else { return Ok(None) };
-        let record = self.kept.record(id)?;
+        let record = self.kept.record(id)?.map(|r| self.with_score(r));
         let sources = explainer.sources(self, id)?;
         let name = |id: Option<UrlId>| id.and_then(|id| self.url(id));
         Ok(Some(Explanation {
@@ -516,7 +591,7 @@ impl Reader {
                 url: self.url(id).unwrap_or_default(),
                 title: record.as_ref().map_or(String::new(), |r| r.title.clone()),
                 anchor: sources.first().map_or(String::new(), |s| s.anchor.to_string()),
-                score: record.map(|r| r.assessment.score),
+                score: self.score(id).or(record.map(|r| r.assessment.score)),
             });
             // A parent is always found before its child, so this ends even if the ledger were damaged.
             at = self.kept.entry(id).and_then(|e| e.parent).filter(|p| *p < id);

@@ -1,7 +1,8 @@
 //! `exclude` terms over any judge (S2 §III): a page that contains one, as whole words, is not relevant.
 
-use super::{Judge, JudgeSetup};
+use super::{Judge, JudgeSetup, Reasons};
 use crate::text::{Doc, Terms};
+use std::sync::Arc;
 use types::{Assessment, Problem, Verdict};
 
 struct Excluding {
@@ -57,6 +58,13 @@ impl Judge for Excluding {
     }
     fn remembers_pages(&self) -> bool {
         self.inner.remembers_pages()
+    }
+    fn decide_shown(&self) -> Vec<(Arc<[u8]>, Verdict)> {
+        // Pages of the wrong context are not shown to it.
+        self.inner.decide_shown()
+    }
+    fn reasons(&self, assessment: &Assessment, doc: &Doc) -> Option<Reasons> {
+        self.inner.reasons(assessment, doc)
     }
     fn trained(&self) -> Option<Vec<u8>> {
         self.inner.trained()

@@ -68,10 +68,52 @@ pub trait Judge: Send + Sync {
         false
     }
 
+    /// What it decides on the pages it was shown, in that order, as far as it looked at them when it last made up its mind:
+    /// the same as `decide` says of each, without looking again. Each comes with the features it was shown with. Judges that
+    /// do not remember pages say nothing.
+    fn decide_shown(&self) -> Vec<(Arc<[u8]>, Verdict)> {
+        Vec::new()
+    }
+
+    /// What speaks for and against a page it assessed, in words; `None` for judges that cannot tell. `doc` is the page.
+    fn reasons(&self, _assessment: &Assessment, _doc: &Doc) -> Option<Reasons> {
+        None
+    }
+
     /// What it was trained to, for a model file; `None` for judges that are not trained. [`JudgeSetup::model`] takes it.
     fn trained(&self) -> Option<Vec<u8>> {
         None
     }
+}
+
+/// What speaks for and against a page.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Reasons {
+    /// What each measure of the topic adds to the log-odds, and what was learnt adds.
+    pub parts: Vec<(String, f64)>,
+    /// Words that were learnt to speak for it, the strongest first; and against it.
+    pub words_for: Vec<WordReason>,
+    pub words_against: Vec<WordReason>,
+    pub like: Option<Like>,
+}
+
+/// A word of a page and what it adds to the log-odds.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct WordReason {
+    pub word: String,
+    /// Where it stands: text, title, headings or address.
+    pub field: &'static str,
+    pub value: f64,
+}
+
+/// The labelled page that is most like it.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Like {
+    /// Which of the labelled pages it was shown, in that order; `None`: an example of the topic.
+    pub nth: Option<usize>,
+    pub label: bool,
+    /// Cosine of their words, 0–1.
+    pub similarity: f64,
 }
 
 /// A page the user gave as an example.
@@ -147,6 +189,12 @@ pub struct JudgeEntry {
     /// Markdown with the headings of [`crate::strategies::HEADINGS`].
     pub doc: &'static str,
     pub build: fn(&JudgeSetup) -> Result<Box<dyn Judge>, Problem>,
+}
+
+/// Does the judge of this name give probabilities, which change for every page with whatever it learns? Others' scores of
+/// a page stay.
+pub fn gives_probabilities(name: &str) -> bool {
+    name == relevance::ENTRY.name
 }
 
 /// The judge of a topic that names none.

@@ -283,7 +283,7 @@ impl<L: Log> Ledger<L> {
             return parse(bytes).ok_or_else(|| self.damaged(offset));
         }
         // Most records are small; the others need a second read.
-        let mut small = [0; 512];
+        let mut small = [0; 1536];
         let n = self.log.read_at(offset, &mut small).map_err(|e| self.io("read", &e))?;
         let head = small.get(..n.min(codec::RECORD_HEAD)).unwrap_or_default();
         let mut r = In(head);

@@ -156,6 +156,27 @@ impl Features {
     }
 }
 
+/// Fields by name, for people.
+pub(super) const FIELD_NAMES: [&str; FIELDS] = ["text", "title", "headings", "address"];
+
+/// Every word of a page with its bucket, by field; more than were kept, because menus are among them.
+pub(super) fn named(doc: &Doc) -> HashMap<u32, (usize, Token)> {
+    let headings = doc.page.headings.iter().flat_map(|h| doc.within(h.span));
+    let fields: [Vec<&Token>; FIELDS] = [
+        doc.body().iter().collect(),
+        doc.title().iter().collect(),
+        headings.collect(),
+        path_tokens(doc).iter().collect(),
+    ];
+    let mut out = HashMap::new();
+    for (field, tokens) in fields.into_iter().enumerate() {
+        for t in tokens.into_iter().filter(|t| !t.is_stop()) {
+            out.entry(Features::bucket(field, t.hash)).or_insert((field, *t));
+        }
+    }
+    out
+}
+
 /// Tokens of the URL after its host.
 fn path_tokens(doc: &Doc) -> &[Token] {
     let Some(url) = &doc.page.url else { return &[] };

@@ -11,6 +11,7 @@
 use super::features::{BODY, BUCKETS, FIELDS, Features};
 use super::prior::MEASURES;
 use crate::learn::sigmoid;
+use std::collections::HashMap;
 
 /// How much the words of each field weigh: text, title, headings, URL.
 const SCALE: [f64; FIELDS] = [2.0, 1.0, 0.7, 1.0];
@@ -41,6 +42,22 @@ pub(super) struct Row {
     dense: [f64; DENSE],
     /// Buckets with the constant factor of their weight; sorted by bucket within each field.
     words: Vec<(u32, f32)>,
+}
+
+impl Row {
+    /// How alike two pages are in their words: the cosine of the fields together, 0–1.
+    pub fn similarity(&self, other: &HashMap<u32, f32>) -> f64 {
+        let product = |(b, x): &(u32, f32)| f64::from(*x) * other.get(b).copied().map_or(0.0, f64::from);
+        let both: f64 = self.words.iter().map(product).sum();
+        let length = |words: &mut dyn Iterator<Item = f32>| {
+            libm::sqrt(words.map(|x| f64::from(x) * f64::from(x)).sum())
+        };
+        let lengths = length(&mut self.words.iter().map(|w| w.1)) * length(&mut other.values().copied());
+        if lengths > 0.0 { (both / lengths).clamp(0.0, 1.0) } else { 0.0 }
+    }
+    pub fn words(&self) -> &[(u32, f32)] {
+        &self.words
+    }
 }
 
 /// What a sample of pages says of words and of usual measures.
@@ -140,7 +157,6 @@ impl Weights {
         row.prior + dense + row.words.iter().map(word).sum::<f64>() + self.constant
     }
     /// What one word of a field adds.
-    #[cfg(test)]
     pub fn of_bucket(&self, bucket: u32) -> f64 {
         f64::from(self.words.get(bucket as usize).copied().unwrap_or(0.0))
     }

@@ -10,7 +10,7 @@ mod line;
 mod prior;
 mod terms;
 
-use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup};
+use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Like, Reasons, WordReason};
 use crate::bytes::{Reader, Writer, damaged};
 use crate::learn::sigmoid;
 use crate::text::Doc;
@@ -20,7 +20,7 @@ use learner::{Row, Scales, Weights};
 use line::Aim;
 use prior::{Background, MEASURES, Prior};
 use serde::Deserialize;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use terms::{CONTENT, GENRE, TopicTerms, URL, WISH};
 use types::{Assessment, Hit, Part, Problem, Verdict};
@@ -56,6 +56,8 @@ struct Options {
     recall: Option<f64>,
 }
 
+/// The part of a score that says so.
+const STUFFED: &str = "stuffed with the topic's words";
 /// One page in so many is wanted, until labels say otherwise.
 const USUAL_SHARE: f64 = 0.02;
 /// Unlabelled pages that the regression is shown.
@@ -64,6 +66,12 @@ const SAMPLE: usize = 400;
 const SCALE_SAMPLE: usize = 1_000;
 /// It looks at the background again after so many pages, and then after a quarter more each time.
 const FEWEST_NEW: usize = 10;
+
+/// Words that are told for a page and against it; those that add less than this are not.
+const MOST_REASONS: usize = 12;
+const LEAST_REASON: f64 = 0.005;
+/// Pages that have less in common are not alike.
+const LEAST_LIKE: f64 = 0.1;
 
 /// A page it was shown.
 struct Seen {
@@ -93,6 +101,33 @@ struct Fitted {
     learned: Option<(Scales, Weights)>,
     line: f64,
     expected_f1: f64,
+    /// Probabilities of all pages seen by then; `None` of those that cannot be read.
+    shown: Vec<Option<f64>>,
+}
+
+/// What is kept of pages, read; `None`: it is damaged.
+fn decoded(
+    pages: &[Seen],
+    decode: fn(&[u8]) -> Result<Features, Problem>,
+) -> impl Iterator<Item = Option<Features>> + '_ {
+    pages.iter().map(move |s| decode(&s.features).ok())
+}
+
+/// From so many pages on, all cores look at them.
+const MANY: usize = 8_000;
+
+/// Looks at pages on all cores; the parts are in order.
+fn in_parts<T: Send>(pages: &[Seen], look: &(dyn Fn(&[Seen]) -> T + Sync)) -> Vec<T> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if pages.len() < MANY || threads < 2 {
+        return vec![look(pages)];
+    }
+    std::thread::scope(|s| {
+        let chunks = pages.chunks(pages.len().div_ceil(threads));
+        let parts: Vec<_> = chunks.map(|part| (part, s.spawn(move || look(part)))).collect();
+        // Should a thread be lost, its part is looked at here.
+        parts.into_iter().map(|(part, made)| made.join().unwrap_or_else(|_| look(part))).collect()
+    })
 }
 
 impl Fitted {
@@ -150,23 +185,29 @@ impl Relevance {
     /// Everything from the pages shown and the labels that count.
     fn fit(&self) -> Fitted {
         let mut background = Background::new(&self.terms);
-        for page in self.pages(Features::decode_terms) {
-            background.add(&page);
-        }
+        let seen = |pages: &[Seen]| {
+            let mut part = Background::new(&self.terms);
+            decoded(pages, Features::decode_terms).flatten().for_each(|page| part.add(&page));
+            part
+        };
+        in_parts(self.shown(), &seen).iter().for_each(|part| background.merge(part));
         let prior = Prior::new(&self.terms, background);
         let learned = (self.labels + self.examples.len() > 0).then(|| self.learn(&prior));
-        let mut fitted = Fitted { prior, learned, line: 0.0, expected_f1: 0.0 };
+        let mut fitted = Fitted { prior, learned, line: 0.0, expected_f1: 0.0, shown: Vec::new() };
         let decode = if fitted.learned.is_some() { Features::decode } else { Features::decode_terms };
-        let probabilities = self.pages(decode).map(|p| sigmoid(fitted.odds(&self.terms, &p).1)).collect();
+        let judged = |pages: &[Seen]| -> Vec<Option<f64>> {
+            decoded(pages, decode).map(|page| Some(sigmoid(fitted.odds(&self.terms, &page?).1))).collect()
+        };
+        // Pages after the background are judged with it; only the background says where the line is.
+        let shown = in_parts(&self.seen, &judged).concat();
+        let probabilities = shown.iter().take(self.background).filter_map(|p| *p).collect();
         (fitted.line, fitted.expected_f1) = line::draw(self.aim, probabilities);
+        fitted.shown = shown;
         fitted
     }
 
     fn shown(&self) -> &[Seen] {
         self.seen.get(..self.background).unwrap_or(&[])
-    }
-    fn pages(&self, decode: fn(&[u8]) -> Result<Features, Problem>) -> impl Iterator<Item = Features> + '_ {
-        self.shown().iter().filter_map(move |s| decode(&s.features).ok())
     }
 
     /// Example pages, then labelled ones.
@@ -204,6 +245,32 @@ impl Relevance {
             // A page of which only the score is known keeps it.
             Err(_) => assessment.score,
         }
+    }
+
+    /// The word as it stands on the page.
+    fn word(&self, doc: &Doc, field: &str, token: crate::text::Token) -> String {
+        let source = match field {
+            "title" => doc.page.title.as_str(),
+            "address" => doc.page.url.as_ref().map_or("", |u| u.as_str()),
+            _ => doc.page.text.as_str(),
+        };
+        token.span().of(source).to_lowercase()
+    }
+
+    /// The lesson that is most like a page; itself does not count.
+    fn like(&self, scales: &Scales, prior: &Prior, own: &Arc<[u8]>, row: &Row) -> Option<Like> {
+        let words: HashMap<u32, f32> = row.words().iter().copied().collect();
+        let mut best: Option<Like> = None;
+        let examples = self.examples.len();
+        for (i, (bytes, label)) in self.lessons().enumerate() {
+            let Some(page) = Features::decode(bytes).ok().filter(|_| bytes != own) else { continue };
+            let measures = prior.measure(&self.terms, &page);
+            let similarity = scales.row(&page, &measures, 0.0).similarity(&words);
+            if best.is_none_or(|b| similarity > b.similarity) {
+                best = Some(Like { nth: i.checked_sub(examples), label, similarity });
+            }
+        }
+        best.filter(|b| b.similarity >= LEAST_LIKE)
     }
 
     fn hits(&self, page: &Features) -> Vec<Hit> {
@@ -255,7 +322,7 @@ impl Judge for Relevance {
         let part = |(name, value): (&str, f64)| Part { name: name.into(), value };
         let mut parts: Vec<Part> = prior::NAMES.into_iter().zip(prior.parts(&measures)).map(part).collect();
         if stuffing > 0.0 {
-            parts.push(part(("stuffed with the topic's words", prior::cost(stuffing))));
+            parts.push(part((STUFFED, prior::cost(stuffing))));
         }
         parts.push(part(("learned from labels", odds - start(prior, &measures, stuffing))));
         let hits = self.hits(&page);
@@ -303,6 +370,51 @@ impl Judge for Relevance {
     }
     fn remembers_pages(&self) -> bool {
         true
+    }
+
+    fn decide_shown(&self) -> Vec<(Arc<[u8]>, Verdict)> {
+        let fitted = self.fitted();
+        let (threshold, version) = (fitted.line, self.version);
+        let verdict = |relevance| Verdict { relevant: relevance >= threshold, relevance, threshold, version };
+        let seen = self.seen.iter().zip(&fitted.shown);
+        seen.filter_map(|(s, p)| Some((s.features.clone(), verdict((*p)?)))).collect()
+    }
+
+    fn reasons(&self, assessment: &Assessment, doc: &Doc) -> Option<Reasons> {
+        let page = Features::decode(&assessment.features).ok()?;
+        let fitted = self.fitted();
+        let (measures, odds) = fitted.odds(&self.terms, &page);
+        let stuffing = prior::stuffing(&self.terms, &page);
+        let prior = start(&fitted.prior, &measures, stuffing);
+        let named = prior::NAMES.into_iter().zip(fitted.prior.parts(&measures));
+        let mut out = Reasons {
+            parts: named.map(|(name, value)| (name.to_string(), value)).collect(),
+            ..Reasons::default()
+        };
+        if stuffing > 0.0 {
+            out.parts.push((STUFFED.into(), prior::cost(stuffing)));
+        }
+        out.parts.push(("learned from labels".into(), odds - prior));
+        let Some((scales, weights)) = &fitted.learned else { return Some(out) };
+        let row = scales.row(&page, &measures, prior);
+        let names = features::named(doc);
+        for (bucket, x) in row.words() {
+            let value = f64::from(*x) * weights.of_bucket(*bucket);
+            let Some((field, token)) = names.get(bucket) else { continue };
+            let field = features::FIELD_NAMES.get(*field).copied().unwrap_or("text");
+            let reason = WordReason { word: self.word(doc, field, *token), field, value };
+            if value > LEAST_REASON {
+                out.words_for.push(reason);
+            } else if value < -LEAST_REASON {
+                out.words_against.push(reason);
+            }
+        }
+        out.words_for.sort_by(|a, b| b.value.total_cmp(&a.value));
+        out.words_against.sort_by(|a, b| a.value.total_cmp(&b.value));
+        out.words_for.truncate(MOST_REASONS);
+        out.words_against.truncate(MOST_REASONS);
+        out.like = self.like(scales, &fitted.prior, &assessment.features, &row);
+        Some(out)
     }
 
     fn trained(&self) -> Option<Vec<u8>> {

@@ -81,6 +81,16 @@ impl Background {
         }
     }
 
+    /// Takes in what was seen elsewhere.
+    pub fn merge(&mut self, other: &Background) {
+        self.pages += other.pages;
+        self.words += other.words;
+        for (mine, theirs) in self.with.iter_mut().zip(&other.with) {
+            mine.0 += theirs.0;
+            mine.1 += theirs.1;
+        }
+    }
+
     fn idf_of(&self, df: u32) -> f64 {
         let (n, df) = (f64::from(self.pages) + IMAGINED, f64::from(df) + 1.0);
         libm::log(1.0 + (n - df + 0.5).max(0.5) / (df + 0.5))

@@ -1,0 +1,359 @@
+//! Every page that was judged, with what is needed to judge it again: its features, and what the user said of it. The
+//! running loop, a stopped folder ([`crate::teach`]) and the workers of a shared crawl each hold a roll and do the same
+//! with it, so that a label means the same everywhere. Nothing is read from the archive.
+
+use crate::answers::Answers;
+use crate::control::{Effect, labelled, verdicts_changed};
+use crate::crawl::{Judged, Ledger};
+use crate::duplicates::Earlier;
+use crate::labels::{CHOICES, Choice, Labels};
+use crate::measured::{FEATURES, Measured};
+use crate::state::PageLine;
+use crate::visit::{decided, final_verdict};
+use focus::judges::Judge;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use store::Store;
+use types::{Assessment, Problem, Record, UrlId, Verdict};
+
+/// A kept probability that is off by less is left as it is: a label moves most of them a little.
+const NOTICEABLE: f64 = 0.02;
+/// Labels that can be taken back exactly, the newest first; and pages that they may have changed in all.
+const STEPS: usize = 200;
+const STEPS_PAGES: usize = 2_000_000;
+
+#[derive(Default)]
+pub(crate) struct Roll {
+    /// In fetch order.
+    pub judged: Vec<Judged>,
+    /// Their assessments, for judges that decide by more than the score.
+    pub assessed: Vec<Assessment>,
+    /// Of a shared crawl: pages that others fetched and the user labelled. The judge learns from those too.
+    pub lessons: BTreeMap<UrlId, (Assessment, bool)>,
+    /// What the last labels changed.
+    steps: Vec<Step>,
+}
+
+/// What some labels changed, so that taking them back restores exactly what was.
+struct Step {
+    /// What says the opposite.
+    back: Vec<(UrlId, Option<bool>)>,
+    /// With so many pages.
+    pages: usize,
+    /// What was kept of the pages that were written: side and probability.
+    was: HashMap<UrlId, (bool, f64)>,
+}
+
+/// Verdicts that are others now.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// Pages that changed sides.
+    pub sides: Vec<(UrlId, Verdict)>,
+    /// Pages whose probability is noticeably another, on the same side.
+    pub moved: Vec<(UrlId, Verdict)>,
+    /// What was kept of both before.
+    was: HashMap<UrlId, (bool, f64)>,
+}
+
+/// What the user says, as far as it is about pages there are.
+pub(crate) struct Heard {
+    pub said: Vec<(UrlId, Option<bool>)>,
+    /// Where they are on the roll.
+    at: BTreeMap<UrlId, usize>,
+    /// Pages that others fetched.
+    lessons: BTreeMap<UrlId, Option<(Assessment, bool)>>,
+}
+
+/// Makes of a record what the judge sees.
+pub(crate) type Lesson<'a> = &'a dyn Fn(Record) -> Result<Assessment, Problem>;
+
+impl Roll {
+    /// The pages as the ledger has them, with what was last said of them. `each` sees their digests and SimHashes, `kept`
+    /// what is kept of each for judges that learn.
+    pub fn read(
+        ledger: &(impl Store + ?Sized),
+        judge: &dyn Judge,
+        lesson: Lesson,
+        each: &mut dyn FnMut(&PageLine),
+        kept: &mut dyn FnMut(&Measured),
+    ) -> Result<Roll, Problem> {
+        let mut roll = Roll::default();
+        let mut at: HashMap<UrlId, usize> = HashMap::new();
+        for line in ledger.state("pages")? {
+            let Some(page) = PageLine::read(&line) else { continue };
+            each(&page);
+            let mut judged = page.judged;
+            let original = page.copy_of.and_then(|id| Some((id, *at.get(&id)?)));
+            judged.copy_of = original.map(|(id, at)| Earlier { id, at: at as u32 });
+            at.insert(judged.id, roll.judged.len());
+            roll.judged.push(judged);
+        }
+        let remembers = judge.remembers_pages();
+        for (id, verdict) in ledger.revised()? {
+            if let Some(j) = at.get(&id).and_then(|&i| roll.judged.get_mut(i)) {
+                j.relevant = verdict.relevant;
+                if remembers {
+                    j.score = verdict.relevance;
+                }
+            }
+        }
+        let labels = Labels::read(ledger)?;
+        let mut others = Vec::new();
+        for (id, label) in labels.iter() {
+            match at.get(&id).and_then(|&i| roll.judged.get_mut(i)) {
+                Some(j) => j.label = Some(label),
+                None => others.push(id),
+            }
+        }
+        ledger.each_record(&others, &mut |record| {
+            let id = record.id;
+            if let Some(label) = labels.get(id) {
+                roll.lessons.insert(id, (lesson(record)?, label));
+            }
+            Ok(())
+        })?;
+        if remembers {
+            let known = |j: &Judged| Assessment { score: j.score, ..Assessment::default() };
+            roll.assessed = roll.judged.iter().map(known).collect();
+            for entry in ledger.state(FEATURES)? {
+                let Some(page) = Measured::decode(&entry) else { continue };
+                kept(&page);
+                if let Some(a) = at.get(&page.id).and_then(|&i| roll.assessed.get_mut(i)) {
+                    a.features = page.features;
+                }
+            }
+        } else if !judge.by_score() {
+            let ids: Vec<UrlId> = roll.judged.iter().map(|j| j.id).collect();
+            let mut kept: HashMap<UrlId, Assessment> = HashMap::with_capacity(ids.len());
+            ledger.each_record(&ids, &mut |record| {
+                kept.insert(record.id, record.assessment);
+                Ok(())
+            })?;
+            for j in &roll.judged {
+                let known = kept.remove(&j.id);
+                let score_only = || Assessment { score: j.score, ..Assessment::default() };
+                roll.assessed.push(known.unwrap_or_else(score_only));
+            }
+        }
+        Ok(roll)
+    }
+
+    /// Pages that were read again.
+    pub fn of(judged: Vec<Judged>, assessed: Vec<Assessment>) -> Roll {
+        Roll { judged, assessed, ..Roll::default() }
+    }
+
+    /// A judge is shown the pages from the `from`th on, with what the user said of them.
+    pub fn show(&self, judge: &mut dyn Judge, from: usize) {
+        for (i, j) in self.judged.iter().enumerate().skip(from) {
+            match self.assessed.get(i) {
+                Some(whole) => judge.observe(whole, j.label),
+                None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
+            };
+        }
+    }
+
+    /// And those of others that the user labelled.
+    pub fn show_lessons(&self, judge: &mut dyn Judge) {
+        for (assessment, label) in self.lessons.values() {
+            judge.observe(assessment, Some(*label));
+        }
+    }
+
+    /// Is it one of the wanted pages, and not a copy of one? Near-duplicates count once.
+    pub fn is_counted(&self, page: &Judged) -> bool {
+        let original = page.copy_of.and_then(|e| self.judged.get(e.at as usize));
+        page.wanted() && original.is_none_or(|o| !o.wanted())
+    }
+
+    /// Relevant pages, by the user's word where there is one.
+    pub fn wanted(&self) -> u64 {
+        self.judged.iter().map(|j| u64::from(self.is_counted(j))).sum()
+    }
+
+    /// The judge's verdict on the `i`th page now.
+    pub fn verdict(&self, judge: &dyn Judge, i: usize) -> Option<Verdict> {
+        self.judged.get(i).map(|j| decided(judge, j, self.assessed.get(i)))
+    }
+
+    /// The judge's verdicts on all pages now, in order.
+    pub fn verdicts(&self, judge: &dyn Judge) -> Vec<Verdict> {
+        // A judge that remembers pages has looked at most of them already. What it was shown between them (pages of other
+        // workers) is passed over.
+        let shown = judge.decide_shown();
+        let mut left = shown.as_slice();
+        let between = self.lessons.len();
+        let mut out = Vec::with_capacity(self.judged.len());
+        for (i, j) in self.judged.iter().enumerate() {
+            let whole = self.assessed.get(i);
+            let at = whole.filter(|a| !a.features.is_empty()).and_then(|a| {
+                let same = |(features, _): &(Arc<[u8]>, Verdict)| Arc::ptr_eq(features, &a.features);
+                left.iter().take(between + 1).position(same)
+            });
+            let known = at.and_then(|at| left.split_off(..=at)).and_then(|part| part.last());
+            out.push(match (known, whole) {
+                (Some((_, verdict)), Some(a)) if a.excluded.is_none() => {
+                    final_verdict(*verdict, j.barred, j.turned)
+                }
+                _ => decided(judge, j, whole),
+            });
+        }
+        out
+    }
+
+    /// Gives every verdict again; says which are others than those kept.
+    pub fn revise(&mut self, judge: &dyn Judge) -> Changes {
+        self.revise_to(judge, None)
+    }
+
+    /// As `revise`. After labels were taken back, what was kept before they were given is kept again.
+    fn revise_to(&mut self, judge: &dyn Judge, step: Option<&Step>) -> Changes {
+        let probabilities = judge.remembers_pages();
+        let verdicts = self.verdicts(judge);
+        let mut changes = Changes::default();
+        for (j, mut verdict) in self.judged.iter_mut().zip(verdicts) {
+            let was = step.and_then(|s| s.was.get(&j.id));
+            if let Some((_, p)) = was.filter(|(side, _)| *side == verdict.relevant) {
+                verdict.relevance = *p;
+            }
+            let turned = verdict.relevant != j.relevant;
+            let off = (verdict.relevance - j.score).abs();
+            let moved = probabilities && (off >= NOTICEABLE || (was.is_some() && off > 0.0));
+            if !turned && !(moved && step.is_none_or(|_| was.is_some())) {
+                continue;
+            }
+            changes.was.insert(j.id, (j.relevant, j.score));
+            j.relevant = verdict.relevant;
+            if probabilities {
+                j.score = verdict.relevance;
+            }
+            if turned { changes.sides.push((j.id, verdict)) } else { changes.moved.push((j.id, verdict)) }
+        }
+        changes
+    }
+
+    /// What of it is about pages there are. `lesson` makes of another's page what the judge sees.
+    pub fn hear(
+        &self,
+        ledger: &(impl Store + ?Sized),
+        said: &[(UrlId, Option<bool>)],
+        lesson: Lesson,
+    ) -> Result<Heard, Problem> {
+        let said: BTreeMap<UrlId, Option<bool>> = said.iter().copied().collect();
+        let mut at = BTreeMap::new();
+        for (i, j) in self.judged.iter().enumerate().filter(|(_, j)| said.contains_key(&j.id)) {
+            at.insert(j.id, i);
+        }
+        let mut lessons = BTreeMap::new();
+        let others: Vec<UrlId> = said.keys().copied().filter(|id| !at.contains_key(id)).collect();
+        ledger.each_record(&others, &mut |record| {
+            let id = record.id;
+            let label = said.get(&id).copied().flatten();
+            let known = label.map(|l| Ok::<_, Problem>((lesson(record)?, l))).transpose()?;
+            lessons.insert(id, known);
+            Ok(())
+        })?;
+        let known: Vec<(UrlId, Option<bool>)> = (said.iter())
+            .filter(|(id, _)| at.contains_key(id) || lessons.contains_key(id))
+            .map(|(id, label)| (*id, *label))
+            .collect();
+        if known.is_empty() {
+            let ids: Vec<String> = said.keys().take(5).map(|id| id.0.to_string()).collect();
+            let what = format!("URL number {} is not a page of this collection", ids.join(", "));
+            return Err(Problem::nothing(what));
+        }
+        Ok(Heard { said: known, at, lessons })
+    }
+
+    /// Keeps what the user says.
+    pub fn note(&mut self, ledger: &mut (impl Store + ?Sized), heard: &mut Heard) -> Result<(), Problem> {
+        let mut labels = Labels::read(ledger)?;
+        labels.say_all(ledger, &heard.said)?;
+        let said: HashMap<UrlId, Option<bool>> = heard.said.iter().copied().collect();
+        for (id, i) in &heard.at {
+            if let Some(j) = self.judged.get_mut(*i) {
+                j.label = said.get(id).copied().flatten();
+            }
+        }
+        for (id, lesson) in std::mem::take(&mut heard.lessons) {
+            match lesson {
+                Some(lesson) => self.lessons.insert(id, lesson),
+                None => self.lessons.remove(&id),
+            };
+        }
+        Ok(())
+    }
+
+    /// A judge that has seen no page yet sees all of them, with every label that counts now: it cannot forget a label that
+    /// was taken back. What its verdicts change is kept.
+    pub fn judge_anew(&mut self, ledger: &mut dyn Ledger, judge: &mut dyn Judge) -> Result<Changes, Problem> {
+        self.judge_to(ledger, judge, None)
+    }
+
+    fn judge_to(
+        &mut self,
+        ledger: &mut dyn Ledger,
+        judge: &mut dyn Judge,
+        step: Option<&Step>,
+    ) -> Result<Changes, Problem> {
+        self.show(judge, 0);
+        self.show_lessons(judge);
+        let changes = self.revise_to(judge, step);
+        ledger.revise(&changes.sides)?;
+        ledger.revise(&changes.moved)?;
+        Ok(changes)
+    }
+
+    /// The user says something of pages, and `judge`, which has seen none yet, learns from it. Part of the next commit.
+    pub fn learn(
+        &mut self,
+        ledger: &mut dyn Ledger,
+        heard: &mut Heard,
+        judge: &mut dyn Judge,
+    ) -> Result<Changes, Problem> {
+        let labels = Labels::read(ledger)?;
+        let back: Vec<(UrlId, Option<bool>)> =
+            heard.said.iter().map(|(id, _)| (*id, labels.get(*id))).collect();
+        let before: Vec<Judged> = heard.at.values().filter_map(|i| self.judged.get(*i)).copied().collect();
+        self.note(ledger, heard)?;
+        let pages = self.judged.len();
+        self.steps.retain(|s| s.pages == pages);
+        let step = self.steps.pop_if(|s| s.back == heard.said);
+        let mut changes = self.judge_to(ledger, judge, step.as_ref())?;
+        if step.is_none() {
+            self.steps.push(Step { back, pages, was: std::mem::take(&mut changes.was) });
+            let mut all: usize = self.steps.iter().map(|s| s.was.len()).sum();
+            while self.steps.len() > STEPS || (all > STEPS_PAGES && self.steps.len() > 1) {
+                all -= self.steps.remove(0).was.len();
+            }
+        }
+        Answers::note(ledger, &heard.said, &before, changes.sides.len())?;
+        let threshold = judge.decide(&Assessment::default()).threshold;
+        if let Some(line) = Choice::line(pages as u64, threshold, judge.explain()) {
+            ledger.put_state(CHOICES, true, &line)?;
+        }
+        self.keep(ledger, judge)?;
+        Ok(changes)
+    }
+
+    /// What came of it, for people.
+    pub fn effect(&self, said: &[(UrlId, Option<bool>)], changes: &Changes, threshold: f64) -> Effect {
+        let ids: HashMap<UrlId, Option<bool>> = said.iter().copied().collect();
+        let others = changes.sides.iter().filter(|(id, _)| !ids.contains_key(id)).count();
+        let (what, change) = (labelled(said), verdicts_changed(others as u64));
+        let now = if others == 0 { "" } else { "now " };
+        let text = format!("{what}; {change} (threshold {now}{threshold:.2})");
+        let first = said.first();
+        let own = first.and_then(|(id, _)| self.judged.iter().find(|j| j.id == *id));
+        let relevant = own.map(Judged::wanted).or(first.and_then(|f| f.1));
+        Effect { text, changed: others, relevant, ..Effect::default() }
+    }
+
+    /// The judge's own state.
+    pub fn keep(&self, ledger: &mut (impl Store + ?Sized), judge: &dyn Judge) -> Result<(), Problem> {
+        let Some(bytes) = judge.save() else { return Ok(()) };
+        let mut whole = (self.judged.len() as u64).to_le_bytes().to_vec();
+        whole.extend(bytes);
+        ledger.put_state("judge", false, &whole)
+    }
+}

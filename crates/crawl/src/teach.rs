@@ -1,0 +1,229 @@
+//! Labels in a folder that nobody crawls into: the judge learns and every verdict is given again, at once, from what the
+//! ledger keeps of each page. No crawl is opened: no frontier is asked, no archive and no index is touched.
+
+use crate::collection::{Collection, Made, MakeJudge, earlier_judge};
+use crate::config::Loaded;
+use crate::control::{Adjustments, Command, Effect, labelled};
+use crate::crawl::{Judged, Judgement, Ledger, Run};
+use crate::inbox::Inbox;
+use crate::labels::Labels;
+use crate::reader::Reader;
+use crate::roll::Roll;
+use crate::steer::REJUDGING;
+use crate::stored;
+use focus::judges::{Judge, Reasons};
+use frontier::State;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::path::Path;
+use store::Store;
+use types::{Assessment, Fetched, Outcome, Problem, Record, Url, UrlId, Verdict};
+
+/// A stopped collection that is being taught. Nobody else can write it meanwhile.
+pub struct Teaching {
+    ledger: Box<dyn Ledger>,
+    make_judge: MakeJudge,
+    roll: Roll,
+    /// The topic was changed and pages wait to be judged by it: what is kept of them was measured by another judge.
+    waits: bool,
+    inbox: Inbox,
+}
+
+impl Teaching {
+    /// Fails when another process has the folder. `answer` brings example pages of the topic.
+    pub fn open(
+        dir: &Path,
+        loaded: &Loaded,
+        answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+    ) -> Result<Teaching, Problem> {
+        Collection::check_remains(dir)?;
+        let options = store::Options::new(Collection::limits(&loaded.config));
+        let ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(dir, options, types::Millis::steady())?);
+        let made = made(ledger.as_ref(), loaded, answer, first_pages(ledger.as_ref()))?;
+        let judge = (made.make_judge)()?;
+        let roll = Roll::read(
+            ledger.as_ref(),
+            judge.as_ref(),
+            &|record| Ok(record.assessment),
+            &mut |_| {},
+            &mut |_| {},
+        )?;
+        let waits = ledger.state(REJUDGING)?.pop().as_deref() == Some(&[1]);
+        let inbox = Inbox::of(dir);
+        let mut teaching = Teaching { ledger, make_judge: made.make_judge, roll, waits, inbox };
+        teaching.read_inbox();
+        Ok(teaching)
+    }
+
+    /// Obeys what other processes left in the folder's inbox.
+    pub fn read_inbox(&mut self) {
+        for order in self.inbox.waiting() {
+            let done = match order.command() {
+                Ok(Command::Labels(said)) => self.say(&said),
+                Ok(_) => Err(Problem::new("only labels are taken from an inbox")),
+                Err(problem) => Err(problem),
+            };
+            order.done(&done);
+        }
+    }
+
+    /// What the user says of pages (`None` takes it back), and what came of it. It is on the disk when this returns.
+    pub fn say(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
+        let mut heard = self.roll.hear(self.ledger.as_ref(), said, &|record| Ok(record.assessment))?;
+        let effect = if self.waits {
+            self.roll.note(self.ledger.as_mut(), &mut heard)?;
+            Effect::says(format!(
+                "{}; the judge learns from it when all pages have been judged by the changed topic (`gleaner rejudge`)",
+                labelled(&heard.said)
+            ))
+        } else {
+            let mut judge: Box<dyn Judge> = (self.make_judge)()?;
+            let before: HashMap<UrlId, bool> = self.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
+            let changes = self.roll.learn(self.ledger.as_mut(), &mut heard, judge.as_mut())?;
+            let known: Vec<(UrlId, bool)> =
+                changes.sides.iter().filter_map(|(id, _)| Some((*id, *before.get(id)?))).collect();
+            Untold::note(self.ledger.as_mut(), &known)?;
+            self.ledger.recounted(self.roll.wanted());
+            let threshold = judge.decide(&Assessment::default()).threshold;
+            self.roll.effect(&heard.said, &changes, threshold)
+        };
+        self.ledger.commit()?;
+        self.ledger.sync()?;
+        Ok(effect)
+    }
+
+    /// What was said so far.
+    pub fn labels(&self) -> Result<Labels, Problem> {
+        Labels::read(self.ledger.as_ref())
+    }
+
+    pub fn ledger(&self) -> &dyn Store {
+        self.ledger.as_ref()
+    }
+
+    pub fn pages(&self) -> usize {
+        self.roll.judged.len()
+    }
+
+    /// What the judge makes of every page now, in fetch order.
+    pub fn judgements(&self) -> Result<Vec<Judgement>, Problem> {
+        let mut judge = (self.make_judge)()?;
+        self.roll.show(judge.as_mut(), 0);
+        let verdicts = self.roll.verdicts(judge.as_ref());
+        let of = |(j, verdict): (&Judged, Verdict)| Judgement { id: j.id, verdict, label: j.label };
+        Ok(self.roll.judged.iter().zip(verdicts).map(of).collect())
+    }
+
+    /// Lets go of the folder; the next start is fast.
+    pub fn close(mut self) -> Result<(), Problem> {
+        self.ledger.commit()?;
+        self.ledger.close()
+    }
+}
+
+/// The judge of a collection as its last crawl had it, before it saw any page.
+fn made(
+    store: &(impl Store + ?Sized),
+    loaded: &Loaded,
+    answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+    seeds: usize,
+) -> Result<Made, Problem> {
+    let kept = earlier_judge(loaded, store)?;
+    let loaded = kept.as_ref().unwrap_or(loaded);
+    let adjustments = Adjustments::read(store)?;
+    let config = adjustments.over(loaded)?;
+    let mut topic = adjustments.topic(&config)?;
+    // The command line may have chosen another judge than the topic file.
+    if let Some(run) = Run::of(store)?.filter(|r| r.judge != topic.judge.kind) {
+        topic.judge.kind = run.judge;
+        topic.judge.options.clear();
+    }
+    Made::new(&topic, &Collection::canon(&config), answer, seeds, 0)
+}
+
+/// What speaks for and against a page now, by a judge that has seen all pages and labels.
+#[derive(Clone, Debug, Serialize)]
+pub struct PageReasons {
+    #[serde(flatten)]
+    pub reasons: Reasons,
+    /// The labelled page that is most like it: number, address and title.
+    pub like_id: Option<UrlId>,
+    pub like_url: Option<String>,
+    pub like_title: Option<String>,
+}
+
+/// `None`: there is no such page, or its judge cannot tell. Reads what the ledger keeps of every page.
+pub fn reasons(
+    reader: &Reader,
+    answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+    id: UrlId,
+) -> Result<Option<PageReasons>, Problem> {
+    let store = reader.ledger();
+    // Judges that remember pages do not ask how many seeds there are.
+    let made = made(store, reader.loaded(), answer, 0)?;
+    let mut judge = (made.make_judge)()?;
+    if !judge.remembers_pages() {
+        return Ok(None);
+    }
+    let lesson = |record: Record| Ok(record.assessment);
+    let roll = Roll::read(store, judge.as_ref(), &lesson, &mut |_| {}, &mut |_| {})?;
+    let Some(at) = roll.judged.iter().position(|j| j.id == id) else { return Ok(None) };
+    let (Some(assessment), Some(record)) = (roll.assessed.get(at), store.record(id)?) else {
+        return Ok(None);
+    };
+    roll.show(judge.as_mut(), 0);
+    let fetched = stored::answer(reader.archive(), store, &record)?.fetched;
+    let Some((doc, _)) = made.analyst.read(&fetched) else { return Ok(None) };
+    let Some(reasons) = judge.reasons(assessment, &doc) else { return Ok(None) };
+    // As the judge was shown them.
+    let labelled = roll.judged.iter().zip(&roll.assessed);
+    let mut labelled = labelled.filter(|(j, a)| j.label.is_some() && !a.features.is_empty());
+    let like_id = reasons.like.and_then(|l| l.nth).and_then(|n| labelled.nth(n)).map(|(j, _)| j.id);
+    let like_title = like_id.map(|id| store.record(id)).transpose()?.flatten().map(|r| r.title);
+    Ok(Some(PageReasons { like_url: like_id.and_then(|id| reader.url(id)), reasons, like_id, like_title }))
+}
+
+/// Pages that are seeds: so many the judge is told there are.
+fn first_pages(store: &(impl Store + ?Sized)) -> usize {
+    let ids = (0..u32::try_from(store.stats().urls).unwrap_or(u32::MAX)).map(UrlId);
+    let first = |id: &UrlId| {
+        let fetched = |e: &frontier::Info| e.state == State::Settled(Outcome::Fetched);
+        store.entry(*id).is_some_and(|e| e.parent.is_none() && fetched(&e))
+    };
+    ids.filter(first).count()
+}
+
+/// Verdicts that labels changed while nobody crawled, as the strategy knows them: it is told when a crawl goes on.
+pub(crate) struct Untold;
+
+impl Untold {
+    const STATE: &str = "verdicts-untold";
+
+    /// Pages that changed sides, with the side they were on.
+    fn note(store: &mut (impl Store + ?Sized), known: &[(UrlId, bool)]) -> Result<(), Problem> {
+        if known.is_empty() {
+            return Ok(());
+        }
+        let mut piece = Vec::with_capacity(5 * known.len());
+        for (id, relevant) in known {
+            piece.extend(id.0.to_le_bytes());
+            piece.push(u8::from(*relevant));
+        }
+        store.put_state(Self::STATE, true, &piece)
+    }
+
+    /// The side that the strategy knows each of them on: the first one.
+    pub fn read(store: &(impl Store + ?Sized)) -> Result<HashMap<UrlId, bool>, Problem> {
+        let mut known = HashMap::new();
+        for piece in store.state(Self::STATE)? {
+            for &[a, b, c, d, side] in piece.as_chunks::<5>().0 {
+                known.entry(UrlId(u32::from_le_bytes([a, b, c, d]))).or_insert(side == 1);
+            }
+        }
+        Ok(known)
+    }
+
+    pub fn clear(store: &mut (impl Store + ?Sized)) -> Result<(), Problem> {
+        store.put_state(Self::STATE, false, &[])
+    }
+}

@@ -1,0 +1,150 @@
+//! How labels reach a collection: a folder that nobody crawls into is taught here and now; a crawl that another process runs
+//! finds them in its inbox; the workers of a shared crawl are told through their database. The command line and the
+//! dashboard go the same ways.
+
+use crate::cli::pages::{From, Pages};
+use crawl::collection::Collection;
+use crawl::config::Config;
+use crawl::control::{Command, Effect};
+use crawl::helm::{Address, Asked};
+use crawl::inbox::Inbox;
+use crawl::reader::Reader;
+use crawl::teach::Teaching;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use types::{Fetched, Problem, Url, UrlId};
+
+/// How long a running crawl is waited for: it may be reading a large page.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the workers of a shared crawl are waited for.
+const WORKERS: Duration = Duration::from_secs(10);
+/// Labels in one command to them.
+const AT_ONCE: usize = 10_000;
+
+/// What is said of pages; `None` takes it back.
+pub type Said = [(UrlId, Option<bool>)];
+
+pub enum Way {
+    /// Nobody crawls into the folder: it is open here.
+    Folder { teaching: Box<Teaching> },
+    /// Another process does.
+    Inbox { dir: PathBuf },
+    /// Workers share it.
+    Shared { store: String, crawl: String, who: String },
+}
+
+impl Way {
+    /// To the collection in a folder.
+    pub fn to_folder(dir: &Path) -> Result<Way, Problem> {
+        if !store::ledger::is_locked(dir) {
+            match open(dir) {
+                Ok(teaching) => {
+                    return Ok(Way::Folder { teaching: Box::new(teaching) });
+                }
+                // A crawl may have begun just now.
+                Err(problem) if !store::ledger::is_locked(dir) => return Err(problem),
+                Err(_) => {}
+            }
+        }
+        Ok(Way::Inbox { dir: dir.to_path_buf() })
+    }
+
+    pub fn to_shared(store: &str, crawl: &str, who: String) -> Way {
+        Way::Shared { store: store.into(), crawl: crawl.into(), who }
+    }
+
+    /// For people.
+    pub fn describe(&self) -> &'static str {
+        match self {
+            Way::Folder { .. } => "nobody crawls into this folder: each answer is obeyed here, at once",
+            Way::Inbox { .. } => {
+                "a crawl is running here: answers go through its folder's inbox, and it obeys at once"
+            }
+            Way::Shared { .. } => "a shared crawl: answers go to its workers through the database",
+        }
+    }
+
+    /// Is the folder locked by this very process?
+    pub fn holds_folder(&self) -> bool {
+        matches!(self, Way::Folder { .. })
+    }
+
+    /// Says something of pages and waits for what comes of it. `reader` knows the collection.
+    pub fn say(&mut self, reader: &Reader, said: &Said) -> Result<Effect, Problem> {
+        match self {
+            Way::Shared { store, crawl, who } => {
+                let to = Address { store, crawl, who, patience: WORKERS };
+                let mut last = Effect::says("nothing was said");
+                for some in said.chunks(AT_ONCE) {
+                    last = Asked::new(reader, Command::Labels(some.to_vec()))?.give(&to)?;
+                }
+                Ok(last)
+            }
+            Way::Folder { .. } | Way::Inbox { .. } => self.say_in_folder(said),
+        }
+    }
+
+    /// As `say`, to the collection in a folder.
+    pub fn say_in_folder(&mut self, said: &Said) -> Result<Effect, Problem> {
+        match self {
+            Way::Folder { teaching } => {
+                teaching.read_inbox();
+                teaching.say(said)
+            }
+            Way::Inbox { dir } => {
+                let command = Command::Labels(said.to_vec());
+                let running = || store::ledger::is_locked(dir);
+                match Inbox::of(dir).ask(&command, PATIENCE, &running)? {
+                    Some(effect) => Ok(effect),
+                    // It has ended: then it is ours.
+                    None => {
+                        let mut teaching = Box::new(open(dir)?);
+                        let effect = teaching.say(said)?;
+                        *self = Way::Folder { teaching };
+                        Ok(effect)
+                    }
+                }
+            }
+            Way::Shared { .. } => Err(Problem::new("a shared crawl has no folder")),
+        }
+    }
+
+    /// Obeys what other processes left in the inbox of a folder that is open here.
+    pub fn read_inbox(&mut self) {
+        if let Way::Folder { teaching } = self {
+            teaching.read_inbox();
+        }
+    }
+
+    /// Lets go of the collection.
+    pub fn close(self) -> Result<(), Problem> {
+        match self {
+            Way::Folder { teaching } => teaching.close(),
+            Way::Inbox { .. } | Way::Shared { .. } => Ok(()),
+        }
+    }
+}
+
+fn open(dir: &Path) -> Result<Teaching, Problem> {
+    let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new())?;
+    let answer = examples(Some(dir), &loaded.config);
+    Teaching::open(dir, &loaded, &answer)
+}
+
+/// Brings example pages of a topic: from the collection in a folder, or else from the Web. Most topics have none: nothing
+/// is opened before the first.
+pub fn examples(dir: Option<&Path>, config: &Config) -> impl Fn(&Url) -> Result<Fetched, Problem> {
+    let pages: OnceCell<Pages> = OnceCell::new();
+    let (dir, config) = (dir.map(Path::to_path_buf), config.clone());
+    move |url| {
+        if pages.get().is_none() {
+            let from = From { collection: dir.clone(), web: None };
+            let _ = pages.set(Pages::open(&from, &config)?);
+        }
+        match pages.get() {
+            Some(pages) => pages.answer_or_fetch(url),
+            None => Err(Problem::new("the example pages cannot be read")),
+        }
+    }
+}
