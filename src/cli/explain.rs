@@ -4,6 +4,7 @@ use super::judge::explain_verdict;
 use super::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
+use crawl::labels::Who;
 use std::path::Path;
 use std::process::ExitCode;
 use types::{Canon, Priority, Problem};
@@ -72,7 +73,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             println!("\n{}", style("how it was judged").bold());
             explain_verdict(&r.assessment, r.verdict);
             if let Some(label) = e.label {
-                println!("  labelled {} by you", if label { "relevant" } else { "not relevant" });
+                let by = if e.label_by == Some(Who::Model) { "the teacher's model" } else { "you" };
+                println!("  labelled {} by {by}", if label { "relevant" } else { "not relevant" });
             }
             println!("\n{}", style("what was kept").bold());
             println!(

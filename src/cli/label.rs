@@ -7,7 +7,7 @@ use console::style;
 use crawl::collection::Collection;
 use crawl::control::Command;
 use crawl::helm::{Address, Asked};
-use crawl::labels::{Labels, Quality, Share};
+use crawl::labels::{Label, Labels, Quality, Share};
 use crawl::reader::Reader;
 use eval::labels::{Class, Rules};
 use focus::rng::Rng;
@@ -250,24 +250,25 @@ fn find(store: &dyn Store, canon: &types::Canon, text: &str) -> Result<UrlId, St
 
 fn list(args: &Args) -> Result<ExitCode, Problem> {
     let reader = args.open()?;
-    for (id, label) in reader.labels().iter() {
+    for (id, Label { relevant: label, who }) in reader.labels().all() {
         // The judge's own word, not the label that overrules it.
         let Some(record) = reader.ledger().record(id)? else { continue };
         let word = |yes: bool| if yes { "yes" } else { "no" };
         if args.json {
             let line = serde_json::json!({
-                "url": record.url, "label": label, "judged": record.verdict.relevant,
+                "url": record.url, "label": label, "by": who, "judged": record.verdict.relevant,
                 "score": record.assessment.score, "title": record.title,
             });
             println!("{line}");
         } else {
             println!(
-                "{}\t{}\t{}\t{:.3}\t{}",
+                "{}\t{}\t{}\t{:.3}\t{}\t{}",
                 record.url,
                 word(label),
                 word(record.verdict.relevant),
                 record.assessment.score,
-                shorten(&strip_controls(&record.title), 80)
+                shorten(&strip_controls(&record.title), 80),
+                who.name()
             );
         }
     }

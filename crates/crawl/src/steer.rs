@@ -9,7 +9,7 @@ use crate::control::{
 };
 use crate::crawl::{Crawl, Judged, Stop};
 use crate::events::Event;
-use crate::labels::Labels;
+use crate::labels::{Labels, Who};
 use crate::measured::{self, Measured, Measurer};
 use crate::state::page_line;
 use crate::stored;
@@ -97,7 +97,7 @@ impl Crawl {
             Command::Seeds(urls) => self.more_seeds(&urls, now)?,
             Command::Settings(settings) => self.change(&settings)?,
             Command::Host { host, rule } => self.rule(&host, rule)?,
-            Command::Labels(said) => self.label(&said)?,
+            Command::Labels(said) => self.label(Who::Person, &said)?,
         };
         self.commit()?;
         Ok(effect)
@@ -371,6 +371,7 @@ impl Crawl {
     /// Keeps what the user says of pages, those of other workers too. What of it is about pages there are.
     pub(crate) fn note_labels(
         &mut self,
+        who: Who,
         said: &[(UrlId, Option<bool>)],
     ) -> Result<Vec<(UrlId, Option<bool>)>, Problem> {
         let said: BTreeMap<UrlId, Option<bool>> = said.iter().copied().collect();
@@ -379,6 +380,7 @@ impl Crawl {
             at.insert(j.id, i);
         }
         let mut lessons = BTreeMap::new();
+        let mut labels = Labels::read(self.parts.ledger.as_ref())?;
         let others: Vec<UrlId> = said.keys().copied().filter(|id| !at.contains_key(id)).collect();
         self.parts.ledger.each_record(&others, &mut |record| {
             let id = record.id;
@@ -396,10 +398,10 @@ impl Crawl {
             let what = format!("URL number {} is not a page of this collection", ids.join(", "));
             return Err(Problem::nothing(what));
         }
-        let mut labels = Labels::read(self.parts.ledger.as_ref())?;
-        labels.say_all(self.parts.ledger.as_mut(), &known)?;
+        labels.say_as(who, self.parts.ledger.as_mut(), &known)?;
+        // What counts now: a person's word stands above a model's.
         for (id, i) in &at {
-            self.judged[*i].label = said.get(id).copied().flatten();
+            self.judged[*i].label = labels.get(*id);
         }
         for (id, lesson) in lessons {
             match lesson {
@@ -434,8 +436,8 @@ impl Crawl {
     }
 
     /// What the user says of pages. Those of other workers teach the judge as well as one's own.
-    pub(crate) fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
-        let known = self.note_labels(said)?;
+    pub(crate) fn label(&mut self, who: Who, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
+        let known = self.note_labels(who, said)?;
         let Some((first, label)) = known.first().copied() else { return Ok(Effect::default()) };
         let revised = self.judge_anew()?;
         self.tell_revised(&revised, false)?;

@@ -91,7 +91,8 @@ fn export_to<'a>(
             record,
             parent: Some("http://example.org/page/0"),
             duplicate_of: original.map(|o| o.url.as_str()),
-            near_duplicate_of: None,
+            label: None,
+near_duplicate_of: None,
             original: original.and_then(|o| o.archive.as_ref()),
         })?;
     }

@@ -9,7 +9,7 @@ use crate::config::{Config, Loaded};
 use crate::control::Adjustments;
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
-use crate::labels::{Choice, Labels, Quality};
+use crate::labels::{Choice, Labels, Quality, Who};
 use crate::outlook::Outlook;
 use focus::strategies::{Reason, Strategy, StrategySetup};
 use frontier::State;
@@ -89,8 +89,10 @@ pub struct Explanation {
     pub sources: Vec<SeenOn>,
     /// The page whose verdict changed its place in the queue.
     pub rescored_by: Option<String>,
-    /// What the user said of it.
+    /// What was said of it.
     pub label: Option<bool>,
+    /// Who said so.
+    pub label_by: Option<Who>,
     pub record: Option<Record>,
     pub duplicate_of: Option<String>,
     pub near_duplicate_of: Option<String>,
@@ -486,6 +488,7 @@ impl Reader {
             sources,
             rescored_by: name(entry.cause),
             label: self.labels.get(id),
+            label_by: self.labels.label(id).map(|l| l.who),
             duplicate_of: name(record.as_ref().and_then(|r| r.duplicate_of)),
             near_duplicate_of: name(record.as_ref().and_then(|r| r.near_duplicate_of)),
             record,
