@@ -49,6 +49,7 @@ mod setup;
 mod source;
 mod status;
 mod steer;
+mod teach;
 mod terms;
 mod text;
 mod threshold;
@@ -111,6 +112,8 @@ enum Command {
     Explain(explain::Args),
     /// Say of pages whether they are relevant
     Label(label::Args),
+    /// Ask a language model about pages of a collection, within a budget
+    Teach(teach::Args),
     /// Pause, resume, stop or change a crawl that workers share
     Steer(steer::Args),
     /// Apply a changed topic or new labels to a collection, without fetching
@@ -191,6 +194,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Label(args) => label::run(args),
+        Command::Teach(args) => teach::run(args),
         Command::Steer(args) => steer::run(args),
         Command::Rejudge(args) => rejudge::run(args),
         Command::Repair(args) => repair::run(args),

@@ -71,6 +71,10 @@ impl Display {
                     self.last_relevant.pop_front();
                 }
             }
+            Event::Teacher { text } if self.mode != Mode::Quiet => {
+                self.clear();
+                eprintln!("{} {}", style("teacher:").cyan().for_stderr(), strip_controls(text));
+            }
             Event::Progress(p) => self.progress(p),
             Event::Finished { .. } => self.clear(),
             _ => {}
@@ -138,6 +142,11 @@ impl Display {
         ];
         if let Some(o) = &p.outlook {
             lines.push(style(outlook(o, p.relevant)).dim().to_string());
+        }
+        if let Some(t) = &p.teacher {
+            let s = &t.spent;
+            let text = format!("teacher {} asked, {} yes, {} no; {}", s.questions, s.yes, s.no, super::teach::spent(t));
+            lines.push(style(text).dim().to_string());
         }
         if !p.idle.is_empty() {
             lines.push(style(p.idle.clone()).yellow().to_string());

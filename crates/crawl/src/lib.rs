@@ -42,6 +42,7 @@ mod steer;
 pub mod stored;
 mod suspects;
 mod sweep;
+pub mod teacher;
 pub mod train;
 pub mod units;
 mod visit;

@@ -299,6 +299,7 @@ pub(crate) fn parse_page_line(line: &[u8]) -> Option<(Judged, [u8; 20], u64)> {
         turned: flags & 4 != 0,
         relevant: flags & 2 != 0,
         label: None,
+        simhash: u64::from_le_bytes(*simhash),
     };
-    Some((judged, *digest, u64::from_le_bytes(*simhash)))
+    Some((judged, *digest, judged.simhash))
 }

@@ -8,6 +8,7 @@ use crate::listings::is_sitemap_file;
 use crate::measured::{self, FEATURES, Measured};
 use crate::network::Fault;
 use crate::state::LISTINGS;
+use crate::teacher::UNARCHIVED;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
 use focus::judges::Judge;
@@ -326,6 +327,7 @@ impl Crawl {
             turned,
             relevant: verdict.relevant,
             label: None,
+            simhash: doc.page.simhash,
         };
         self.judged.push(judged);
         if !self.by_score() {
@@ -394,6 +396,9 @@ impl Crawl {
                 && !record.noindex
             {
                 index.add(&record)?;
+            }
+            if record.archive.is_none() && !doc.page.robots.noarchive {
+                turn.state.push((UNARCHIVED.into(), true, record.id.0.to_le_bytes().to_vec()));
             }
             turn.record = Some(record);
             self.page_state(&mut turn, judged, digest, doc.page.simhash, revise);

@@ -11,6 +11,7 @@ use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality, Who};
 use crate::outlook::Outlook;
+use crate::teacher::{Spent, Usage};
 use focus::strategies::{Reason, Strategy, StrategySetup};
 use frontier::State;
 use serde::Serialize;
@@ -66,6 +67,9 @@ pub struct Summary {
     pub running: bool,
     /// How the judge does on the pages the user labelled.
     pub labels: Option<Quality>,
+    /// The language model that is asked about pages, and what it has cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teacher: Option<Usage>,
     /// Of a shared crawl, those that are alive.
     pub workers: Vec<WorkerInfo>,
 }
@@ -441,6 +445,7 @@ impl Reader {
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),
             running: self.is_running(),
             labels: self.quality()?,
+            teacher: Usage::of(&self.config.teacher, Spent::read(self.kept.as_ref())?),
             workers: self.kept.workers()?,
         })
     }
