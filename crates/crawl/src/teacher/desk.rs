@@ -22,9 +22,10 @@ use types::{Problem, Record, UrlId, Verdict};
 
 /// Pages fetched before the first question.
 const FIRST: f64 = 40.0;
-/// Pages at one round, as a multiple of those at the round before: at most, and when nobody knows how long the crawl will be.
+/// Pages at one round, as a multiple of those at the round before, at most.
 const GROWTH: f64 = 2.0;
-const USUAL_GROWTH: f64 = 1.1;
+/// Pages of a crawl when nobody knows how long it will be.
+const USUAL: u64 = 5_000;
 /// After a failure the server is left alone for so long, twice as long after each, up to the last.
 const REST: Duration = Duration::from_secs(15);
 const LONGEST_REST: Duration = Duration::from_secs(10 * 60);
@@ -226,12 +227,11 @@ fn due(n: u64, calls: u64, every: Option<u64>, pages: Option<u64>) -> u64 {
     if let Some(every) = every {
         return every.saturating_mul(n + 1);
     }
-    let last = pages.map(|p| (p as f64 / 2.0).max(1.0));
-    let first = FIRST.min(last.unwrap_or(FIRST));
-    let growth = match last {
-        Some(last) if calls > 1 => libm::pow(last / first, 1.0 / (calls - 1) as f64).clamp(1.0, GROWTH),
-        Some(_) => 1.0,
-        None => USUAL_GROWTH,
+    let last = (pages.unwrap_or(USUAL) as f64 / 2.0).max(1.0);
+    let first = FIRST.min(last);
+    let growth = match calls {
+        0 | 1 => 1.0,
+        n => libm::pow(last / first, 1.0 / (n - 1) as f64).clamp(1.0, GROWTH),
     };
     libm::round(first * libm::pow(growth, n.min(1_000) as f64)) as u64
 }
@@ -272,12 +272,7 @@ impl Crawl {
         let Some(mut t) = self.teaching.take() else { return Ok(Asked::Nothing) };
         let asked = self.ask_with(&mut t);
         self.teaching = Some(t);
-        let asked = asked?;
-        if let Asked::Known(lesson) = asked {
-            // What was known is a lesson all the same.
-            return Ok(Asked::Known(lesson));
-        }
-        Ok(asked)
+        asked
     }
 
     fn ask_with(&mut self, t: &mut Teaching) -> Result<Asked, Problem> {
@@ -544,7 +539,7 @@ mod tests {
         assert_eq!((at(0, Some(5_000)), at(59, Some(5_000))), (40, 2_500));
         assert_eq!((at(0, Some(30)), at(59, Some(30))), (15, 15));
         assert_eq!((due(0, 3, None, Some(100_000)), due(2, 3, None, Some(100_000))), (40, 160));
-        assert_eq!((at(0, None), at(1, None), at(59, None)), (40, 44, 11_066));
+        assert_eq!((at(0, None), at(1, None), at(59, None)), (40, 43, 2_500));
         assert_eq!((due(0, 60, Some(25), Some(100)), due(3, 60, Some(25), None)), (25, 100));
         assert_eq!(due(0, 1, None, Some(0)), 1);
         assert!(due(u64::MAX / 2, 60, None, None) > 0);

@@ -19,7 +19,7 @@ mod desk;
 mod kept;
 mod prompt;
 
-pub use answer::Said;
+pub use answer::{Said, object};
 pub use client::{Client, Failed};
 pub use client::Cost;
 pub(crate) use desk::UNARCHIVED;
