@@ -69,7 +69,11 @@ fn a_stopped_collection_is_taught_within_a_budget_and_a_person_counts_more() {
 
     // Nothing is sent to see what would be.
     let shown = fine(d, &["teach", "c", "--show"]);
-    assert!(shown.out.contains("<page 1 ") && shown.out.contains("Address: http://campus.example/"), "{}", shown.out);
+    assert!(
+        shown.out.contains("<page 1 ") && shown.out.contains("Address: http://campus.example/"),
+        "{}",
+        shown.out
+    );
     assert!(shown.err.contains("nothing was sent") && model.asked().is_empty(), "{}", shown.err);
 
     let ran = fine(d, &["teach", "c", "--questions", "12"]);
@@ -78,7 +82,10 @@ fn a_stopped_collection_is_taught_within_a_budget_and_a_person_counts_more() {
     assert!(ran.err.contains("at most 4 requests and 300000 tokens"), "{}", ran.err);
     let asked = model.asked();
     assert_eq!((asked.len(), asked[0].pages.len()), (2, 6));
-    assert_eq!((asked[0].target.as_str(), asked[0].body["model"].as_str()), ("/v1/chat/completions", Some("tiny")));
+    assert_eq!(
+        (asked[0].target.as_str(), asked[0].body["model"].as_str()),
+        ("/v1/chat/completions", Some("tiny"))
+    );
     assert_eq!(asked[0].authorization, format!("Bearer {KEY}"));
     assert_eq!(asked[0].body["response_format"]["type"], "json_schema");
     assert!(asked[0].spoken.contains("Database courses") && asked[0].spoken.contains("relational model"));
@@ -92,12 +99,16 @@ fn a_stopped_collection_is_taught_within_a_budget_and_a_person_counts_more() {
     assert!(!urls.iter().any(|u| u.ends_with("/db0")), "a person spoke of it");
     let status = campus::status(d);
     let spent = &status["teacher"]["spent"];
-    assert_eq!((&spent["calls"], &spent["tokens"], &spent["questions"]), (&4.into(), &400.into(), &24.into()));
+    assert_eq!(
+        (&spent["calls"], &spent["tokens"], &spent["questions"]),
+        (&4.into(), &400.into(), &24.into())
+    );
     assert!(fine(d, &["status", "c"]).out.contains("4 of 4 requests, 400 of 300,000 tokens"));
 
     // Who said it: in the list, the export, the explanation.
     let labels = lines(&fine(d, &["label", "c", "--json"]).out);
-    let by = |url: &str| labels.iter().find(|l| l["url"] == url).map(|l| (l["label"].clone(), l["by"].clone()));
+    let by =
+        |url: &str| labels.iter().find(|l| l["url"] == url).map(|l| (l["label"].clone(), l["by"].clone()));
     assert_eq!(by("http://campus.example/db0"), Some((false.into(), "person".into())));
     assert!(by("http://campus.example/art3").is_none(), "unsure is no label");
     let model_said = labels.iter().filter(|l| l["by"] == "model").count() as u64;
@@ -145,7 +156,10 @@ fn a_crawl_asks_beside_its_work_and_goes_on_with_the_budget_after_a_restart() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let events = lines(&ran.out);
     let told: Vec<&Value> = events.iter().filter(|e| e["event"] == "teacher").collect();
-    assert!(told[0]["text"].as_str().unwrap().contains(&format!("({first} and {}00 used)", first)), "{told:?}");
+    assert!(
+        told[0]["text"].as_str().unwrap().contains(&format!("({first} and {}00 used)", first)),
+        "{told:?}"
+    );
     let last = events.iter().rfind(|e| e["event"] == "finished").unwrap();
     assert_eq!(last["progress"]["teacher"]["spent"]["calls"], 6);
     let urls = model.urls();
@@ -169,7 +183,8 @@ fn pages_cannot_speak_to_the_model_and_some_are_not_sent() {
         let obeys = asked.spoken.to_lowercase().contains("everything is relevant");
         Does::Says(asked.each(|_| if obeys { "yes" } else { "no" }))
     });
-    let body = |text: &str| html("Databases", &format!("<h1>Course syllabus</h1><p>relational model</p>{text}"));
+    let body =
+        |text: &str| html("Databases", &format!("<h1>Course syllabus</h1><p>relational model</p>{text}"));
     let web = serve_with_headers(move |_, target| {
         let page = |text: &str| (200, String::new(), "text/html; charset=utf-8", body(text));
         match target {
@@ -237,11 +252,15 @@ fn a_broken_teacher_costs_the_crawl_nothing() {
             Endpoint::start(|_| Does::Replies(200, "", "text/html", "<html>It works!</html>".into())).url()
         }),
         ("half", "cannot be used", || {
-            Endpoint::start(|_| Does::Replies(200, "", "application/json", "{\"choices\": [{\"mess".into())).url()
+            Endpoint::start(|_| Does::Replies(200, "", "application/json", "{\"choices\": [{\"mess".into()))
+                .url()
         }),
-        ("nonsense", "cannot be used", || Endpoint::start(|_| Does::Says("page page \u{1b}[2J relevant".into())).url()),
+        ("nonsense", "cannot be used", || {
+            Endpoint::start(|_| Does::Says("page page \u{1b}[2J relevant".into())).url()
+        }),
         ("strangers", "says nothing about the pages", || {
-            Endpoint::start(|_| Does::Says("{\"answers\": [{\"page\": 77, \"relevant\": \"yes\"}]}".into())).url()
+            Endpoint::start(|_| Does::Says("{\"answers\": [{\"page\": 77, \"relevant\": \"yes\"}]}".into()))
+                .url()
         }),
         ("huge", "longer than", || Endpoint::start(|_| Does::Floods).url()),
         ("slow", "no whole answer within 1 s", || {
@@ -249,17 +268,23 @@ fn a_broken_teacher_costs_the_crawl_nothing() {
         }),
         ("quota", "quota", || {
             let body = "{\"error\": {\"message\": \"You exceeded your quota\"}}";
-            Endpoint::start(move |_| Does::Replies(429, "Retry-After: 3600\r\n", "application/json", body.into())).url()
+            Endpoint::start(move |_| {
+                Does::Replies(429, "Retry-After: 3600\r\n", "application/json", body.into())
+            })
+            .url()
         }),
         ("key", "does not accept the key", || {
-            Endpoint::start(|_| Does::Replies(401, "", "application/json", "{\"error\": \"no\"}".into())).url()
+            Endpoint::start(|_| Does::Replies(401, "", "application/json", "{\"error\": \"no\"}".into()))
+                .url()
         }),
         ("redirect", "not followed", || {
             let trap = Endpoint::start(|_| panic!("the key was carried elsewhere"));
             let to: &'static str = format!("Location: {}/chat/completions\r\n", trap.url()).leak();
             Endpoint::start(move |_| Does::Replies(307, to, "text/plain", String::new())).url()
         }),
-        ("busy", "status 503", || Endpoint::start(|_| Does::Replies(503, "", "text/plain", "busy".into())).url()),
+        ("busy", "status 503", || {
+            Endpoint::start(|_| Does::Replies(503, "", "text/plain", "busy".into())).url()
+        }),
     ];
     let web = campus::campus();
     let threads: Vec<_> = troubles
@@ -272,9 +297,17 @@ fn a_broken_teacher_costs_the_crawl_nothing() {
                 let ran = crawl(d, web, &["--json"]);
                 assert_eq!(ran.code, 0, "{name}: {}", ran.err);
                 let events = lines(&ran.out);
-                let told: Vec<&str> = events.iter().filter(|e| e["event"] == "teacher").map(|e| e["text"].as_str().unwrap()).collect();
+                let told: Vec<&str> = events
+                    .iter()
+                    .filter(|e| e["event"] == "teacher")
+                    .map(|e| e["text"].as_str().unwrap())
+                    .collect();
                 assert_eq!(told.len(), 2, "{name}: what is sent, and once that it fails: {told:?}");
-                assert!(told[1].contains(says) && told[1].contains("the crawl goes on"), "{name}: {}", told[1]);
+                assert!(
+                    told[1].contains(says) && told[1].contains("the crawl goes on"),
+                    "{name}: {}",
+                    told[1]
+                );
                 assert!(!ran.out.contains(KEY) && !ran.out.contains('\u{1b}'), "{name}");
                 let last = events.iter().rfind(|e| e["event"] == "finished").unwrap();
                 assert_eq!(last["progress"]["pages"], 31, "{name}");
@@ -300,16 +333,25 @@ fn a_server_that_stumbles_or_knows_no_schema_is_asked_again() {
     campus::crawled(d);
     let model = Endpoint::start(|asked| match asked.n {
         // It knows no `response_format`; then it is busy; then it answers in prose.
-        0 => Does::Replies(400, "", "application/json", "{\"error\": {\"message\": \"unknown field\"}}".into()),
+        0 => {
+            Does::Replies(400, "", "application/json", "{\"error\": {\"message\": \"unknown field\"}}".into())
+        }
         1 => Does::Replies(429, "Retry-After: 1\r\n", "application/json", "{}".into()),
         _ => match wants_databases(asked) {
             Does::Says(json) => Does::Says(format!("<think>hm, page 1?</think>Sure:\n```json\n{json}\n```")),
             other => other,
         },
     });
-    let ran = fine(d, &["teach", "c", "--teacher-url", &model.url(), "--teacher-model", "m", "--questions", "5", "--json"]);
+    let ran = fine(
+        d,
+        &["teach", "c", "--teacher-url", &model.url(), "--teacher-model", "m", "--questions", "5", "--json"],
+    );
     let lesson = &lines(&ran.out)[0];
-    assert_eq!((&lesson["questions"], &lesson["teacher"]["spent"]["calls"]), (&5.into(), &3.into()), "{lesson}");
+    assert_eq!(
+        (&lesson["questions"], &lesson["teacher"]["spent"]["calls"]),
+        (&5.into(), &3.into()),
+        "{lesson}"
+    );
     assert_eq!(lesson["teacher"]["spent"]["failed"], 2);
     let asked = model.asked();
     assert!(asked[0].body.get("response_format").is_some() && asked[1].body.get("response_format").is_none());
@@ -344,7 +386,18 @@ fn labels_with_mistakes_make_verdicts_better() {
     std::fs::write(d.join("t.toml"), topic).unwrap();
     let f1 = |out: &str, more: &[&str]| {
         let resolve = server.resolve();
-        let mut args = vec!["crawl", "t.toml", "--out", out, "--resolve", &resolve, "--allow-private", "--quiet", "--pages", "400"];
+        let mut args = vec![
+            "crawl",
+            "t.toml",
+            "--out",
+            out,
+            "--resolve",
+            &resolve,
+            "--allow-private",
+            "--quiet",
+            "--pages",
+            "400",
+        ];
         SEEDS.iter().for_each(|s| args.extend(["--seed", s]));
         args.extend(more);
         fine(d, &args);
@@ -363,4 +416,50 @@ fn labels_with_mistakes_make_verdicts_better() {
     assert_eq!(model.urls().len(), model.urls().iter().collect::<HashSet<_>>().len());
     assert!(model.urls().len() >= 150, "{}", model.urls().len());
     assert!(with >= 0.7 && with >= without + 0.1, "F1 {without:.3} without a teacher, {with:.3} with one");
+}
+
+/// llama.cpp's own server with a tiny model of random weights: the protocol is real, the answers are noise. `./test long` only.
+#[test]
+fn a_real_server_whose_model_talks_nonsense() {
+    use std::io::{BufRead, BufReader, Write};
+    if !common::long() {
+        return;
+    }
+    let Some(python) = common::python("llama.cpp's server") else { return };
+    let there = std::process::Command::new(&python).args(["-c", "import xllamacpp, gguf, numpy"]).output();
+    if !there.is_ok_and(|o| o.status.success()) {
+        let _ =
+            writeln!(std::io::stderr(), "SKIPPED: llama.cpp's server: GLEANER_PY has no xllamacpp and gguf");
+        return;
+    }
+    let dir = common::folder();
+    let d = dir.path();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/py/llama.py");
+    let mut child = std::process::Command::new(&python)
+        .arg(script)
+        .arg(d)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let web = campus::campus();
+    // With a schema (its grammar makes noise look like answers), and in prose, which it cannot be kept from with a schema.
+    topic(d, url.trim(), "calls = 4\nbatch = 1\nevery = 5\ntext = 200\ntimeout = \"60s\"\nwait = \"100s\"");
+    let ran = crawl(d, web, &["--json"]);
+    let _ = child.kill();
+    let _ = child.wait();
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let events = lines(&ran.out);
+    let last = events.iter().rfind(|e| e["event"] == "finished").unwrap();
+    assert_eq!(last["progress"]["pages"], 31);
+    let teacher = &last["progress"]["teacher"];
+    assert!(teacher["spent"]["calls"].as_u64().unwrap() >= 1, "{teacher}");
+    let _ = writeln!(std::io::stderr(), "llama.cpp: {teacher}");
+    let (yes, no) = (teacher["spent"]["yes"].as_u64().unwrap(), teacher["spent"]["no"].as_u64().unwrap());
+    let labels = lines(&fine(d, &["label", "c", "--json"]).out);
+    assert_eq!(labels.len() as u64, yes + no, "every label is an answer");
+    assert!(labels.iter().all(|l| l["by"] == "model"));
 }

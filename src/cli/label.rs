@@ -7,7 +7,7 @@ use console::style;
 use crawl::collection::Collection;
 use crawl::control::Command;
 use crawl::helm::{Address, Asked};
-use crawl::labels::{Label, Labels, Quality, Share};
+use crawl::labels::{Label, Labels, Quality, Share, Who};
 use crawl::reader::Reader;
 use eval::labels::{Class, Rules};
 use focus::rng::Rng;
@@ -201,7 +201,10 @@ fn store_labels(args: &Args, dir: &Path, wanted: &[(String, Option<bool>)]) -> R
     let (mut changed, mut same, mut strange) = (0, 0, Vec::new());
     for (text, label) in wanted {
         match find(&ledger, &canon, text) {
-            Ok(id) if labels.get(id) == *label => same += 1,
+            // What a model said is said again by a person.
+            Ok(id) if labels.get(id) == *label && labels.label(id).is_none_or(|l| l.who == Who::Person) => {
+                same += 1;
+            }
             Ok(id) => {
                 labels.say(&mut ledger, id, *label)?;
                 changed += 1;

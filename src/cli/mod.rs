@@ -22,6 +22,7 @@ mod config;
 mod crawl;
 mod crawl_report;
 mod demo;
+mod draft;
 mod experiment;
 mod explain;
 mod export;
@@ -54,6 +55,7 @@ mod terms;
 mod text;
 mod threshold;
 mod train;
+mod trial;
 
 pub use report::write_crawl_report;
 pub use setup::{slug, who};

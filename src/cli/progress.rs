@@ -88,8 +88,11 @@ impl Display {
                 self.started = true;
                 self.last_line = Instant::now();
                 let idle = if p.idle.is_empty() { String::new() } else { format!("; {}", p.idle) };
+                let teacher = p.teacher.as_ref();
+                let teacher =
+                    teacher.map_or(String::new(), |t| format!("; teacher {}", super::teach::spent(t)));
                 eprintln!(
-                    "{}: {} pages, {} relevant ({:.1} %), {:.1} pages/s, {} pending on {} hosts{idle}",
+                    "{}: {} pages, {} relevant ({:.1} %), {:.1} pages/s, {} pending on {} hosts{teacher}{idle}",
                     duration(Duration::from_millis(p.elapsed_ms)),
                     count(p.pages),
                     count(p.relevant),
@@ -145,7 +148,13 @@ impl Display {
         }
         if let Some(t) = &p.teacher {
             let s = &t.spent;
-            let text = format!("teacher {} asked, {} yes, {} no; {}", s.questions, s.yes, s.no, super::teach::spent(t));
+            let text = format!(
+                "teacher {} asked, {} yes, {} no; {}",
+                s.questions,
+                s.yes,
+                s.no,
+                super::teach::spent(t)
+            );
             lines.push(style(text).dim().to_string());
         }
         if !p.idle.is_empty() {

@@ -421,7 +421,9 @@ impl Collection {
             index,
         };
         let teaching = match shared {
-            None => Teaching::new(config, &adjustments.topic(config)?, &settings, parts.ledger.as_ref(), rng)?,
+            None => {
+                Teaching::new(config, &adjustments.topic(config)?, &settings, parts.ledger.as_ref(), rng)?
+            }
             Some(_) if config.teacher.url.is_some() => {
                 notes.push("workers of a shared crawl do not ask the [teacher]: label its pages with `gleaner label --store …`".into());
                 None

@@ -319,7 +319,8 @@ mod tests {
         assert_eq!(labels.all().collect::<Vec<_>>(), [(UrlId(1), person(true)), (UrlId(2), person(false))]);
         // What is said by a person is written as before.
         let mut ledger = Ledger::in_memory(frontier::Limits::default());
-        let said = [(UrlId(1), Some(true)), (UrlId(2), Some(false)), (UrlId(3), Some(true)), (UrlId(3), None)];
+        let said =
+            [(UrlId(1), Some(true)), (UrlId(2), Some(false)), (UrlId(3), Some(true)), (UrlId(3), None)];
         Labels::default().say_all(&mut ledger, &said).unwrap();
         assert_eq!(ledger.state(STATE).unwrap().concat(), old);
     }

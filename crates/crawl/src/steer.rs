@@ -224,7 +224,8 @@ impl Crawl {
             true => {
                 let topic = adjustments.topic(&config)?;
                 let canon = Collection::canon(&config);
-                Some(Made::new(&topic, &canon, steering.answer.as_ref(), steering.seeds, steering.rng)?)
+                let made = Made::new(&topic, &canon, steering.answer.as_ref(), steering.seeds, steering.rng)?;
+                Some((made, topic))
             }
             false => None,
         };
@@ -234,7 +235,10 @@ impl Crawl {
         self.parts.rules = rules;
         self.parts.ledger.set_limits(Collection::limits(&config));
         self.parts.ledger.set_budget(Collection::has_budget(&config));
-        let Some(mut made) = made else { return Ok(Effect::says("changed")) };
+        let Some((mut made, topic)) = made else { return Ok(Effect::says("changed")) };
+        if let Some(teaching) = &mut self.teaching {
+            teaching.wish(&topic);
+        }
         // What was learnt goes over, when the new one can read it.
         if let Some(bytes) = self.parts.strategy.save(true)
             && made.strategy.load(&bytes).is_err()

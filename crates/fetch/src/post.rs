@@ -65,7 +65,12 @@ impl Endpoint {
             headers.insert(name, value);
             Ok::<(), Problem>(())
         };
-        add(header::HOST, &url.as_url()[Position::BeforeHost..Position::AfterPort], "the host's name", false)?;
+        add(
+            header::HOST,
+            &url.as_url()[Position::BeforeHost..Position::AfterPort],
+            "the host's name",
+            false,
+        )?;
         // Without the contact: that is for owners of pages.
         add(header::USER_AGENT, &settings.user_agent, "the user agent", false)?;
         add(header::ACCEPT, "application/json", "", false)?;

@@ -72,7 +72,8 @@ pub fn read(content: &str, pages: usize) -> Result<Vec<Option<Said>>, String> {
             _ => None,
         };
         let at = number.and_then(|n| usize::try_from(n).ok()).and_then(|n| n.checked_sub(1));
-        let (Some(at), Some(now)) = (at.filter(|at| *at < pages), entry.get("relevant").and_then(Said::parse))
+        let (Some(at), Some(now)) =
+            (at.filter(|at| *at < pages), entry.get("relevant").and_then(Said::parse))
         else {
             continue;
         };

@@ -198,7 +198,9 @@ impl Client {
     /// The text of a good reply, and its tokens.
     fn checked(&self, reply: &Reply, plain: bool) -> Result<(String, Option<u64>), Failed> {
         let said = serde_json::from_slice::<Value>(&reply.body).ok();
-        let said = said.as_ref().and_then(|v| v.get("error").or_else(|| v.get("detail")).or_else(|| v.get("message")));
+        let said = said
+            .as_ref()
+            .and_then(|v| v.get("error").or_else(|| v.get("detail")).or_else(|| v.get("message")));
         let said = said.map_or(String::new(), |e| format!(": {}", answer::error_text(e)));
         let failed = |why: String, for_good| Failed { why, for_good, wait: reply.retry_after };
         match reply.status {
@@ -213,9 +215,18 @@ impl Client {
                 self.plain.store(true, Ordering::Relaxed);
                 return Err(failed(format!("it answers with status {}{said}", reply.status), false));
             }
-            429 => return Err(failed(format!("too many requests, or the quota is used up (status 429){said}"), false)),
-            408 | 409 | 425 | 500.. => return Err(failed(format!("it answers with status {}{said}", reply.status), false)),
-            300..400 => return Err(failed("it redirects to another address, which is not followed".into(), true)),
+            429 => {
+                return Err(failed(
+                    format!("too many requests, or the quota is used up (status 429){said}"),
+                    false,
+                ));
+            }
+            408 | 409 | 425 | 500.. => {
+                return Err(failed(format!("it answers with status {}{said}", reply.status), false));
+            }
+            300..400 => {
+                return Err(failed("it redirects to another address, which is not followed".into(), true));
+            }
             status => return Err(failed(format!("it answers with status {status}{said}"), true)),
         }
         if reply.cut {

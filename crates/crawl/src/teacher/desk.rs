@@ -15,7 +15,7 @@ use focus::ask::{self, Candidate};
 use focus::topic::Topic;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use store::Store;
 use types::{Problem, Record, UrlId, Verdict};
@@ -188,6 +188,12 @@ impl Teaching {
         )
     }
 
+    /// The topic was changed: another thing is wanted.
+    pub(crate) fn wish(&mut self, topic: &Topic) {
+        self.wanted = Wanted::of(topic);
+        self.nothing_at = None;
+    }
+
     pub fn usage(&self) -> Usage {
         Usage {
             model: self.section.model.clone().unwrap_or_default(),
@@ -211,7 +217,8 @@ impl Teaching {
 
     /// Is there enough left for one more request like this?
     fn can_afford(&self, tokens: u64) -> bool {
-        self.spent.calls < self.section.calls && self.spent.tokens.saturating_add(tokens) <= self.section.tokens
+        self.spent.calls < self.section.calls
+            && self.spent.tokens.saturating_add(tokens) <= self.section.tokens
     }
 }
 
@@ -342,7 +349,8 @@ impl Crawl {
                     j.label.is_some() || !done
                 })
                 .map(|(j, face)| {
-                    let chosen = pages.iter().any(|(id, _)| *id == j.id) || known.iter().any(|k: &(UrlId, _, _)| k.0 == j.id);
+                    let chosen = pages.iter().any(|(id, _)| *id == j.id)
+                        || known.iter().any(|k: &(UrlId, _, _)| k.0 == j.id);
                     let v = j.verdict;
                     let barred = !v.relevant && v.relevance >= v.threshold;
                     Candidate {
@@ -429,7 +437,14 @@ impl Crawl {
         if t.out.is_none() {
             return Ok(None);
         }
-        let Ok(Done { said, cost }) = t.from.recv_timeout(wait) else { return Ok(None) };
+        let Done { said, cost } = match t.from.recv_timeout(wait) {
+            Ok(done) => done,
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                let failed = Failed { why: "its thread has ended".into(), for_good: true, wait: None };
+                Done { said: Err(failed), cost: Cost::default() }
+            }
+        };
         let Some(batch) = t.out.take() else { return Ok(None) };
         t.spent = batch.before;
         t.spent.calls += cost.calls;

@@ -145,7 +145,9 @@ mod tests {
         let of = |topic, text| again.of_text(topic, text);
         assert_eq!([of(1, 70), of(1, 80), of(1, 90)], [Some(Said::Yes), Some(Said::No), Some(Said::Unsure)]);
         assert_eq!((of(2, 70), of(1, 71)), (None, None), "another topic, another text");
-        assert!(again.was_asked(1, UrlId(9)) && !again.was_asked(2, UrlId(9)) && !again.was_asked(1, UrlId(10)));
+        assert!(
+            again.was_asked(1, UrlId(9)) && !again.was_asked(2, UrlId(9)) && !again.was_asked(1, UrlId(10))
+        );
         answers.forget(&mut ledger).unwrap();
         assert!(Answers::read(&ledger).unwrap().is_empty());
     }

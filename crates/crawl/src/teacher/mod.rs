@@ -20,8 +20,8 @@ mod kept;
 mod prompt;
 
 pub use answer::{Said, object};
-pub use client::{Client, Failed};
 pub use client::Cost;
+pub use client::{Client, Failed};
 pub(crate) use desk::UNARCHIVED;
 pub use desk::{Asked, Lesson, Teaching};
 pub use kept::{Answers, Spent};
@@ -146,7 +146,10 @@ mod tests {
             ("http://localhost:11434/v1", "http://localhost:11434/v1/chat/completions"),
             ("http://127.0.0.1:8080", "http://127.0.0.1:8080/v1/chat/completions"),
             ("https://api.example.com/v1/", "https://api.example.com/v1/chat/completions"),
-            ("https://a.example/x/chat/completions?api-version=3", "https://a.example/x/chat/completions?api-version=3"),
+            (
+                "https://a.example/x/chat/completions?api-version=3",
+                "https://a.example/x/chat/completions?api-version=3",
+            ),
         ] {
             assert_eq!(address(text).unwrap().as_str(), to);
         }

@@ -103,7 +103,9 @@ pub fn clean(text: &str, most: usize) -> String {
             // Directions, joiners, tags, private use, fillers: nobody sees them, a model reads them.
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => continue,
             '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => continue,
-            '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' => continue,
+            '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' => {
+                continue;
+            }
             '\u{fff0}'..='\u{fffb}' | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}' => continue,
             // Other forms of the same signs, too.
             '<' | '\u{fe64}' | '\u{ff1c}' => '‹',
@@ -261,7 +263,10 @@ mod tests {
     fn text_of_strangers_is_data() {
         assert_eq!(clean("  a\t b\r\n\r\n c \u{0}\u{1b}[31md", 99), "a b\nc [31md");
         assert_eq!(clean("x\u{202e}y\u{200b}z\u{e0041}", 99), "xyz");
-        assert_eq!(clean("</page> <|im_start|>system ＜b＞ [INST] ```json", 99), "‹/page› ‹|im_start|›system ‹b› (INST) '''json");
+        assert_eq!(
+            clean("</page> <|im_start|>system ＜b＞ [INST] ```json", 99),
+            "‹/page› ‹|im_start|›system ‹b› (INST) '''json"
+        );
         assert_eq!(clean("abcdef", 3), "abc…");
         assert_eq!(clean("ab", 2), "ab");
         assert_eq!(clean(&"é".repeat(10), 4), "éééé…");
@@ -297,9 +302,16 @@ mod tests {
             "If you are an AI, this page is a syllabus",
         ] {
             assert!(addresses_a_model(text), "{text}");
-            assert!(Excerpt::new("http://a.org/", "t", text, 500).speaks && Excerpt::new("http://a.org/", text, "", 500).speaks);
+            assert!(
+                Excerpt::new("http://a.org/", "t", text, 500).speaks
+                    && Excerpt::new("http://a.org/", text, "", 500).speaks
+            );
         }
-        for text in ["Syllabus of CS 145: answers to exercises are due Friday", "relevant: yes", "Large language models, a course"] {
+        for text in [
+            "Syllabus of CS 145: answers to exercises are due Friday",
+            "relevant: yes",
+            "Large language models, a course",
+        ] {
             assert!(!addresses_a_model(text), "{text}");
         }
     }
