@@ -566,10 +566,12 @@ fn a_conversation_fetches_what_to_compare_with_and_asks_about_a_trial() {
     assert!(text.contains("relational model"), "{text}");
     let list = |key: &str| config["examples"][key].as_array().unwrap().len();
     assert_eq!((list("relevant"), list("irrelevant")), (4, 2), "yes; no, skip taken back, no: {text}");
-    assert!(
-        !text.contains("\"office hours\"") && !text.contains("\"syllabus\","),
-        "words of the kind: {text}"
-    );
+    // Words of the kind of page, numbers and single words of a phrase are not offered as the subject.
+    let subject: Vec<&str> =
+        config["content"]["terms"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
+    for word in ["office hours", "syllabus", "grading", "optimization", "relational", "model"] {
+        assert!(!subject.contains(&word), "{word}: {subject:?}");
+    }
     // Nothing of the trial is left.
     let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
     let left = left.filter(|e| e.file_name().to_string_lossy().starts_with("gleaner-trial-")).count();
@@ -581,14 +583,14 @@ fn escape_goes_back_one_step_and_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let d = dir.path();
     folder_web(d);
-    let pages = db_urls(3).join(" ");
+    let typed = format!("{}\r", db_urls(3).join(" "));
     // Back from the name to the start, from the terms to the name; what was typed is still there to be changed.
     let answers = [
         ("What are the pages about?", "databases\r"),
         ("What kind of page?", "news\r"),
         ("Do you know pages", "\u{1b}"),
-        ("What kind of page?", "\u{8}\u{8}\u{8}\u{8}syllabus\r"),
-        ("Do you know pages", &format!("{pages}\r")),
+        ("What kind of page?", "\u{7f}\u{7f}\u{7f}\u{7f}syllabus\r"),
+        ("Do you know pages", typed.as_str()),
         ("Where to start?", "\r"),
         ("What shall the collection be called?", "Mine"),
         ("Mine", "\r"),
