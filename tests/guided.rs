@@ -474,3 +474,134 @@ fn a_conversation_survives_a_wrong_address() {
     assert!(code != Some(0) && err.contains("no example page could be read"), "{err}");
     assert!(!d.join("other.toml").exists());
 }
+
+#[test]
+fn a_sentence_becomes_a_topic() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    let ran = fine(d, &["new", "syllabi of database courses, not tutorials", "-o", "s.toml"]);
+    assert!(
+        ran.err.contains("A draft of the topic") && ran.err.contains("syllabi database -tutorials"),
+        "{}",
+        ran.err
+    );
+    let text = std::fs::read_to_string(d.join("s.toml")).unwrap();
+    for part in [
+        "name = \"syllabi of database courses, not tutorials\"",
+        "description = \"syllabi of database courses, not tutorials\"",
+        "preset = \"syllabus\"",
+        "terms = [\"database\"]",
+        "# search: syllabi database -tutorials",
+        "wanted pages may have these words, too: tutorials",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    fine(d, &["config", "s.toml"]);
+    // A model that drafts, one that talks nonsense, one that is not there.
+    let draft = r#"{"description": "Pages of courses on databases.", "genre": "syllabus", "subject": ["sql", "normal forms"], "exclude": ["video course"], "queries": ["sql course syllabus"]}"#;
+    let reply =
+        |content: &str| serde_json::json!({ "choices": [{ "message": { "content": content } }] }).to_string();
+    let (good, bad) = (reply(draft), reply("I would rather not."));
+    let good = serve(move |_, _, _| (200, String::new(), "application/json", good.clone()));
+    let bad = serve(move |_, _, _| (200, String::new(), "application/json", bad.clone()));
+    let made = |url: &str| {
+        let args = [
+            "new",
+            "syllabi of database courses, not tutorials",
+            "--teacher-url",
+            url,
+            "--teacher-model",
+            "m",
+            "-o",
+            "m.toml",
+            "--force",
+        ];
+        let ran = fine(d, &args);
+        (std::fs::read_to_string(d.join("m.toml")).unwrap(), ran.err)
+    };
+    let (text, _) = made(&format!("http://{good}/v1"));
+    for part in [
+        "sql\", \"normal forms",
+        "terms = [\"video course\"]",
+        "# search: sql course syllabus",
+        "[teacher]",
+        "Pages of courses on databases.",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let (text, err) = made(&format!("http://{bad}/v1"));
+    assert!(
+        err.contains("gives no draft") && err.contains("by rules instead") && text.contains("[\"database\"]"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_conversation_fetches_what_to_compare_with_and_asks_about_a_trial() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    let resolve = format!("*:{}", campus());
+    let examples = "http://campus.example/db0 http://campus.example/db1 http://campus.example/db2";
+    // Without pages to compare with nothing is ticked: an empty answer takes nothing.
+    let said = format!("databases\nsyllabus\n{examples}\nhttp://campus.example/\nFirst\nn\n\nn\n");
+    let flags = ["--resolve", &resolve, "--allow-private"];
+    let (code, err) = talk(d, &flags, &said);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        err.contains("There are no pages to compare with. Fetch some?") && err.contains("or none [none]"),
+        "{err}"
+    );
+    let text = std::fs::read_to_string(d.join("first.toml")).unwrap();
+    assert!(text.contains("terms = [\"databases\"]"), "{text}");
+    // With them: what is special is ticked. A trial, and what is said of its pages.
+    let said = format!(
+        "databases\nsyllabus\n{examples}\nhttp://campus.example/\nSecond\ny\n\ny\ny\nn\ns\n\u{1b}\nn\nq\n"
+    );
+    let (code, err) = talk(d, &flags, &said);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("pages to compare with") && err.contains("or none [all]"), "{err}");
+    assert!(err.contains("Try the topic in a short crawl?") && err.contains("1 of 10"), "{err}");
+    let text = std::fs::read_to_string(d.join("second.toml")).unwrap();
+    let config: toml::Table = text.parse().unwrap();
+    assert!(text.contains("relational model"), "{text}");
+    let list = |key: &str| config["examples"][key].as_array().unwrap().len();
+    assert_eq!((list("relevant"), list("irrelevant")), (4, 2), "yes; no, skip taken back, no: {text}");
+    // Words of the kind of page, numbers and single words of a phrase are not offered as the subject.
+    let subject: Vec<&str> =
+        config["content"]["terms"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
+    for word in ["office hours", "syllabus", "grading", "optimization", "relational", "model"] {
+        assert!(!subject.contains(&word), "{word}: {subject:?}");
+    }
+    // Nothing of the trial is left.
+    let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let left = left.filter(|e| e.file_name().to_string_lossy().starts_with("gleaner-trial-")).count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn escape_goes_back_one_step_and_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    folder_web(d);
+    let typed = format!("{}\r", db_urls(3).join(" "));
+    // Back from the name to the start, from the terms to the name; what was typed is still there to be changed.
+    let answers = [
+        ("What are the pages about?", "databases\r"),
+        ("What kind of page?", "news\r"),
+        ("Do you know pages", "\u{1b}"),
+        ("What kind of page?", "\u{7f}\u{7f}\u{7f}\u{7f}syllabus\r"),
+        ("Do you know pages", typed.as_str()),
+        ("Where to start?", "\r"),
+        ("What shall the collection be called?", "Mine"),
+        ("Mine", "\r"),
+        ("Which terms", "\u{1b}"),
+        ("What shall the collection be called?", " too\r"),
+        ("Which terms", "n \r"),
+        ("Try the topic", "n"),
+    ];
+    let (code, screen) = in_a_terminal(d, "new --web web", &answers);
+    assert_eq!(code, 0, "{screen}");
+    let text = std::fs::read_to_string(d.join("mine-too.toml")).unwrap_or_else(|_| panic!("{screen}"));
+    assert!(text.contains("preset = \"syllabus\"") && text.contains("\"databases\", "), "{text}");
+    assert!(text.contains("db2.html"), "{text}");
+}

@@ -344,6 +344,7 @@ fn a_topic_from_outside_opens_no_file_and_reaches_no_inner_address() {
         "[fetch]\nresolve = ['*:127.0.0.1:80']\n".into(),
         "[fetch]\nproxy = 'http://127.0.0.1:80'\n".into(),
         "[fetch]\nrobots = false\n".into(),
+        "[teacher]\nurl = 'http://127.0.0.1:80/v1'\nmodel = 'm'\n".into(),
     ] {
         let topic = format!("{base}{more}");
         let body = json!({ "topic": topic, "seeds": ["http://a.test/"], "urls": [] });

@@ -2,7 +2,7 @@
 
 use super::progress::{Display, Mode};
 use super::serve::ListenFlags;
-use super::setup::{self, FetchFlags, TopicArgs, number, set};
+use super::setup::{self, FetchFlags, TeacherFlags, TopicArgs, number, set};
 use super::text::{count, duration, outlook, things};
 use crate::dashboard::{CRAWLS, Job, Server, SharedShelf, Shelf};
 use clap::Args as ClapArgs;
@@ -70,6 +70,8 @@ pub struct Args {
     pub per_host: Option<u64>,
     #[command(flatten)]
     pub fetch: FetchFlags,
+    #[command(flatten)]
+    pub teacher: TeacherFlags,
     /// Start from what `gleaner train` taught a judge or a strategy
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
@@ -119,6 +121,7 @@ impl Args {
         let mut t = Table::new();
         self.topic.flags.lay(&mut t);
         self.fetch.lay(&mut t);
+        self.teacher.lay(&mut t);
         for (section, key, value) in [
             ("limits", "pages", self.pages),
             ("limits", "relevant", self.relevant),
@@ -374,6 +377,9 @@ pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
     );
     if let Some(o) = &p.outlook {
         eprintln!("  {}", outlook(o));
+    }
+    if let Some(teacher) = &p.teacher {
+        eprintln!("  teacher: {}", super::teach::describe(teacher));
     }
     if !p.errors.is_empty() {
         let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();

@@ -266,6 +266,9 @@ fn rest(out: &mut String, s: &crawl::reader::Summary) {
     if let Some(q) = &s.labels {
         item("labels", &super::label::describe(q));
     }
+    if let Some(teacher) = &s.teacher {
+        item("teacher", &super::teach::describe(teacher));
+    }
     for c in &s.choices {
         item(&format!("after {} pages", count(c.pages)), &c.why);
     }

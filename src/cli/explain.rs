@@ -4,6 +4,7 @@ use super::judge::explain_verdict;
 use super::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
+use crawl::labels::Who;
 use crawl::reader::Reader;
 use crawl::teach::{self, PageReasons};
 use focus::judges::WordReason;
@@ -87,7 +88,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             explain_verdict(&assessment, r.verdict);
             reasons.iter().for_each(show_reasons);
             if let Some(label) = e.label {
-                println!("  labelled {} by you", if label { "relevant" } else { "not relevant" });
+                let by = if e.label_by == Some(Who::Model) { "the teacher's model" } else { "you" };
+                println!("  labelled {} by {by}", if label { "relevant" } else { "not relevant" });
             }
             println!("\n{}", style("what was kept").bold());
             println!(

@@ -103,6 +103,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             parent: parent.as_deref(),
             duplicate_of: duplicate_of.as_deref(),
             near_duplicate_of: near_duplicate_of.as_deref(),
+            label: reader.labels().label(record.id).map(|l| (l.relevant, l.who.name())),
             original: original.as_ref(),
         })?;
         n += 1;

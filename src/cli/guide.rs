@@ -2,9 +2,9 @@
 
 use super::new::Answers;
 use super::pages::{Pages, doc};
-use super::picker;
+use super::picker::{self, Picked};
 use super::text::{shorten, strip_controls};
-use console::style;
+use console::{Key, Term, style};
 use crawl::collection::Made;
 use crawl::config::Config;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -24,31 +24,153 @@ impl Talk {
         Talk { input: Box::new(BufReader::new(stdin)), out: Box::new(std::io::stderr()), keys }
     }
 
-    fn question(&mut self, text: &str, help: &str) -> Result<String, Problem> {
+    /// One line. `before` is what was answered the last time: it can be changed.
+    fn question(&mut self, text: &str, help: &str, before: &str) -> Result<Heard, Problem> {
+        let esc = if self.keys { "; Esc goes back" } else { "" };
         let _ = write!(
             self.out,
             "\n{}\n  {}\n> ",
             style(text).bold().for_stderr(),
-            style(help).dim().for_stderr()
+            style(format!("{help}{esc}")).dim().for_stderr()
         );
         let _ = self.out.flush();
+        if self.keys {
+            return edit(before);
+        }
+        match self.line()? {
+            None => Err(Problem::usage("no answer").hint("nothing was written")),
+            Some(line) if line == "\u{1b}" => Ok(Heard::Back),
+            Some(line) => Ok(Heard::Text(line)),
+        }
+    }
+
+    /// A line of a pipe; `None` at its end.
+    fn line(&mut self) -> Result<Option<String>, Problem> {
         let mut line = String::new();
         let n = self
             .input
             .read_line(&mut line)
             .map_err(|e| Problem::new("cannot read your answer").because(e))?;
-        if n == 0 {
-            return Err(Problem::usage("no answer").hint("nothing was written"));
+        Ok((n > 0).then(|| line.trim().to_string()))
+    }
+
+    /// An offer: yes, no, or back. Nobody there is a no.
+    pub fn offer(&mut self, text: &str, help: &str) -> Result<Said, Problem> {
+        loop {
+            let esc = if self.keys { ", Esc goes back" } else { "" };
+            let _ = write!(
+                self.out,
+                "\n{}\n  {}\n[y/n] ",
+                style(text).bold().for_stderr(),
+                style(format!("{help}{esc}")).dim().for_stderr()
+            );
+            let _ = self.out.flush();
+            match self.key_or_line()?.as_str() {
+                "y" | "yes" => return Ok(Said::Yes),
+                "n" | "no" | "" => return Ok(Said::No),
+                "\u{1b}" => return Ok(Said::Back),
+                _ => {}
+            }
         }
-        Ok(line.trim().to_string())
     }
 
-    pub fn pick(&mut self, what: &str, items: &[String]) -> Result<Vec<usize>, Problem> {
-        picker::pick(what, items, self.keys, &mut self.input, &mut self.out)
+    /// Is this page wanted?
+    pub fn is_wanted(&mut self, n: usize, of: usize, lines: &[String]) -> Result<Said, Problem> {
+        loop {
+            let _ = writeln!(self.out, "\n{}", style(format!("{n} of {of}")).dim().for_stderr());
+            for line in lines {
+                let _ = writeln!(self.out, "  {line}");
+            }
+            let esc = if self.keys { ", Esc back, q enough" } else { ", q enough" };
+            let _ = write!(self.out, "wanted? [y]es [n]o [s]kip{esc}: ");
+            let _ = self.out.flush();
+            match self.key_or_line()?.as_str() {
+                "y" | "yes" => return Ok(Said::Yes),
+                "n" | "no" => return Ok(Said::No),
+                "s" | "skip" | "?" => return Ok(Said::Skip),
+                "\u{1b}" => return Ok(Said::Back),
+                "q" | "" => return Ok(Said::Enough),
+                _ => {}
+            }
+        }
     }
 
-    fn say(&mut self, text: &str) {
+    /// A key, where there are keys; else a line, and nothing at the end of the pipe.
+    fn key_or_line(&mut self) -> Result<String, Problem> {
+        if !self.keys {
+            return Ok(self.line()?.unwrap_or_default().to_lowercase());
+        }
+        let term = Term::stderr();
+        let key = term.read_key_raw().map_err(|e| Problem::new("cannot use the terminal").because(e))?;
+        let said = match key {
+            Key::Char(c) => c.to_lowercase().to_string(),
+            Key::Escape => "\u{1b}".into(),
+            Key::Enter => String::new(),
+            Key::CtrlC => return Err(given_up()),
+            _ => "no such key".into(),
+        };
+        let _ = term.write_line(said.trim_matches('\u{1b}'));
+        Ok(said)
+    }
+
+    pub fn pick(&mut self, what: &str, items: &[String], ticked: &[bool]) -> Result<Picked, Problem> {
+        picker::pick_or_back(what, items, ticked, true, self.keys, &mut self.input, &mut self.out)
+    }
+
+    pub fn say(&mut self, text: &str) {
         let _ = writeln!(self.out, "{text}");
+    }
+}
+
+/// An answer, or that the step before shall be asked again.
+#[derive(Debug, PartialEq, Eq)]
+enum Heard {
+    Text(String),
+    Back,
+}
+
+/// What is said to an offer, or of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    Yes,
+    No,
+    Skip,
+    Back,
+    Enough,
+}
+
+fn given_up() -> Problem {
+    Problem::usage("given up").hint("nothing was written")
+}
+
+/// A line typed at a terminal, with what was there before to be changed.
+fn edit(before: &str) -> Result<Heard, Problem> {
+    let term = Term::stderr();
+    let io = |e: std::io::Error| Problem::new("cannot use the terminal").because(e);
+    let mut line = before.to_string();
+    term.write_str(&line).map_err(io)?;
+    loop {
+        match term.read_key_raw().map_err(io)? {
+            Key::Enter => {
+                term.write_line("").map_err(io)?;
+                return Ok(Heard::Text(line.trim().to_string()));
+            }
+            Key::Escape => {
+                term.write_line("").map_err(io)?;
+                return Ok(Heard::Back);
+            }
+            Key::CtrlC => return Err(given_up()),
+            Key::Backspace => {
+                if let Some(c) = line.pop() {
+                    term.clear_chars(console::measure_text_width(&c.to_string())).map_err(io)?;
+                }
+            }
+            Key::Char(c) if !c.is_control() => {
+                line.push(c);
+                term.write_str(&c.to_string()).map_err(io)?;
+            }
+            _ => {}
+        }
     }
 }
 
@@ -61,59 +183,106 @@ fn addresses(text: &str) -> Vec<String> {
     text.split([',', ' ', '\t']).filter(|t| !t.is_empty()).map(str::to_string).collect()
 }
 
-/// Asks for what the flags have not said.
-pub fn ask(a: &mut Answers, talk: &mut Talk) -> Result<(), Problem> {
-    if a.subject.is_empty() && a.query.is_none() {
-        a.subject = list(&talk.question(
-            "What are the pages about?",
-            "words and phrases, separated by commas, e.g. relational model, sql, query optimization; empty for anything",
-        )?);
+/// What can be asked, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Subject,
+    Genre,
+    Examples,
+    Start,
+    Name,
+}
+
+impl Step {
+    /// What the flags have not said.
+    pub fn open(a: &Answers) -> Vec<Step> {
+        let all = [
+            (Step::Subject, a.subject.is_empty() && a.query.is_none()),
+            (Step::Genre, a.genre.is_none()),
+            (Step::Examples, a.examples.is_empty()),
+            (Step::Start, a.seeds.is_empty() && a.engine.is_none()),
+            (Step::Name, a.name.is_empty()),
+        ];
+        all.into_iter().filter(|(_, open)| *open).map(|(step, _)| step).collect()
     }
-    let genres: Vec<&str> = focus::topic::presets::all().iter().map(|p| p.name).collect();
-    while a.genre.is_none() {
-        let help = format!("one of {}; ? says what they are, empty for any kind", genres.join(", "));
-        let genre = talk.question("What kind of page?", &help)?;
-        if genre.is_empty() {
-            break;
-        }
-        if genre == "?" {
-            for p in focus::topic::presets::all() {
-                talk.say(&format!("  {:<24} {}", p.name, p.summary));
+}
+
+/// Asks for these, from step number `at` on. Back at the first step is the first step again.
+pub fn ask(a: &mut Answers, steps: &[Step], mut at: usize, talk: &mut Talk) -> Result<(), Problem> {
+    while let Some(step) = steps.get(at) {
+        at = if answer(*step, a, talk)? { at + 1 } else { at.saturating_sub(1) };
+        let empty = a.subject.is_empty() && a.query.is_none() && a.genre.is_none() && a.examples.is_empty();
+        if *step == Step::Examples && at > 0 && empty && steps.get(at) != Some(&Step::Genre) {
+            let problem = Problem::usage("a topic needs a subject, a kind of page, or examples");
+            if !talk.keys {
+                return Err(problem.hint("nothing was written; run `gleaner new` again"));
             }
-            continue;
+            talk.say(&problem.to_string());
+            at = 0;
         }
-        match focus::topic::presets::find_all(std::slice::from_ref(&genre)) {
-            Ok(_) => a.genre = Some(genre),
-            Err(problem) => talk.say(&problem.to_string()),
-        }
-    }
-    if a.examples.is_empty() {
-        a.examples = addresses(&talk.question(
-            "Do you know pages like those you want?",
-            "URLs or files, best three to ten, separated by blanks: terms are taken from them; empty if none",
-        )?);
-    }
-    if a.subject.is_empty() && a.query.is_none() && a.genre.is_none() && a.examples.is_empty() {
-        return Err(Problem::usage("a topic needs a subject, a kind of page, or examples")
-            .hint("nothing was written; run `gleaner new` again"));
-    }
-    if a.seeds.is_empty() && a.engine.is_none() {
-        let answer = talk.question(
-            "Where to start?",
-            "URLs of pages that list or link to what you want; or a search engine: searxng:URL, brave, google, \
-             rss:URL, collection:DIR; empty for later",
-        )?;
-        let kind = answer.split(':').next().unwrap_or("");
-        if crate::engines::NAMES.contains(&kind) {
-            a.engine = Some(answer);
-        } else {
-            a.seeds = addresses(&answer);
-        }
-    }
-    if a.name.is_empty() {
-        a.name = talk.question("What shall the collection be called?", "empty: made from your answers")?;
     }
     Ok(())
+}
+
+/// Asks one thing. `false`: the one before shall be asked again.
+fn answer(step: Step, a: &mut Answers, talk: &mut Talk) -> Result<bool, Problem> {
+    let (text, help, before) = match step {
+        Step::Subject => (
+            "What are the pages about?",
+            "words and phrases, separated by commas, e.g. relational model, sql, query optimization; empty for anything"
+                .to_string(),
+            a.subject.join(", "),
+        ),
+        Step::Genre => {
+            let genres: Vec<&str> = focus::topic::presets::all().iter().map(|p| p.name).collect();
+            let help = format!("one of {}; ? says what they are, empty for any kind", genres.join(", "));
+            ("What kind of page?", help, a.genre.clone().unwrap_or_default())
+        }
+        Step::Examples => (
+            "Do you know pages like those you want?",
+            "URLs or files, best three to ten, separated by blanks: terms are taken from them; empty if none".into(),
+            a.examples.join(" "),
+        ),
+        Step::Start => (
+            "Where to start?",
+            "URLs of pages that list or link to what you want; or a search engine: searxng:URL, brave, google, \
+             rss:URL, collection:DIR; empty for later"
+                .into(),
+            a.engine.clone().unwrap_or_else(|| a.seeds.join(" ")),
+        ),
+        Step::Name => {
+            ("What shall the collection be called?", "empty: made from your answers".into(), a.name.clone())
+        }
+    };
+    loop {
+        let Heard::Text(said) = talk.question(text, &help, &before)? else { return Ok(false) };
+        match step {
+            Step::Subject => a.subject = list(&said),
+            Step::Genre if said == "?" => {
+                for p in focus::topic::presets::all() {
+                    talk.say(&format!("  {:<24} {}", p.name, p.summary));
+                }
+                continue;
+            }
+            Step::Genre if said.is_empty() => a.genre = None,
+            Step::Genre => match focus::topic::presets::find_all(std::slice::from_ref(&said)) {
+                Ok(_) => a.genre = Some(said),
+                Err(problem) => {
+                    talk.say(&problem.to_string());
+                    continue;
+                }
+            },
+            Step::Examples => a.examples = addresses(&said),
+            Step::Start => {
+                let kind = said.split(':').next().unwrap_or("");
+                let is_engine = crate::engines::NAMES.contains(&kind);
+                a.seeds = if is_engine { Vec::new() } else { addresses(&said) };
+                a.engine = is_engine.then_some(said);
+            }
+            Step::Name => a.name = said,
+        }
+        return Ok(true);
+    }
 }
 
 /// Judges the examples and seeds by the new topic, and says what that means. Only for looking at: nothing fails here.
@@ -165,14 +334,16 @@ mod tests {
         Talk { input: Box::new(said.as_bytes()), out: Box::new(std::io::sink()), keys: false }
     }
 
+    fn asked(a: &mut Answers, said: &'static str) -> Result<(), Problem> {
+        let steps = Step::open(a);
+        ask(a, &steps, 0, &mut talk(said))
+    }
+
     #[test]
     fn a_conversation() {
         let mut a = Answers::default();
-        ask(
-            &mut a,
-            &mut talk("sql, b-trees\n?\nsylabus\nsyllabus\nx.html, y.html\nsearxng:http://e.org\nMine\n"),
-        )
-        .unwrap();
+        asked(&mut a, "sql, b-trees\n?\nsylabus\nsyllabus\nx.html, y.html\nsearxng:http://e.org\nMine\n")
+            .unwrap();
         assert_eq!((a.subject, a.genre.as_deref()), (list("sql,b-trees"), Some("syllabus")));
         assert_eq!(
             (a.examples, a.engine.as_deref()),
@@ -182,10 +353,33 @@ mod tests {
         assert!(a.seeds.is_empty());
         // What the flags said is not asked.
         let mut a = Answers { subject: list("sql"), genre: Some("news".into()), ..Answers::default() };
-        ask(&mut a, &mut talk("\nhttp://a.org/ http://b.org/\n\n")).unwrap();
+        asked(&mut a, "\nhttp://a.org/ http://b.org/\n\n").unwrap();
         assert_eq!(a.seeds, ["http://a.org/", "http://b.org/"]);
         // Nothing is no topic; nobody is no answer.
-        assert!(ask(&mut Answers::default(), &mut talk("\n\n\n")).is_err());
-        assert!(ask(&mut Answers::default(), &mut talk("sql\n")).is_err());
+        assert!(asked(&mut Answers::default(), "\n\n\n").is_err());
+        assert!(asked(&mut Answers::default(), "sql\n").is_err());
+    }
+
+    #[test]
+    fn back_goes_one_step_and_loses_nothing() {
+        let mut a = Answers::default();
+        // Back at the first question is the first question again; back from the third leads to the second.
+        asked(
+            &mut a,
+            "\u{1b}\nsql\nnews\n\u{1b}\nsyllabus\nx.html\nhttp://a.org/\n\u{1b}\nhttp://b.org/\nMine\n",
+        )
+        .unwrap();
+        assert_eq!((a.subject.as_slice(), a.genre.as_deref()), (&["sql".to_string()][..], Some("syllabus")));
+        assert_eq!((a.seeds.as_slice(), a.name.as_str()), (&["http://b.org/".to_string()][..], "Mine"));
+    }
+
+    #[test]
+    fn offers_and_pages() {
+        let mut t = talk("what\ny\n\u{1b}\nn\n");
+        let said: Vec<Said> = (0..4).map(|_| t.offer("Try?", "a few").unwrap()).collect();
+        assert_eq!(said, [Said::Yes, Said::Back, Said::No, Said::No], "nobody is a no");
+        let mut t = talk("y\nn\ns\n\u{1b}\nq\n");
+        let said: Vec<Said> = (0..6).map(|_| t.is_wanted(1, 10, &[]).unwrap()).collect();
+        assert_eq!(said, [Said::Yes, Said::No, Said::Skip, Said::Back, Said::Enough, Said::Enough]);
     }
 }

@@ -7,7 +7,7 @@ use crate::labelling::Way;
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
-use crawl::labels::{Quality, Share};
+use crawl::labels::{Label, Quality, Share, Who};
 use crawl::quiz::{Quiz, Which};
 use crawl::reader::Reader;
 use eval::labels::{Class, Rules};
@@ -290,6 +290,8 @@ fn give_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCod
     let canon = Collection::canon(reader.config());
     let mut heard: BTreeMap<UrlId, (Option<bool>, &str)> = BTreeMap::new();
     let (mut said, mut same, mut strange) = (Vec::new(), 0, Vec::new());
+    // What a model said is said again by a person.
+    let by_model = |id: UrlId| reader.labels().label(id).is_some_and(|l| l.who == Who::Model);
     for (text, label) in wanted {
         match find(reader.ledger(), &canon, text) {
             Ok(id) => {
@@ -298,7 +300,7 @@ fn give_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCod
                         return Err(contradiction(args, earlier, text));
                     }
                     // Said twice.
-                } else if reader.labels().get(id) == *label {
+                } else if reader.labels().get(id) == *label && !by_model(id) {
                     same += 1;
                 } else {
                     said.push((id, *label));
@@ -378,24 +380,25 @@ fn find(store: &dyn Store, canon: &types::Canon, text: &str) -> Result<UrlId, St
 
 fn list(args: &Args) -> Result<ExitCode, Problem> {
     let reader = args.open()?;
-    for (id, label) in reader.labels().iter() {
+    for (id, Label { relevant: label, who }) in reader.labels().all() {
         // The judge's own word, not the label that overrules it.
         let Some(record) = reader.ledger().record(id)? else { continue };
         let word = |yes: bool| if yes { "yes" } else { "no" };
         if args.json {
             let line = serde_json::json!({
-                "url": record.url, "label": label, "judged": record.verdict.relevant,
+                "url": record.url, "label": label, "by": who, "judged": record.verdict.relevant,
                 "score": reader.score(id), "title": record.title,
             });
             println!("{line}");
         } else {
             println!(
-                "{}\t{}\t{}\t{:.3}\t{}",
+                "{}\t{}\t{}\t{:.3}\t{}\t{}",
                 record.url,
                 word(label),
                 word(record.verdict.relevant),
                 reader.score(id).unwrap_or(record.assessment.score),
-                shorten(&strip_controls(&record.title), 80)
+                shorten(&strip_controls(&record.title), 80),
+                who.name()
             );
         }
     }

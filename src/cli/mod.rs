@@ -23,6 +23,7 @@ mod conversation;
 mod crawl;
 mod crawl_report;
 mod demo;
+mod draft;
 mod experiment;
 mod explain;
 mod export;
@@ -50,10 +51,12 @@ mod setup;
 mod source;
 mod status;
 mod steer;
+mod teach;
 mod terms;
 mod text;
 mod threshold;
 mod train;
+mod trial;
 
 pub use report::write_crawl_report;
 pub use setup::{slug, who};
@@ -112,6 +115,8 @@ enum Command {
     Explain(explain::Args),
     /// Say of pages whether they are relevant
     Label(label::Args),
+    /// Ask a language model about pages of a collection, within a budget
+    Teach(teach::Args),
     /// Pause, resume, stop or change a crawl that workers share
     Steer(steer::Args),
     /// Apply a changed topic or new labels to a collection, without fetching
@@ -192,6 +197,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Label(args) => label::run(args),
+        Command::Teach(args) => teach::run(args),
         Command::Steer(args) => steer::run(args),
         Command::Rejudge(args) => rejudge::run(args),
         Command::Repair(args) => repair::run(args),

@@ -1,9 +1,13 @@
 //! `gleaner new`: writes a commented topic file, from flags or in a conversation.
 
-use super::guide::{self, Talk};
+use super::draft::Draft;
+use super::guide::{self, Said, Step, Talk};
 use super::pages::{From, Pages};
-use super::setup::{self, FetchFlags, TopicFlags};
+use super::picker::Picked;
+use super::setup::{self, FetchFlags, TeacherFlags, TopicFlags};
 use super::terms::{self, Readers, known, with_preset_words};
+use super::text::{shorten, strip_controls};
+use super::trial::Trial;
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::Config;
@@ -18,6 +22,8 @@ use types::Problem;
 const EXAMPLES: &str = "\
 Examples:
   gleaner new                                   asks a few questions
+  gleaner new \"syllabi of database courses, not tutorials\"             drafts a topic from a sentence
+  gleaner new \"…\" --teacher-url http://localhost:11434/v1 --teacher-model qwen3:8b    a language model drafts it
   gleaner new --subject \"sql, relational model\" --genre syllabus -o db.toml
   gleaner new --genre syllabus --examples good1.html good2.html --background other/   terms from example pages
   gleaner new --subject \"operating systems\" --genre syllabus --engine searxng:http://localhost:8888 -o os.toml";
@@ -25,6 +31,8 @@ Examples:
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// What you want, in a sentence, as in "syllabi of database courses, not tutorials"
+    sentence: Option<String>,
     #[command(flatten)]
     topic: TopicFlags,
     /// What the collection is called
@@ -52,6 +60,8 @@ pub struct Args {
     from: From,
     #[command(flatten)]
     fetch: FetchFlags,
+    #[command(flatten)]
+    teacher: TeacherFlags,
     /// File to write (default: named after the topic; `-` for standard output)
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -70,7 +80,17 @@ pub struct Answers {
     pub seeds: Vec<String>,
     pub engine: Option<String>,
     pub examples: Vec<String>,
+    /// Pages like those that are not wanted.
+    pub unlike: Vec<String>,
     pub url: Vec<String>,
+    pub description: String,
+    pub exclude: Vec<String>,
+    /// Said not to be wanted, but no term to drop pages by.
+    pub not: Vec<String>,
+    /// For a search engine.
+    pub queries: Vec<String>,
+    /// A language model to ask: address and name.
+    pub teacher: Option<(String, String)>,
     /// Of genre and content, when the usual ones do not fit the examples.
     pub weights: Option<(u32, u32)>,
     pub judge: Option<String>,
@@ -79,6 +99,12 @@ pub struct Answers {
 
 /// Seeds taken from a search engine.
 const SEEDS: usize = 20;
+
+/// Pages fetched to compare the examples with.
+const BACKGROUND: u64 = 36;
+/// Pages of the crawl for trial, and of those asked about.
+const TRIAL: u64 = 60;
+const DOUBTFUL: usize = 10;
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let split =
@@ -91,11 +117,19 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         seeds: args.seed.clone(),
         engine: args.engine.clone(),
         examples: args.examples.clone(),
-        url: Vec::new(),
-        weights: None,
         judge: args.topic.judge.clone(),
         strategy: args.topic.strategy.clone(),
+        teacher: args.teacher.teacher_url.clone().zip(args.teacher.teacher_model.clone()),
+        ..Answers::default()
     };
+    let mut flags = toml::Table::new();
+    args.fetch.lay(&mut flags);
+    args.teacher.lay(&mut flags);
+    // What is wrong with the flags is said before anything is asked.
+    let settings = Config::load("", "the command line", flags)?.config;
+    if let Some(sentence) = args.sentence.as_deref().map(str::trim).filter(|s| !s.is_empty()) {
+        draft(sentence, &settings, &mut answers);
+    }
     let said = !answers.subject.is_empty()
         || answers.genre.is_some()
         || answers.query.is_some()
@@ -106,9 +140,258 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             return Err(Problem::usage("there is nobody to ask (standard input is not a terminal)")
                 .hint("say it with flags: gleaner new --subject \"a, b\" --genre syllabus"));
         }
-        let talk = talk.insert(Talk::new());
-        guide::ask(&mut answers, talk)?;
+        talk = Some(Talk::new());
     }
+    let steps = Step::open(&answers);
+    let mut wizard = Wizard { args: &args, talk, steps, suggested: None, picked: Default::default() };
+    let answers = wizard.run(answers)?;
+    let text = render(&answers);
+    // What we write must be what we read.
+    config(&answers, &args)?.topic()?;
+    write(&args, &answers, &text)
+}
+
+/// A sentence becomes a draft: by the model when one is named, else by rules.
+fn draft(sentence: &str, settings: &Config, answers: &mut Answers) {
+    let drafted = match Draft::by_model(sentence, settings) {
+        Ok(Some(draft)) => draft,
+        Ok(None) => Draft::by_rules(sentence),
+        Err(problem) => {
+            eprintln!(
+                "{problem}\n{} the topic is drafted by rules instead",
+                style("note:").cyan().for_stderr()
+            );
+            Draft::by_rules(sentence)
+        }
+    };
+    eprintln!("{}", style("A draft of the topic:").bold().for_stderr());
+    for line in drafted.lines() {
+        eprintln!("  {}", strip_controls(&line));
+    }
+    if answers.name.is_empty() {
+        answers.name = shorten(&strip_controls(sentence), 80);
+    }
+    drafted.lay(answers);
+}
+
+/// The way from answers to a topic, in steps. With somebody to ask, each step can be gone back from, and nothing said is lost.
+struct Wizard<'a> {
+    args: &'a Args,
+    talk: Option<Talk>,
+    steps: Vec<Step>,
+    /// What the examples say, and for which answers.
+    suggested: Option<(Answers, Option<Suggested>)>,
+    /// What was picked in a step that was gone back from.
+    picked: [Option<Vec<usize>>; 2],
+}
+
+enum Went {
+    On,
+    Back,
+}
+
+impl Wizard<'_> {
+    fn run(&mut self, answers: Answers) -> Result<Answers, Problem> {
+        // The answers as each step found them.
+        let mut found: Vec<Answers> = vec![answers];
+        let mut back = false;
+        while let Some(mut answers) = found.last().cloned() {
+            let went = match found.len() {
+                1 => {
+                    let at = if back { self.steps.len().saturating_sub(1) } else { 0 };
+                    self.ask(&mut answers, at)?
+                }
+                2 => self.terms(&mut answers)?,
+                3 => self.seeds(&mut answers)?,
+                4 => self.trial(&mut answers)?,
+                _ => return Ok(answers),
+            };
+            back = matches!(went, Went::Back);
+            match went {
+                Went::On => {
+                    if found.len() == 1 {
+                        // Whoever comes back finds what they said.
+                        found[0] = answers.clone();
+                        name(&mut answers);
+                    }
+                    found.push(answers);
+                }
+                Went::Back if found.len() > 1 => {
+                    found.pop();
+                }
+                Went::Back => {}
+            }
+        }
+        Err(Problem::usage("no answer").hint("nothing was written"))
+    }
+
+    fn ask(&mut self, answers: &mut Answers, at: usize) -> Result<Went, Problem> {
+        if let Some(talk) = &mut self.talk {
+            guide::ask(answers, &self.steps, at, talk)?;
+        }
+        Ok(Went::On)
+    }
+
+    /// Terms of the example pages.
+    fn terms(&mut self, answers: &mut Answers) -> Result<Went, Problem> {
+        let args = self.args;
+        let same = |a: &Answers, b: &Answers| {
+            (&a.subject, &a.genre, &a.query, &a.examples, &a.seeds)
+                == (&b.subject, &b.genre, &b.query, &b.examples, &b.seeds)
+        };
+        if self.suggested.as_ref().is_none_or(|(of, _)| !same(of, answers)) {
+            let suggested = match suggest(answers, args, self.talk.as_mut()) {
+                // A conversation is not lost because of an address with a mistake.
+                Err(problem)
+                    if self.talk.is_some()
+                        && config(&Answers { examples: Vec::new(), ..answers.clone() }, args)?
+                            .topic()
+                            .is_ok() =>
+                {
+                    eprintln!(
+                        "{problem}\n{} the topic is made without them",
+                        style("note:").cyan().for_stderr()
+                    );
+                    answers.examples.clear();
+                    None
+                }
+                other => match other? {
+                    Looked::Back => return Ok(Went::Back),
+                    Looked::At(suggested) => suggested,
+                },
+            };
+            self.suggested = Some((answers.clone(), suggested));
+            self.picked[0] = None;
+        }
+        let Some((_, Some(s))) = &self.suggested else { return Ok(Went::On) };
+        let mut terms = s.terms.clone();
+        if s.background.is_empty() {
+            let how =
+                if terms.is_empty() { "no terms taken from the examples" } else { "terms by frequency" };
+            eprintln!(
+                "{} {how}, for want of pages to compare with; --background, --collection or --web name some",
+                style("note:").cyan().for_stderr()
+            );
+        }
+        if let Some(talk) = &mut self.talk {
+            let shown: Vec<String> = terms.iter().map(terms::line).collect();
+            // Without pages to compare with nobody knows what is special: nothing is ticked.
+            let usual = !s.background.is_empty();
+            let ticked = ticks(self.picked[0].as_deref(), usual, shown.len());
+            match talk.pick("terms of your example pages", &shown, &ticked)? {
+                Picked::Back => return Ok(Went::Back),
+                Picked::These(chosen) => {
+                    terms = chosen.iter().filter_map(|i| terms.get(*i).cloned()).collect();
+                    self.picked[0] = Some(chosen);
+                }
+            }
+        }
+        answers.subject.extend(terms.into_iter().map(|s| s.term));
+        let words = s.url.iter().map(|s| s.term.clone()).collect();
+        answers.url = with_preset_words(&config(answers, args)?, words);
+        answers.weights = weights(&config(answers, args)?, &s.examples, &s.background)?;
+        Ok(Went::On)
+    }
+
+    /// Pages to start from, of a search engine.
+    fn seeds(&mut self, answers: &mut Answers) -> Result<Went, Problem> {
+        let Some(engine) = &answers.engine else { return Ok(Went::On) };
+        let found = super::seeds::usual(engine, &config(answers, self.args)?, &answers.queries, SEEDS);
+        let mut found = match (found, &self.talk) {
+            (Ok(found), _) => found,
+            // A conversation is not lost because an engine is down.
+            (Err(problem), Some(_)) => {
+                eprintln!("{problem}\n");
+                Vec::new()
+            }
+            (Err(problem), None) => return Err(problem),
+        };
+        if let Some(talk) = &mut self.talk {
+            let shown: Vec<String> =
+                found.iter().map(|(url, title)| strip_controls(&format!("{url}  {title}"))).collect();
+            let ticked = ticks(self.picked[1].as_deref(), true, shown.len());
+            match talk.pick("pages to start from", &shown, &ticked)? {
+                Picked::Back => return Ok(Went::Back),
+                Picked::These(chosen) => {
+                    found = chosen.iter().filter_map(|i| found.get(*i).cloned()).collect();
+                    self.picked[1] = Some(chosen);
+                }
+            }
+        }
+        answers.seeds.extend(found.into_iter().map(|(url, _)| url));
+        Ok(Went::On)
+    }
+
+    /// The topic is tried on its examples and seeds; then a short crawl, and what is doubtful in it is asked about.
+    fn trial(&mut self, answers: &mut Answers) -> Result<Went, Problem> {
+        let args = self.args;
+        let Some(talk) = &mut self.talk else { return Ok(Went::On) };
+        let config = config(answers, args)?;
+        config.topic()?;
+        let names: Vec<String> =
+            answers.examples.iter().chain(answers.seeds.iter().take(10)).cloned().collect();
+        guide::try_out(&config, &Pages::open(&args.from, &config)?, &names);
+        let start: Vec<String> = names.into_iter().filter(|n| n.contains("://")).collect();
+        if start.is_empty() {
+            return Ok(Went::On);
+        }
+        let help = format!(
+            "{TRIAL} pages around your examples and seeds; you are then asked about {DOUBTFUL} that are doubtful"
+        );
+        match talk.offer("Try the topic in a short crawl?", &help)? {
+            Said::Back => return Ok(Went::Back),
+            Said::Yes => {}
+            _ => return Ok(Went::On),
+        }
+        let mut flags = toml::Table::new();
+        args.fetch.lay(&mut flags);
+        // Examples that are files cannot be followed, but they teach all the same.
+        let trial = match Trial::crawl(
+            &render(&Answers { teacher: None, ..answers.clone() }),
+            flags,
+            &start,
+            TRIAL,
+        ) {
+            Ok(trial) => trial,
+            Err(problem) => {
+                talk.say(&format!("the trial could not be made: {problem}"));
+                return Ok(Went::On);
+            }
+        };
+        let pages = trial.borderline(DOUBTFUL, &[answers.examples.clone(), answers.unlike.clone()].concat());
+        talk.say(&format!("{} pages were fetched", trial.pages().len()));
+        let mut said: Vec<Said> = Vec::new();
+        while let Some(page) = pages.get(said.len()) {
+            let lines = [
+                style(shorten(&strip_controls(&page.title), 90)).bold().for_stderr().to_string(),
+                style(strip_controls(&page.url)).cyan().for_stderr().to_string(),
+                format!("probability {:.2}, line {:.2}", page.verdict.relevance, page.verdict.threshold),
+                style(shorten(&strip_controls(&page.text), 300)).dim().for_stderr().to_string(),
+            ];
+            match talk.is_wanted(said.len() + 1, pages.len(), &lines)? {
+                Said::Back if said.pop().is_none() => return Ok(Went::Back),
+                Said::Back => {}
+                Said::Enough => break,
+                word => said.push(word),
+            }
+        }
+        for (page, said) in pages.iter().zip(&said) {
+            match said {
+                Said::Yes => answers.examples.push(page.url.clone()),
+                Said::No => answers.unlike.push(page.url.clone()),
+                _ => {}
+            }
+        }
+        Ok(Went::On)
+    }
+}
+
+/// What was ticked before, or the usual.
+fn ticks(before: Option<&[usize]>, usual: bool, n: usize) -> Vec<bool> {
+    (0..n).map(|i| before.map_or(usual, |chosen| chosen.contains(&i))).collect()
+}
+
+fn name(answers: &mut Answers) {
     if answers.name.is_empty() {
         let parts: Vec<String> =
             [answers.genre.clone(), Some(answers.subject.join(", ")), answers.query.clone()]
@@ -118,65 +401,6 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 .collect();
         answers.name = if parts.is_empty() { "My topic".into() } else { parts.join(": ") };
     }
-    let suggested = match suggest(&answers, &args, talk.is_some()) {
-        // A conversation is not lost because of an address with a mistake.
-        Err(problem)
-            if talk.is_some()
-                && config(&Answers { examples: Vec::new(), ..answers.clone() }, &args)?.topic().is_ok() =>
-        {
-            eprintln!("{problem}\n{} the topic is made without them", style("note:").cyan().for_stderr());
-            answers.examples.clear();
-            None
-        }
-        other => other?,
-    };
-    if let Some(Suggested { mut terms, url, examples, background }) = suggested {
-        if background.is_empty() {
-            let how =
-                if terms.is_empty() { "no terms taken from the examples" } else { "terms by frequency" };
-            eprintln!(
-                "{} {how}, for want of pages to compare with; --background, --collection or --web name some",
-                style("note:").cyan().for_stderr()
-            );
-        }
-        if let Some(talk) = &mut talk {
-            let shown: Vec<String> = terms.iter().map(terms::line).collect();
-            let chosen = talk.pick("terms of your example pages", &shown)?;
-            terms = chosen.into_iter().filter_map(|i| terms.get(i).cloned()).collect();
-        }
-        answers.subject.extend(terms.into_iter().map(|s| s.term));
-        let words = url.into_iter().map(|s| s.term).collect();
-        answers.url = with_preset_words(&config(&answers, &args)?, words);
-        answers.weights = weights(&config(&answers, &args)?, &examples, &background)?;
-    }
-    if let Some(engine) = &answers.engine {
-        let found = super::seeds::usual(engine, &config(&answers, &args)?, SEEDS);
-        let mut found = match (found, &talk) {
-            (Ok(found), _) => found,
-            // A conversation is not lost because an engine is down.
-            (Err(problem), Some(_)) => {
-                eprintln!("{problem}\n");
-                Vec::new()
-            }
-            (Err(problem), None) => return Err(problem),
-        };
-        if let Some(talk) = &mut talk {
-            let shown: Vec<String> = found.iter().map(|(url, title)| format!("{url}  {title}")).collect();
-            let chosen = talk.pick("pages to start from", &shown)?;
-            found = chosen.into_iter().filter_map(|i| found.get(i).cloned()).collect();
-        }
-        answers.seeds.extend(found.into_iter().map(|(url, _)| url));
-    }
-    let text = render(&answers);
-    // What we write must be what we read.
-    let config = config(&answers, &args)?;
-    config.topic()?;
-    if talk.is_some() {
-        let names: Vec<String> =
-            answers.examples.iter().chain(answers.seeds.iter().take(10)).cloned().collect();
-        guide::try_out(&config, &Pages::open(&args.from, &config)?, &names);
-    }
-    write(&args, &answers, &text)
 }
 
 fn config(answers: &Answers, args: &Args) -> Result<Config, Problem> {
@@ -219,12 +443,19 @@ struct Suggested {
     background: Vec<Doc>,
 }
 
-/// Terms of the example pages that the answers do not have; `None` when there are no examples or no terms are wanted.
-/// `picked`: somebody will choose among them.
-fn suggest(answers: &Answers, args: &Args, picked: bool) -> Result<Option<Suggested>, Problem> {
+/// What came of the look at the examples; or whoever was asked wants to go back.
+enum Looked {
+    At(Option<Suggested>),
+    Back,
+}
+
+/// Terms of the example pages that the answers do not have; nothing when there are no examples or no terms are wanted.
+/// `talk`: somebody will choose among them.
+fn suggest(answers: &Answers, args: &Args, talk: Option<&mut Talk>) -> Result<Looked, Problem> {
+    let picked = talk.is_some();
     let most = args.terms.unwrap_or(if picked { SHOWN } else { TAKEN });
     if answers.examples.is_empty() || most == 0 {
-        return Ok(None);
+        return Ok(Looked::At(None));
     }
     let config = config(answers, args)?;
     let source = Pages::open(&args.from, &config)?;
@@ -236,7 +467,22 @@ fn suggest(answers: &Answers, args: &Args, picked: bool) -> Result<Option<Sugges
             Problem::nothing("no example page could be read").hint("check the addresses of the examples")
         );
     }
-    let background = reader.background(&args.background, &answers.examples, &[], &mut failed)?;
+    let mut background = reader.background(&args.background, &answers.examples, &[], &mut failed)?;
+    let addresses: Vec<String> =
+        answers.seeds.iter().chain(&answers.examples).filter(|n| n.contains("://")).cloned().collect();
+    if background.is_empty()
+        && !addresses.is_empty()
+        && let Some(talk) = talk
+    {
+        let help = format!(
+            "{BACKGROUND} pages around your seeds and examples tell what is special about the examples"
+        );
+        match talk.offer("There are no pages to compare with. Fetch some?", &help)? {
+            Said::Back => return Ok(Looked::Back),
+            Said::Yes => background = around(answers, args, &addresses, talk),
+            _ => {}
+        }
+    }
     let rank = if background.is_empty() { Rank::Frequency } else { Rank::LogOdds };
     // What the examples say most often is what every page says: it hides the subject. Nobody looks at it, so none is taken.
     let about = !answers.subject.is_empty() || answers.query.is_some();
@@ -250,7 +496,96 @@ fn suggest(answers: &Answers, args: &Args, picked: bool) -> Result<Option<Sugges
         Known { subject: &answers.subject, terms: &known(&config) },
         &options,
     );
-    Ok(Some(Suggested { terms: found.content, url: found.url, examples, background }))
+    let terms = match picked {
+        true => offered(found.content, &answers.subject, &known(&config), &examples),
+        false => found.content,
+    };
+    Ok(Looked::At(Some(Suggested { terms, url: found.url, examples, background })))
+}
+
+/// A few dozen pages around the seeds and examples. That there are none is no failure.
+fn around(answers: &Answers, args: &Args, from: &[String], talk: &mut Talk) -> Vec<Doc> {
+    let mut flags = toml::Table::new();
+    args.fetch.lay(&mut flags);
+    // In order of discovery: what is near, whatever it is about.
+    setup::set(&mut flags, "strategy", "kind", "breadth-first");
+    let topic = render(&Answers {
+        examples: Vec::new(),
+        teacher: None,
+        name: "background".into(),
+        ..answers.clone()
+    });
+    let topic = match Config::load(&topic, "the new topic", toml::Table::new()).and_then(|l| l.config.topic())
+    {
+        Ok(_) => topic,
+        // Nothing but examples was said.
+        Err(_) => "name = \"background\"\nquery = \"page\"\n".into(),
+    };
+    let trial = match Trial::crawl(&topic, flags, from, BACKGROUND) {
+        Ok(trial) => trial,
+        Err(problem) => {
+            talk.say(&format!("no pages to compare with: {problem}"));
+            return Vec::new();
+        }
+    };
+    let text = focus::text::TextOptions::default();
+    let pages = trial.pages().into_iter().filter(|r| !answers.examples.contains(&r.url));
+    let docs: Vec<Doc> = pages.map(|r| Doc::new(crawl::stored::kept_page(&r), &text)).collect();
+    talk.say(&format!("{} pages to compare with", docs.len()));
+    docs
+}
+
+/// What a person would tick: no words of the kind of page, no single words inside a phrase that is there, no numbers, no names.
+fn offered(all: Vec<Suggestion>, subject: &[String], known: &[String], examples: &[Doc]) -> Vec<Suggestion> {
+    let lower = |t: &str| t.to_lowercase();
+    let taken: Vec<String> = subject.iter().chain(known).map(|t| lower(t)).collect();
+    let phrases: Vec<String> = all.iter().map(|s| lower(&s.term)).chain(taken.iter().cloned()).collect();
+    let inside = |word: &str| phrases.iter().any(|p| p.contains(' ') && p.split(' ').any(|w| w == word));
+    all.into_iter()
+        .filter(|s| {
+            let term = lower(&s.term);
+            let single = !term.contains(' ');
+            let of_kind = taken.contains(&term) || (single && taken.iter().any(|t| is_form(&term, t)));
+            let number = term.chars().any(|c| c.is_ascii_digit()) && !term.chars().any(char::is_alphabetic);
+            !of_kind && !number && !(single && inside(&term)) && !is_name(&s.term, s.pages as usize, examples)
+        })
+        .collect()
+}
+
+/// Singular and plural of one word.
+fn is_form(a: &str, b: &str) -> bool {
+    a == b || a.strip_suffix('s') == Some(b) || b.strip_suffix('s') == Some(a)
+}
+
+/// The name of somebody or something: every word of it begins with a capital wherever it stands in a sentence, and no more than one
+/// example in three has it. (What most of them share is what they are about, whatever its spelling.)
+fn is_name(term: &str, pages: usize, examples: &[Doc]) -> bool {
+    if examples.len() > 1 && 3 * pages > examples.len() {
+        return false;
+    }
+    let words: Vec<String> = term.to_lowercase().split(' ').map(str::to_string).collect();
+    let (mut capital, mut small) = (0, 0);
+    for doc in examples {
+        let text: Vec<&str> = doc
+            .page
+            .text
+            .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-')
+            .filter(|w| !w.is_empty())
+            .collect();
+        for window in text.windows(words.len()) {
+            if window.iter().zip(&words).all(|(w, word)| w.to_lowercase() == *word) {
+                // All capitals are an abbreviation or a heading, and say nothing.
+                let is_shout = |w: &&str| w.chars().count() > 1 && w.chars().all(|c| !c.is_lowercase());
+                let begins = |w: &&str| w.chars().next().is_some_and(char::is_uppercase);
+                match () {
+                    () if window.iter().all(is_shout) => small += 1,
+                    () if window.iter().all(begins) => capital += 1,
+                    () => small += 1,
+                }
+            }
+        }
+    }
+    capital > 0 && small == 0
 }
 
 /// Fewer pages say nothing about weights.
@@ -302,6 +637,9 @@ fn render(a: &Answers) -> String {
         "# A topic for `gleaner crawl`. Everything after a # is a comment.\nname = {}\n",
         quoted(&a.name)
     );
+    if !a.description.is_empty() {
+        t += &format!("# What is wanted, in a sentence.\ndescription = {}\n", quoted(&a.description));
+    }
     if let Some(query) = &a.query {
         t += &format!("# Words and \"phrases\" a wanted page contains.\nquery = {}\n", quoted(query));
     }
@@ -318,11 +656,23 @@ fn render(a: &Answers) -> String {
         "\n[url]                        # words in the addresses of wanted pages\nterms = [{}]\n",
         list(&a.url)
     );
-    t += "\n[exclude]                    # contexts that are not meant; such pages are dropped\nterms = []\n";
+    t += &format!(
+        "\n[exclude]                    # contexts that are not meant; such pages are dropped\nterms = [{}]\n",
+        list(&a.exclude)
+    );
+    if !a.not.is_empty() {
+        t += &format!(
+            "# Not wanted, but wanted pages may have these words, too: {}\n",
+            comment(&a.not.join(", "))
+        );
+    }
     t += &format!(
         "\n[examples]                   # pages (URLs or files) that show what you mean\nrelevant = [{}]\n",
         list(&a.examples)
     );
+    if !a.unlike.is_empty() {
+        t += &format!("irrelevant = [{}]\n", list(&a.unlike));
+    }
     t += "\n[judge]\n";
     match &a.judge {
         Some(j) => t += &format!("kind = {}               # see `gleaner judges`\n", quoted(j)),
@@ -339,10 +689,22 @@ fn render(a: &Answers) -> String {
         None => t += "# kind = \"adaptive\"          # see `gleaner strategies`\n",
     }
     t += &format!("\n[seeds]                      # where to start\nurls = [{}]\n", list(&a.seeds));
+    for query in &a.queries {
+        t += &format!("# search: {}\n", comment(query));
+    }
     t += "\n[scope]                      # where it may go; empty = everywhere\n# domains = [\"edu\"]\n# hosts = { deny = [\"ads.example.com\"] }\n# languages = [\"en\"]\n";
     t += "\n[limits]\npages = 1000                 # stop after so many pages\n# relevant = 200\n# time = \"2h\"\n";
+    if let Some((url, model)) = &a.teacher {
+        t += "\n[teacher]                    # a language model that is asked about pages; its key: GLEANER_TEACHER_KEY\n";
+        t += &format!("url = {}\nmodel = {}\n", quoted(url), quoted(model));
+    }
     t += "\n[fetch]\n# contact = \"you@example.org\" # needed on the public web: where site owners can reach you\ndelay = \"1s\"                 # pause per host\n";
     t
+}
+
+/// Text that may stand behind a `#`.
+fn comment(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -358,6 +720,12 @@ mod tests {
             seeds: vec!["https://e.org/".into()],
             url: vec!["courses".into()],
             weights: Some((2, 8)),
+            description: "what \"I\" want".into(),
+            exclude: vec!["video tutorial".into()],
+            not: vec!["tutorial\n[fetch]".into()],
+            queries: vec!["a\n[limits]".into()],
+            unlike: vec!["https://e.org/no".into()],
+            teacher: Some(("http://localhost:1/v1".into(), "m".into())),
             ..Answers::default()
         };
         let l = crawl::Config::load(&render(&a), "t", toml::Table::new()).unwrap();
@@ -367,6 +735,46 @@ mod tests {
         let topic = l.config.topic().unwrap();
         assert_eq!((topic.judge.weights.genre, topic.judge.weights.content), (2.0, 8.0));
         assert_eq!(topic.url.own, ["courses"]);
+        assert_eq!(
+            (topic.description.as_deref(), topic.exclude.as_slice()),
+            (Some("what \"I\" want"), &["video tutorial".to_string()][..])
+        );
+        assert_eq!(l.config.examples.irrelevant, ["https://e.org/no"]);
+        assert_eq!(l.config.teacher.model.as_deref(), Some("m"));
+    }
+
+    #[test]
+    fn what_a_person_would_not_tick_is_not_offered() {
+        let doc = |text: &str| {
+            let page = types::Page { text: text.into(), ..types::Page::default() };
+            Doc::new(std::sync::Arc::new(page), &focus::text::TextOptions::default())
+        };
+        let docs = [
+            doc("Taught by Ada Lovelace. We study query optimization and Prolog in 1995."),
+            doc("We study query optimization, says Prolog Smith. SQL and transactions."),
+            doc("About transactions and query optimization in SQL; lectures on Monday; Prolog."),
+        ];
+        let all = [
+            "query optimization",
+            "query",
+            "lovelace",
+            "ada lovelace",
+            "1995",
+            "prolog",
+            "sql",
+            "transactions",
+            "lectures",
+            "smith",
+        ];
+        let pages = [3, 3, 1, 1, 1, 3, 2, 2, 1, 1];
+        let all = all
+            .iter()
+            .zip(pages)
+            .map(|(t, pages)| Suggestion { term: t.to_string(), count: pages, pages, score: 1.0 })
+            .collect();
+        let left = offered(all, &["relational model".into()], &["lecture".into(), "course".into()], &docs);
+        let left: Vec<&str> = left.iter().map(|s| s.term.as_str()).collect();
+        assert_eq!(left, ["query optimization", "prolog", "sql", "transactions"]);
     }
 
     #[test]

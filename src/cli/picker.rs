@@ -12,8 +12,32 @@ pub fn pick(
     input: &mut dyn BufRead,
     out: &mut dyn Write,
 ) -> Result<Vec<usize>, Problem> {
+    let ticked = vec![true; items.len()];
+    match pick_or_back(what, items, &ticked, false, keys, input, out)? {
+        Picked::These(chosen) => Ok(chosen),
+        Picked::Back => Err(given_up()),
+    }
+}
+
+/// What was chosen, or that the step before shall be done again.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Picked {
+    These(Vec<usize>),
+    Back,
+}
+
+/// As `pick`, with these ticked at first. `back`: Esc leads to the step before (in a pipe: a line with `\u{1b}` alone).
+pub fn pick_or_back(
+    what: &str,
+    items: &[String],
+    ticked: &[bool],
+    back: bool,
+    keys: bool,
+    input: &mut dyn BufRead,
+    out: &mut dyn Write,
+) -> Result<Picked, Problem> {
     if items.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Picked::These(Vec::new()));
     }
     let term = Term::stderr();
     if keys
@@ -21,12 +45,16 @@ pub fn pick(
         && term.features().is_attended()
         && std::env::var("TERM").as_deref() != Ok("dumb")
     {
-        return tick(what, items, &term);
+        return tick(what, items, ticked, back, &term);
     }
     for (i, item) in items.iter().enumerate() {
         let _ = writeln!(out, "  {:>3}  {item}", i + 1);
     }
-    by_number(what, items.len(), input, out)
+    by_number(what, items.len(), ticked.contains(&true), back, input, out)
+}
+
+fn given_up() -> Problem {
+    Problem::usage("given up").hint("nothing was written")
 }
 
 /// The list under the cursor.
@@ -39,6 +67,7 @@ struct List<'a> {
 enum Step {
     On,
     Done,
+    Back,
     Cancel,
 }
 
@@ -62,7 +91,8 @@ impl List<'_> {
             Key::Char('a') => self.chosen.fill(true),
             Key::Char('n') => self.chosen.fill(false),
             Key::Enter => return Step::Done,
-            Key::Escape | Key::Char('q') | Key::CtrlC => return Step::Cancel,
+            Key::Escape => return Step::Back,
+            Key::Char('q') | Key::CtrlC => return Step::Cancel,
             _ => {}
         }
         Step::On
@@ -91,10 +121,14 @@ impl List<'_> {
     }
 }
 
-fn tick(what: &str, items: &[String], term: &Term) -> Result<Vec<usize>, Problem> {
+fn tick(what: &str, items: &[String], ticked: &[bool], back: bool, term: &Term) -> Result<Picked, Problem> {
     let io = |e: std::io::Error| Problem::new("cannot use the terminal").because(e);
-    let mut list = List { items, chosen: vec![true; items.len()], at: 0 };
-    let help = "↑ ↓ move · space tick · a all · n none · enter done · esc give up";
+    let chosen = (0..items.len()).map(|i| ticked.get(i).copied().unwrap_or(false)).collect();
+    let mut list = List { items, chosen, at: 0 };
+    let help = match back {
+        true => "↑ ↓ move · space tick · a all · n none · enter done · esc back · q give up",
+        false => "↑ ↓ move · space tick · a all · n none · enter done · esc give up",
+    };
     term.write_line(&format!("{}  {}", style(format!("Which {what}?")).bold(), style(help).dim()))
         .map_err(io)?;
     let _ = term.hide_cursor();
@@ -110,29 +144,35 @@ fn tick(what: &str, items: &[String], term: &Term) -> Result<Vec<usize>, Problem
         drawn = lines.len();
         match term.read_key_raw().map(|key| list.key(&key)) {
             Ok(Step::On) => {}
-            Ok(Step::Done) => break Ok(list.indexes()),
-            Ok(Step::Cancel) => break Err(Problem::usage("given up").hint("nothing was written")),
+            Ok(Step::Done) => break Ok(Picked::These(list.indexes())),
+            Ok(Step::Back) if back => break Ok(Picked::Back),
+            Ok(Step::Back | Step::Cancel) => break Err(given_up()),
             Err(e) => break Err(io(e)),
         }
     };
     let _ = term.clear_last_lines(drawn);
     let _ = term.show_cursor();
-    if let Ok(chosen) = &result {
+    if let Ok(Picked::These(chosen)) = &result {
         let _ = term.write_line(&format!("  {} of {} {what}", chosen.len(), items.len()));
     }
     result
 }
 
 /// Asks for numbers until the answer makes sense.
-pub fn by_number(
+fn by_number(
     what: &str,
     n: usize,
+    all: bool,
+    back: bool,
     input: &mut dyn BufRead,
     out: &mut dyn Write,
-) -> Result<Vec<usize>, Problem> {
+) -> Result<Picked, Problem> {
     loop {
-        let _ =
-            write!(out, "Which {what}? Numbers and ranges (1-5 8 11), all, all but 3 7-9, or none [all]: ");
+        let usual = if all { "all" } else { "none" };
+        let _ = write!(
+            out,
+            "Which {what}? Numbers and ranges (1-5 8 11), all, all but 3 7-9, or none [{usual}]: "
+        );
         let _ = out.flush();
         let mut line = String::new();
         let read =
@@ -140,8 +180,12 @@ pub fn by_number(
         if read == 0 {
             return Err(Problem::usage("no answer").hint("nothing was written"));
         }
-        match selection(&line, n) {
-            Ok(chosen) => return Ok(chosen),
+        if back && line.trim() == "\u{1b}" {
+            return Ok(Picked::Back);
+        }
+        let line = if line.trim().is_empty() { usual } else { line.as_str() };
+        match selection(line, n) {
+            Ok(chosen) => return Ok(Picked::These(chosen)),
             Err(why) => {
                 let _ = writeln!(out, "{why}");
             }
@@ -205,12 +249,16 @@ mod tests {
     #[test]
     fn the_picker_asks_until_the_answer_makes_sense() {
         let mut out = Vec::new();
-        let chosen = by_number("genre terms", 5, &mut "12\nfoo\n2-3\n".as_bytes(), &mut out).unwrap();
-        assert_eq!(chosen, [1, 2]);
+        let mut ask =
+            |said: &str, all, back| by_number("genre terms", 5, all, back, &mut said.as_bytes(), &mut out);
+        assert_eq!(ask("12\nfoo\n2-3\n", true, false).unwrap(), Picked::These(vec![1, 2]));
+        // Nothing said: what is ticked.
+        assert_eq!(ask("\n", false, true).unwrap(), Picked::These(Vec::new()));
+        assert_eq!(ask("\u{1b}\n", false, true).unwrap(), Picked::Back);
         let said = String::from_utf8(out).unwrap();
-        assert_eq!(said.matches("Which genre terms?").count(), 3);
+        assert_eq!(said.matches("Which genre terms?").count(), 5);
         assert!(said.contains("`12` is not a number or range within 1 to 5"));
-        assert!(by_number("genre terms", 5, &mut "".as_bytes(), &mut Vec::new()).is_err());
+        assert!(by_number("genre terms", 5, true, false, &mut "".as_bytes(), &mut Vec::new()).is_err());
     }
 
     #[test]
@@ -234,7 +282,8 @@ mod tests {
         list.key(&Key::Char('a'));
         assert_eq!(list.indexes().len(), 30);
         assert!(matches!(list.key(&Key::Enter), Step::Done));
-        assert!(matches!(list.key(&Key::Escape), Step::Cancel));
+        assert!(matches!(list.key(&Key::Escape), Step::Back));
+        assert!(matches!(list.key(&Key::CtrlC), Step::Cancel));
     }
 
     #[test]

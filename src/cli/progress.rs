@@ -71,6 +71,10 @@ impl Display {
                     self.last_relevant.pop_front();
                 }
             }
+            Event::Teacher { text } if self.mode != Mode::Quiet => {
+                self.clear();
+                eprintln!("{} {}", style("teacher:").cyan().for_stderr(), strip_controls(text));
+            }
             Event::Progress(p) => self.progress(p),
             Event::Finished { .. } => self.clear(),
             _ => {}
@@ -84,8 +88,11 @@ impl Display {
                 self.started = true;
                 self.last_line = Instant::now();
                 let idle = if p.idle.is_empty() { String::new() } else { format!("; {}", p.idle) };
+                let teacher = p.teacher.as_ref();
+                let teacher =
+                    teacher.map_or(String::new(), |t| format!("; teacher {}", super::teach::spent(t)));
                 eprintln!(
-                    "{}: {} pages, {} relevant ({:.1} %), {:.1} pages/s, {} pending on {} hosts{idle}",
+                    "{}: {} pages, {} relevant ({:.1} %), {:.1} pages/s, {} pending on {} hosts{teacher}{idle}",
                     duration(Duration::from_millis(p.elapsed_ms)),
                     count(p.pages),
                     count(p.relevant),
@@ -138,6 +145,17 @@ impl Display {
         ];
         if let Some(o) = &p.outlook {
             lines.push(style(outlook(o)).dim().to_string());
+        }
+        if let Some(t) = &p.teacher {
+            let s = &t.spent;
+            let text = format!(
+                "teacher {} asked, {} yes, {} no; {}",
+                s.questions,
+                s.yes,
+                s.no,
+                super::teach::spent(t)
+            );
+            lines.push(style(text).dim().to_string());
         }
         if !p.idle.is_empty() {
             lines.push(style(p.idle.clone()).yellow().to_string());

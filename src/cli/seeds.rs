@@ -154,11 +154,24 @@ fn gather(
 }
 
 /// Seeds for a topic in the usual way: (URL, title), best first.
-pub fn usual(spec: &str, config: &Config, limit: usize) -> Result<Vec<(String, String)>, Problem> {
+pub fn usual(
+    spec: &str,
+    config: &Config,
+    more: &[String],
+    limit: usize,
+) -> Result<Vec<(String, String)>, Problem> {
     let engine = engines::open(spec, config)?;
     let sections = Sections { list: engine.sections().to_vec(), named: false };
     let builders = [Builder::UnionFirst, Builder::JustContent];
-    let queries = queries(&config.topic()?, &builders, Language::English, engine.longest_query(), &sections)?;
+    let mut queries =
+        queries(&config.topic()?, &builders, Language::English, engine.longest_query(), &sections)?;
+    // Those that were drafted with the topic.
+    queries.extend(more.iter().map(|text| Query {
+        genre: String::new(),
+        section: WEB,
+        builder: Builder::UnionFirst,
+        text: text.clone(),
+    }));
     let (seeds, _) = gather(engine.as_ref(), &queries, limit, config, true)?;
     Ok(seeds.into_iter().map(|s| (s.url.to_string(), s.title)).collect())
 }

@@ -58,6 +58,27 @@ pub struct FetchFlags {
     pub allow_private: bool,
 }
 
+/// A language model that is asked. Its key is in the environment only (GLEANER_TEACHER_KEY).
+#[derive(Args, Debug, Default, Clone)]
+pub struct TeacherFlags {
+    /// A language model to ask: address of an OpenAI-compatible API, as in http://localhost:11434/v1
+    #[arg(long, value_name = "URL")]
+    pub teacher_url: Option<String>,
+    /// The model's name there
+    #[arg(long, value_name = "NAME")]
+    pub teacher_model: Option<String>,
+}
+
+impl TeacherFlags {
+    pub fn lay(&self, table: &mut Table) {
+        for (key, value) in [("url", &self.teacher_url), ("model", &self.teacher_model)] {
+            if let Some(v) = value {
+                set(table, "teacher", key, v.as_str());
+            }
+        }
+    }
+}
+
 /// Which collection: a folder, or a crawl in a shared database.
 #[derive(Args, Debug, Default, Clone)]
 pub struct StoreArgs {

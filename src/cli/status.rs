@@ -59,6 +59,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     if let Some(q) = &s.labels {
         println!("  labels     {}", super::label::describe(q));
     }
+    if let Some(teacher) = &s.teacher {
+        println!("  teacher    {}", super::teach::describe(teacher));
+    }
     if !s.errors.is_empty() {
         let errors: Vec<String> = s.errors.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
         println!("  errors     {}", errors.join(", "));

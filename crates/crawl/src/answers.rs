@@ -255,7 +255,16 @@ mod tests {
     use store::Ledger;
 
     fn judged(id: u32, score: f64, relevant: bool) -> Judged {
-        Judged { id: UrlId(id), score, barred: false, turned: false, relevant, label: None }
+        Judged {
+            id: UrlId(id),
+            score,
+            barred: false,
+            turned: false,
+            relevant,
+            label: None,
+            copy_of: None,
+            simhash: 0,
+        }
     }
 
     fn answer(label: bool, relevance: f64, changed: u32) -> Answer {

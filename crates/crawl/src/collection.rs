@@ -23,6 +23,7 @@ use crate::listings::ListingLimits;
 use crate::marks::Marks;
 use crate::scope::Scope;
 use crate::steer::Steering;
+use crate::teacher::Teaching;
 use fetch::{Http, ResolveRule, Settings};
 use focus::judges::{self, Example, ExampleKind, Judge, JudgeSetup};
 use focus::strategies::{self, Strategy, StrategySetup};
@@ -421,6 +422,16 @@ impl Collection {
             archive,
             index,
         };
+        let teaching = match shared {
+            None => {
+                Teaching::new(config, &adjustments.topic(config)?, &settings, parts.ledger.as_ref(), rng)?
+            }
+            Some(_) if config.teacher.url.is_some() => {
+                notes.push("workers of a shared crawl do not ask the [teacher]: label its pages with `gleaner label --store …`".into());
+                None
+            }
+            Some(_) => None,
+        };
         let answering = web;
         let steering = Steering {
             archive: Stacks::new(Some(Self::warc_dir(dir))).reading_on(),
@@ -432,7 +443,7 @@ impl Collection {
         };
         let (marks, left) = Marks::open(dir)?;
         let crawl = Crawl::new(parts)?.taught_by(made.make_judge).steered_by(steering)?;
-        let mut crawl = crawl.watched_by(marks, left, Millis::now())?;
+        let mut crawl = crawl.watched_by(marks, left, Millis::now())?.asking(teaching);
         if let Some(wanted) = wanted {
             crawl.join_in(wanted, failed)?;
         }
@@ -455,6 +466,9 @@ impl Open {
             seeds: seeds.len(),
         };
         self.crawl.emit(event);
+        if let Some(text) = self.crawl.teaching().map(|t| t.announcement()) {
+            self.crawl.emit(Event::Teacher { text });
+        }
         self.crawl.seed(seeds, now)?;
         Ok(())
     }

@@ -39,6 +39,7 @@ pub struct Config {
     pub fetch: Fetch,
     pub archive: ArchiveSection,
     pub text: TextSection,
+    pub teacher: TeacherSection,
     /// Where in which file it all stands, for messages.
     #[serde(skip)]
     pub places: Places,
@@ -340,6 +341,46 @@ impl Default for ArchiveSection {
     }
 }
 
+/// A language model that is asked about pages. Off unless `url` and `model` are set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TeacherSection {
+    /// Address of an OpenAI-compatible API, as in `http://localhost:11434/v1`. The key is in the environment only.
+    pub url: Option<String>,
+    /// The model's name there.
+    pub model: Option<String>,
+    /// Requests, at most, over all runs of the collection.
+    pub calls: u64,
+    /// Tokens, sent and received, at most, over all runs of the collection.
+    pub tokens: u64,
+    /// Pages asked about in one request.
+    pub batch: usize,
+    /// Ask after every so many pages. Default: often at first, then less, until half of `[limits] pages`.
+    pub every: Option<u64>,
+    /// Characters of a page's text that are sent.
+    pub text: usize,
+    /// Longest wait for one answer.
+    pub timeout: Span,
+    /// Longest that the end of a crawl waits for answers.
+    pub wait: Span,
+}
+
+impl Default for TeacherSection {
+    fn default() -> Self {
+        TeacherSection {
+            url: None,
+            model: None,
+            calls: 60,
+            tokens: 300_000,
+            batch: 5,
+            every: None,
+            text: 2_000,
+            timeout: Span(Duration::from_secs(60)),
+            wait: Span(Duration::from_secs(30)),
+        }
+    }
+}
+
 /// A configuration with the origin of its values.
 #[derive(Clone, Debug)]
 pub struct Loaded {
@@ -466,6 +507,7 @@ impl Config {
         if let Some(to) = &self.archive.to {
             store::s3::Address::parse(to).map_err(|p| self.places.put(p))?;
         }
+        crate::teacher::check(&self.teacher).map_err(|p| self.places.put(p))?;
         crate::scope::Scope::new(&self.scope, &[])?;
         Ok(())
     }
@@ -534,6 +576,10 @@ fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
         && let [unknown, known @ ..] = quoted.as_slice()
     {
         let p = Problem::usage(format!("{place}: unknown key `{unknown}`"));
+        if crate::teacher::is_secret(unknown) && known.contains(&"tokens") {
+            return Problem::usage(format!("{place}: a key does not belong into a file (`{unknown}`)"))
+                .hint(format!("put it into the environment: {}=…", crate::teacher::KEY));
+        }
         return match nearest(unknown, known.iter().copied()) {
             Some(near) => p.hint(format!("did you mean `{near}`?")),
             None => p.hint(format!("known keys here: {}", known.join(", "))),

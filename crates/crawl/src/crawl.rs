@@ -19,6 +19,7 @@ use crate::scope::Scope;
 use crate::steer::{Rejudging, Steering};
 use crate::suspects::Suspects;
 use crate::sweep::Sweep;
+use crate::teacher::Teaching;
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
@@ -180,10 +181,12 @@ pub(crate) struct Judged {
     pub turned: bool,
     /// The judge's verdict.
     pub relevant: bool,
-    /// What the user said of it: counts instead.
+    /// What was said of it: counts instead.
     pub label: Option<bool>,
     /// The same, or nearly the same, came before.
     pub copy_of: Option<Earlier>,
+    /// Of its text; 0 = too short to tell.
+    pub simhash: u64,
 }
 
 impl Judged {
@@ -259,6 +262,8 @@ pub struct Crawl {
     pub(crate) marks: Option<Marks>,
     /// What was being read when an earlier run died.
     pub(crate) suspects: Suspects,
+    /// A language model that is asked about pages.
+    pub(crate) teaching: Option<Box<Teaching>>,
 }
 
 /// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its own.
@@ -375,6 +380,7 @@ impl Crawl {
             inbox: None,
             marks: None,
             suspects: Suspects::default(),
+            teaching: None,
         };
         crawl.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
         crawl.restore()?;
@@ -837,6 +843,13 @@ impl Crawl {
         self.parts.ledger.sync()
     }
 
+    /// Ends what was opened to correct it only: no page was fetched, and nobody is told of a run.
+    pub fn finish_corrections(&mut self) -> Result<(), Problem> {
+        self.save_counts()?;
+        self.sync()?;
+        self.parts.ledger.close()
+    }
+
     /// Ends the run: leases that never came back return, everything is saved. The collection can be taken up again.
     pub fn close(&mut self, stop: Stop, now: Millis) -> Result<Progress, Problem> {
         self.undo_doubtful(now)?;
@@ -881,6 +894,10 @@ impl Crawl {
 
     pub fn pause(&mut self, paused: bool) {
         self.paused = paused;
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.paused
     }
 
     pub(crate) fn in_flight_numbers(&self) -> HashSet<u64> {
@@ -950,6 +967,7 @@ impl Crawl {
             curve: self.counts.curve.points().to_vec(),
             outlook: Outlook::of(self.counts.curve.points(), stats.pending + self.in_flight.len() as u64),
             unanswered: stats.unanswered(),
+            teacher: self.teaching.as_ref().map(|t| t.usage()),
             pauses: Vec::new(),
         }
     }

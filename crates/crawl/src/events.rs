@@ -2,6 +2,7 @@
 //! the same stream.
 
 use crate::outlook::Outlook;
+use crate::teacher::Usage;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use types::{Millis, Outcome, UrlId};
@@ -46,6 +47,10 @@ pub enum Event {
         relevant: u64,
         threshold: f64,
     },
+    /// Of the language model that is asked about pages: what is sent where, and when something is wrong with it.
+    Teacher {
+        text: String,
+    },
     Progress(Box<Progress>),
     Finished {
         reason: String,
@@ -89,6 +94,9 @@ pub struct Progress {
     pub outlook: Option<Outlook>,
     /// URLs that ended without an answer.
     pub unanswered: u64,
+    /// The language model that is asked about pages, and what it has cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teacher: Option<Usage>,
     /// At the end of a crawl that ended because of them: hosts that want a long pause.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<Pause>,

@@ -7,7 +7,7 @@
 
 use crate::control::{Adjustments, Command, Effect, HostRule, Workers, labelled, verdicts_changed};
 use crate::crawl::{Crawl, Ledger, Stop};
-use crate::labels::Labels;
+use crate::labels::{Labels, Who};
 use crate::reader::Reader;
 use crate::steer::REJUDGING;
 use focus::judges::{self, JudgeSetup};
@@ -109,7 +109,7 @@ impl Crawl {
         let wanted = self.catch_up_settings()?;
         let said = wanted.as_ref().map_or(Ok(Vec::new()), |(w, _)| self.unheard(&w.labels))?;
         if !said.is_empty()
-            && let Err(problem) = self.note_labels(&said)
+            && let Err(problem) = self.note_labels(Who::Person, &said)
         {
             tracing::warn!(%problem, "labels could not be learnt");
         }
@@ -185,7 +185,7 @@ impl Crawl {
         if said.is_empty() {
             return Ok(());
         }
-        if let Err(problem) = self.label(&said) {
+        if let Err(problem) = self.label(Who::Person, &said) {
             tracing::warn!(%problem, "labels could not be learnt");
         }
         Ok(())

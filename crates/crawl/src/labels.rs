@@ -1,30 +1,97 @@
-//! What the user said of pages: relevant or not. Kept in the ledger as state, beside the judge's own verdicts, and
-//! stronger than those.
+//! What was said of pages: relevant or not, and by whom. Kept in the ledger as state, beside the judge's own verdicts, and
+//! stronger than those. One table: a person's word stands above a model's, which is kept below it and counts again when the
+//! person takes theirs back.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::Store;
 use types::{Problem, UrlId};
 
-const STATE: &str = "labels";
+pub(crate) const STATE: &str = "labels";
+
+/// Who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Who {
+    Person,
+    /// The language model of `[teacher]`.
+    Model,
+}
+
+impl Who {
+    pub fn name(self) -> &'static str {
+        match self {
+            Who::Person => "person",
+            Who::Model => "model",
+        }
+    }
+}
+
+/// What counts of a page, and who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Label {
+    pub relevant: bool,
+    pub who: Who,
+}
+
+/// What each said of one page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Both {
+    person: Option<bool>,
+    model: Option<bool>,
+}
+
+impl Both {
+    fn label(self) -> Option<Label> {
+        let person = self.person.map(|relevant| Label { relevant, who: Who::Person });
+        person.or(self.model.map(|relevant| Label { relevant, who: Who::Model }))
+    }
+}
+
+/// One change of the table, as it is kept: five bytes, an id and what was said of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub id: UrlId,
+    pub who: Who,
+    pub said: Option<bool>,
+}
+
+impl Change {
+    fn encode(self) -> [u8; 5] {
+        let [a, b, c, d] = self.id.0.to_le_bytes();
+        // 0, 1 and 2 were there before models spoke.
+        let first = if self.who == Who::Person { 0 } else { 3 };
+        [a, b, c, d, first + self.said.map_or(2, u8::from)]
+    }
+
+    /// All changes of an entry of the state.
+    pub fn all(entry: &[u8]) -> impl Iterator<Item = Change> + '_ {
+        entry.as_chunks::<5>().0.iter().map(|&[a, b, c, d, said]| Change {
+            id: UrlId(u32::from_le_bytes([a, b, c, d])),
+            who: if matches!(said, 3..=5) { Who::Model } else { Who::Person },
+            said: match said {
+                0 | 3 => Some(false),
+                1 | 4 => Some(true),
+                _ => None,
+            },
+        })
+    }
+}
 
 /// The labels of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels(BTreeMap<UrlId, bool>);
+pub struct Labels(BTreeMap<UrlId, Both>);
 
 impl Labels {
     pub fn read(store: &(impl Store + ?Sized)) -> Result<Labels, Problem> {
         let mut labels = Labels::default();
         for line in store.state(STATE)? {
-            // Each change is an id and what was said of it.
-            for &[a, b, c, d, said] in line.as_chunks::<5>().0 {
-                labels.note(UrlId(u32::from_le_bytes([a, b, c, d])), (said < 2).then_some(said == 1));
-            }
+            Change::all(&line).for_each(|change| labels.note(change));
         }
         Ok(labels)
     }
 
-    /// Says something of a page (`None` takes back what was said); part of the store's next commit.
+    /// A person says something of a page (`None` takes back what counts); part of the store's next commit.
     pub fn say(
         &mut self,
         store: &mut (impl Store + ?Sized),
@@ -40,29 +107,63 @@ impl Labels {
         store: &mut (impl Store + ?Sized),
         said: &[(UrlId, Option<bool>)],
     ) -> Result<(), Problem> {
-        let mut line = Vec::with_capacity(5 * said.len());
-        for (id, label) in said {
-            line.extend(id.0.to_le_bytes());
-            line.push(label.map_or(2, u8::from));
-        }
+        self.say_as(Who::Person, store, said)
+    }
+
+    /// As `say_all`, by a person or a model. Whatever a model says, a person's word counts. When a person takes back what they
+    /// did not say, it is the model's word that goes.
+    pub fn say_as(
+        &mut self,
+        who: Who,
+        store: &mut (impl Store + ?Sized),
+        said: &[(UrlId, Option<bool>)],
+    ) -> Result<(), Problem> {
+        let changes: Vec<Change> = said.iter().map(|&(id, said)| Change { id, who, said }).collect();
+        self.apply(store, &changes)
+    }
+
+    pub(crate) fn apply(
+        &mut self,
+        store: &mut (impl Store + ?Sized),
+        changes: &[Change],
+    ) -> Result<(), Problem> {
+        let line: Vec<u8> = changes.iter().flat_map(|change| change.encode()).collect();
         store.put_state(STATE, true, &line)?;
-        said.iter().for_each(|(id, label)| self.note(*id, *label));
+        changes.iter().for_each(|change| self.note(*change));
         Ok(())
     }
 
-    fn note(&mut self, id: UrlId, label: Option<bool>) {
-        match label {
-            Some(l) => self.0.insert(id, l),
-            None => self.0.remove(&id),
-        };
+    fn note(&mut self, Change { id, who, said }: Change) {
+        let both = self.0.entry(id).or_default();
+        match who {
+            Who::Person if said.is_none() && both.person.is_none() => both.model = None,
+            Who::Person => both.person = said,
+            Who::Model => both.model = said,
+        }
+        if *both == Both::default() {
+            self.0.remove(&id);
+        }
     }
 
+    /// What counts of a page.
     pub fn get(&self, id: UrlId) -> Option<bool> {
-        self.0.get(&id).copied()
+        self.label(id).map(|l| l.relevant)
+    }
+    /// What counts of a page, and who said it.
+    pub fn label(&self, id: UrlId) -> Option<Label> {
+        self.0.get(&id).and_then(|both| both.label())
     }
     /// In the order the URLs were found.
     pub fn iter(&self) -> impl Iterator<Item = (UrlId, bool)> + '_ {
-        self.0.iter().map(|(id, l)| (*id, *l))
+        self.all().map(|(id, l)| (id, l.relevant))
+    }
+    /// As `iter`, with who said it.
+    pub fn all(&self) -> impl Iterator<Item = (UrlId, Label)> + '_ {
+        self.0.iter().filter_map(|(id, both)| Some((*id, both.label()?)))
+    }
+    /// Pages of which a model said something, whether it counts or not.
+    pub fn by_model(&self) -> impl Iterator<Item = UrlId> + '_ {
+        self.0.iter().filter(|(_, both)| both.model.is_some()).map(|(id, _)| *id)
     }
     pub fn len(&self) -> usize {
         self.0.len()
@@ -173,6 +274,55 @@ mod tests {
         let expected = [(UrlId(1), false), (UrlId(2), false)];
         assert_eq!(labels.iter().collect::<Vec<_>>(), expected);
         assert_eq!(Labels::read(&ledger).unwrap(), labels);
+    }
+
+    #[test]
+    fn a_person_stands_above_a_model() {
+        let mut ledger = Ledger::in_memory(frontier::Limits::default());
+        let mut labels = Labels::default();
+        let id = UrlId;
+        let mut said = |who, id, said| labels.say_as(who, &mut ledger, &[(id, said)]).unwrap();
+        // The model first, the model last, the model alone, taken back by a person, each taking theirs back.
+        said(Who::Model, id(1), Some(true));
+        said(Who::Person, id(1), Some(false));
+        said(Who::Person, id(2), Some(true));
+        said(Who::Model, id(2), Some(false));
+        said(Who::Model, id(3), Some(true));
+        said(Who::Model, id(4), Some(true));
+        said(Who::Person, id(4), None);
+        said(Who::Model, id(5), Some(true));
+        said(Who::Person, id(5), Some(false));
+        said(Who::Person, id(5), None);
+        said(Who::Person, id(6), Some(true));
+        said(Who::Model, id(6), None);
+        let is = |relevant, who| Label { relevant, who };
+        let expected = [
+            (id(1), is(false, Who::Person)),
+            (id(2), is(true, Who::Person)),
+            (id(3), is(true, Who::Model)),
+            (id(5), is(true, Who::Model)),
+            (id(6), is(true, Who::Person)),
+        ];
+        assert_eq!(labels.all().collect::<Vec<_>>(), expected);
+        assert_eq!(labels.by_model().collect::<Vec<_>>(), [id(1), id(2), id(3), id(5)]);
+        assert_eq!(Labels::read(&ledger).unwrap(), labels);
+    }
+
+    #[test]
+    fn labels_of_before_are_a_person_s() {
+        let mut ledger = Ledger::in_memory(frontier::Limits::default());
+        // As it was written: id, 0 no, 1 yes, 2 taken back.
+        let old = [1, 0, 0, 0, 1, 2, 0, 0, 0, 0, 3, 0, 0, 0, 1, 3, 0, 0, 0, 2];
+        ledger.put_state(STATE, true, &old).unwrap();
+        let labels = Labels::read(&ledger).unwrap();
+        let person = |relevant| Label { relevant, who: Who::Person };
+        assert_eq!(labels.all().collect::<Vec<_>>(), [(UrlId(1), person(true)), (UrlId(2), person(false))]);
+        // What is said by a person is written as before.
+        let mut ledger = Ledger::in_memory(frontier::Limits::default());
+        let said =
+            [(UrlId(1), Some(true)), (UrlId(2), Some(false)), (UrlId(3), Some(true)), (UrlId(3), None)];
+        Labels::default().say_all(&mut ledger, &said).unwrap();
+        assert_eq!(ledger.state(STATE).unwrap().concat(), old);
     }
 
     #[test]

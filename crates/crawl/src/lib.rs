@@ -48,6 +48,7 @@ pub mod stored;
 mod suspects;
 mod sweep;
 pub mod teach;
+pub mod teacher;
 pub mod train;
 pub mod units;
 mod visit;

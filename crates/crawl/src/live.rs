@@ -2,11 +2,12 @@
 //! that decides on the calling thread, in arrival order.
 
 use crate::analyse::{Analysis, Analyst, digest};
-use crate::control::Order;
+use crate::control::{Command, Order};
 use crate::crawl::{Arrival, Crawl, Step, Stop};
 use crate::documents::Unread;
 use crate::events::{Event, Progress};
 use crate::marks::{Mark, Marks};
+use crate::teacher::Asked;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -77,6 +78,7 @@ fn drive(
             last_look = Some(Instant::now());
         }
         crawl.tend(Millis::steady())?;
+        crawl.teach_some()?;
         let more_to_do = crawl.rejudge_some()? | crawl.sweep_some()?;
         let mut wait = if more_to_do { Duration::from_millis(1) } else { NAP };
         let mut ending = false;
@@ -154,8 +156,39 @@ fn drive(
         }
     };
     runtime.shutdown_background();
+    last_lessons(crawl, orders, stop)?;
     let progress = crawl.close(stop, Millis::steady())?;
     Ok((stop, progress))
+}
+
+/// A crawl that has ended by itself waits a bounded while for the language model, if one is asked.
+fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Result<(), Problem> {
+    crawl.take_lesson(Duration::ZERO)?;
+    let until = Instant::now() + crawl.teacher_wait();
+    while stop != Stop::User && matches!(crawl.ask_teacher()?, Asked::Pages(_) | Asked::Known(_)) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        let progress = Progress {
+            idle: "everything is fetched; the teacher is asked about a few more pages".into(),
+            ..crawl.progress(Millis::steady())
+        };
+        crawl.emit(Event::Progress(Box::new(progress)));
+        crawl.take_lesson(left.min(NAP))?;
+        crawl.commit()?;
+        while let Ok(Order { command, reply }) = orders.try_recv() {
+            let over = command == Command::Stop;
+            let done = crawl.obey(command, Millis::steady());
+            if let Some(reply) = reply {
+                let _ = reply.send(done);
+            }
+            if over {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What became of a lease.

@@ -65,6 +65,11 @@ impl Measurer {
         (assessment, Measured { id, host, lines, features })
     }
 
+    /// Leaves the menus of the page's host out of its own text, as far as they are known.
+    pub fn leave_out(&self, url: &Url, doc: &Doc) {
+        doc.leave_out(&self.repeats, word_hash(url.host_key()));
+    }
+
     /// Takes in a page of an earlier run.
     pub fn restore(&mut self, page: &Measured) {
         self.repeats.learn(page.host, &page.lines);

@@ -105,6 +105,7 @@ pub fn rejudge(
         turned: false,
         relevant: p.verdict.relevant,
         label: labels.get(p.id),
+        simhash: 0,
         copy_of: None,
     };
     let all = pages.iter().map(judged).collect();

@@ -15,7 +15,7 @@ use crate::collection::{
 use crate::config::Loaded;
 use crate::control::Adjustments;
 use crate::crawl::{Arrival, Crawl, Ledger, Parts, Stop};
-use crate::labels::Labels;
+use crate::labels::{Change, Labels};
 use crate::scope::Scope;
 use crate::stored;
 use fetch::Http;
@@ -558,17 +558,17 @@ fn bring_labels(
     numbers: &HashMap<UrlId, UrlId>,
 ) -> Result<u64, Problem> {
     let mut said = Vec::new();
-    for &[a, b, c, d, label] in lines.iter().flat_map(|l| l.as_chunks::<5>().0) {
-        let old = UrlId(u32::from_le_bytes([a, b, c, d]));
+    for change in lines.iter().flat_map(|l| Change::all(l)) {
+        let old = change.id;
         let now = if old < known { Some(old) } else { numbers.get(&old).copied() };
-        said.extend(now.map(|id| (id, (label < 2).then_some(label == 1))));
+        said.extend(now.map(|id| Change { id, ..change }));
     }
     if said.is_empty() {
         return Ok(0);
     }
     let ledger = crawl.parts.ledger.as_mut();
     let mut labels = Labels::read(&*ledger)?;
-    labels.say_all(ledger, &said)?;
+    labels.apply(ledger, &said)?;
     Ok(said.len() as u64)
 }
 

@@ -6,7 +6,7 @@ use crate::answers::Answers;
 use crate::control::{Effect, labelled, verdicts_changed};
 use crate::crawl::{Judged, Ledger};
 use crate::duplicates::Earlier;
-use crate::labels::{CHOICES, Choice, Labels};
+use crate::labels::{CHOICES, Choice, Labels, Who};
 use crate::measured::{FEATURES, Measured};
 use crate::state::PageLine;
 use crate::visit::{decided, final_verdict};
@@ -57,6 +57,7 @@ pub(crate) struct Changes {
 
 /// What the user says, as far as it is about pages there are.
 pub(crate) struct Heard {
+    who: Who,
     pub said: Vec<(UrlId, Option<bool>)>,
     /// Where they are on the roll.
     at: BTreeMap<UrlId, usize>,
@@ -236,6 +237,7 @@ impl Roll {
     pub fn hear(
         &self,
         ledger: &(impl Store + ?Sized),
+        who: Who,
         said: &[(UrlId, Option<bool>)],
         lesson: Lesson,
     ) -> Result<Heard, Problem> {
@@ -262,23 +264,23 @@ impl Roll {
             let what = format!("URL number {} is not a page of this collection", ids.join(", "));
             return Err(Problem::nothing(what));
         }
-        Ok(Heard { said: known, at, lessons })
+        Ok(Heard { who, said: known, at, lessons })
     }
 
     /// Keeps what the user says.
     pub fn note(&mut self, ledger: &mut (impl Store + ?Sized), heard: &mut Heard) -> Result<(), Problem> {
         let mut labels = Labels::read(ledger)?;
-        labels.say_all(ledger, &heard.said)?;
-        let said: HashMap<UrlId, Option<bool>> = heard.said.iter().copied().collect();
+        labels.say_as(heard.who, ledger, &heard.said)?;
+        // What counts now: a person's word stands above a model's.
         for (id, i) in &heard.at {
             if let Some(j) = self.judged.get_mut(*i) {
-                j.label = said.get(id).copied().flatten();
+                j.label = labels.get(*id);
             }
         }
         for (id, lesson) in std::mem::take(&mut heard.lessons) {
-            match lesson {
-                Some(lesson) => self.lessons.insert(id, lesson),
-                None => self.lessons.remove(&id),
+            match (lesson, labels.get(id)) {
+                (Some((assessment, _)), Some(label)) => self.lessons.insert(id, (assessment, label)),
+                _ => self.lessons.remove(&id),
             };
         }
         Ok(())
@@ -327,7 +329,9 @@ impl Roll {
                 all -= self.steps.remove(0).was.len();
             }
         }
-        Answers::note(ledger, &heard.said, &before, changes.sides.len())?;
+        if heard.who == Who::Person {
+            Answers::note(ledger, &heard.said, &before, changes.sides.len())?;
+        }
         let threshold = judge.decide(&Assessment::default()).threshold;
         if let Some(line) = Choice::line(pages as u64, threshold, judge.explain()) {
             ledger.put_state(CHOICES, true, &line)?;

@@ -271,6 +271,7 @@ impl PageLine {
             relevant: flags & 2 != 0,
             label: None,
             copy_of: None,
+            simhash: u64::from_le_bytes(*simhash),
         };
         let copy_of = rest.first_chunk::<4>().map(|id| UrlId(u32::from_le_bytes(*id)));
         Some(PageLine { judged, digest: *digest, simhash: u64::from_le_bytes(*simhash), copy_of })

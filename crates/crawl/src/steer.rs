@@ -7,6 +7,7 @@ use crate::config::Loaded;
 use crate::control::{Adjustments, BOOSTED, Command, Effect, HostRule, Settings, boosted, plain};
 use crate::crawl::{Crawl, Stop};
 use crate::events::Event;
+use crate::labels::Who;
 use crate::measured::{self, Measured, Measurer};
 use crate::mirrors::last;
 use crate::roll::Heard;
@@ -96,7 +97,7 @@ impl Crawl {
             Command::Seeds(urls) => self.more_seeds(&urls, now)?,
             Command::Settings(settings) => self.change(&settings)?,
             Command::Host { host, rule } => self.rule(&host, rule)?,
-            Command::Labels(said) => self.label(&said)?,
+            Command::Labels(said) => self.label(Who::Person, &said)?,
         };
         self.commit()?;
         Ok(effect)
@@ -283,7 +284,8 @@ impl Crawl {
             true => {
                 let topic = adjustments.topic(&config)?;
                 let canon = Collection::canon(&config);
-                Some(Made::new(&topic, &canon, steering.answer.as_ref(), steering.seeds, steering.rng)?)
+                let made = Made::new(&topic, &canon, steering.answer.as_ref(), steering.seeds, steering.rng)?;
+                Some((made, topic))
             }
             false => None,
         };
@@ -293,7 +295,10 @@ impl Crawl {
         self.parts.rules = rules;
         self.parts.ledger.set_limits(Collection::limits(&config));
         self.parts.ledger.set_budget(Collection::has_budget(&config));
-        let Some(mut made) = made else { return Ok(Effect::says("changed")) };
+        let Some((mut made, topic)) = made else { return Ok(Effect::says("changed")) };
+        if let Some(teaching) = &mut self.teaching {
+            teaching.wish(&topic);
+        }
         // What was learnt goes over, when the new one can read it.
         if let Some(bytes) = self.parts.strategy.save(true)
             && made.strategy.load(&bytes).is_err()
@@ -428,14 +433,14 @@ impl Crawl {
         Ok(())
     }
 
-    /// Keeps what the user says of pages, those of other workers too; the judge is not told yet.
-    pub(crate) fn note_labels(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<(), Problem> {
-        let mut heard = self.hear(said)?;
+    /// Keeps what was said of pages, those of other workers too; the judge is not told yet.
+    pub(crate) fn note_labels(&mut self, who: Who, said: &[(UrlId, Option<bool>)]) -> Result<(), Problem> {
+        let mut heard = self.hear(who, said)?;
         self.roll.note(self.parts.ledger.as_mut(), &mut heard)
     }
 
-    fn hear(&self, said: &[(UrlId, Option<bool>)]) -> Result<Heard, Problem> {
-        self.roll.hear(self.parts.ledger.as_ref(), said, &|record| self.lesson(record))
+    fn hear(&self, who: Who, said: &[(UrlId, Option<bool>)]) -> Result<Heard, Problem> {
+        self.roll.hear(self.parts.ledger.as_ref(), who, said, &|record| self.lesson(record))
     }
 
     /// A labelled page of another worker, as the judge sees it. Its features are not in its record.
@@ -457,8 +462,8 @@ impl Crawl {
     }
 
     /// What the user says of pages. Those of other workers teach the judge as well as one's own.
-    pub(crate) fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
-        let mut heard = self.hear(said)?;
+    pub(crate) fn label(&mut self, who: Who, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
+        let mut heard = self.hear(who, said)?;
         let mut judge = self.new_judge()?;
         let changes = self.roll.learn(self.parts.ledger.as_mut(), &mut heard, judge.as_mut())?;
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;

@@ -32,8 +32,19 @@ pub fn answer(archive: &Stacks, store: &(impl Store + ?Sized), record: &Record) 
             return Ok(Answer { fetched, from_archive: true });
         }
     }
-    let page = Page {
-        url: Some(url),
+    fetched.headers.push(("content-type".into(), record.media_type.clone()));
+    fetched.payload = Payload::Page(Arc::new(Page { url: Some(url), ..page_of(record) }));
+    Ok(Answer { fetched, from_archive: false })
+}
+
+/// A page as far as its record tells: its text, without links and without knowing what is a menu.
+pub fn kept_page(record: &Record) -> Arc<Page> {
+    let url = Canon { drop_params: Vec::new(), max_length: usize::MAX }.parse(&record.url).ok();
+    Arc::new(Page { url, ..page_of(record) })
+}
+
+fn page_of(record: &Record) -> Page {
+    Page {
         kind: if record.media_type == "application/pdf" { PageKind::Pdf } else { PageKind::Html },
         charset: record.charset.clone(),
         title: record.title.clone(),
@@ -43,10 +54,7 @@ pub fn answer(archive: &Stacks, store: &(impl Store + ?Sized), record: &Record) 
         text: record.text.clone(),
         simhash: record.simhash,
         ..Page::default()
-    };
-    fetched.headers.push(("content-type".into(), record.media_type.clone()));
-    fetched.payload = Payload::Page(Arc::new(page));
-    Ok(Answer { fetched, from_archive: false })
+    }
 }
 
 /// Headers and decoded body of the record's response. An archive that was moved away or damaged is not fatal: the kept

@@ -6,7 +6,7 @@ use crate::config::Loaded;
 use crate::control::{Adjustments, Command, Effect, labelled};
 use crate::crawl::{Judged, Judgement, Ledger, Run};
 use crate::inbox::Inbox;
-use crate::labels::Labels;
+use crate::labels::{Labels, Who};
 use crate::reader::Reader;
 use crate::roll::Roll;
 use crate::steer::REJUDGING;
@@ -69,7 +69,8 @@ impl Teaching {
 
     /// What the user says of pages (`None` takes it back), and what came of it. It is on the disk when this returns.
     pub fn say(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
-        let mut heard = self.roll.hear(self.ledger.as_ref(), said, &|record| Ok(record.assessment))?;
+        let mut heard =
+            self.roll.hear(self.ledger.as_ref(), Who::Person, said, &|record| Ok(record.assessment))?;
         let effect = if self.waits {
             self.roll.note(self.ledger.as_mut(), &mut heard)?;
             Effect::says(format!(

@@ -9,6 +9,7 @@ use crate::measured::{self, FEATURES, Measured};
 use crate::mirrors::last;
 use crate::network::Fault;
 use crate::state::LISTINGS;
+use crate::teacher::UNARCHIVED;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
 use focus::judges::Judge;
@@ -330,6 +331,7 @@ impl Crawl {
             relevant: verdict.relevant,
             label: None,
             copy_of: same.or(near),
+            simhash: doc.page.simhash,
         };
         self.roll.judged.push(judged);
         if !self.by_score() {
@@ -406,6 +408,9 @@ impl Crawl {
                 && !record.noindex
             {
                 index.add(&record)?;
+            }
+            if record.archive.is_none() && !doc.page.robots.noarchive {
+                turn.state.push((UNARCHIVED.into(), true, record.id.0.to_le_bytes().to_vec()));
             }
             turn.record = Some(record);
             self.page_state(&mut turn, judged, digest, doc.page.simhash, revise);

@@ -29,6 +29,7 @@
 //! | `dns`, `rule`, `guard` | which address, and whether it may be contacted |
 //! | `decode`, `media`, `headers`, `cookies` | what the answer says |
 //! | `classify`, `retry`, `robots` | what it means |
+//! | `post` | questions to a server that the user named |
 
 mod classify;
 mod connect;
@@ -41,6 +42,7 @@ mod headers;
 mod http;
 mod media;
 mod pool;
+pub mod post;
 mod proxy;
 pub mod retry;
 pub mod robots;

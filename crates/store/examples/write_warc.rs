@@ -91,6 +91,7 @@ fn export_to<'a>(
             record,
             parent: Some("http://example.org/page/0"),
             duplicate_of: original.map(|o| o.url.as_str()),
+            label: None,
             near_duplicate_of: None,
             original: original.and_then(|o| o.archive.as_ref()),
         })?;

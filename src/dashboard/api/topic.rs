@@ -112,6 +112,10 @@ fn from_outside(config: &Config) -> Result<(), Problem> {
     if ![&e.relevant, &e.irrelevant, &e.genre].into_iter().flatten().all(url) {
         return refuse("[examples] that are files");
     }
+    // It would be given this machine's key, and may be inside its network.
+    if config.teacher.url.is_some() {
+        return refuse("[teacher] url");
+    }
     if !config.seeds.files.is_empty() {
         return refuse("[seeds] files");
     }

@@ -10,8 +10,9 @@ use crate::config::{Config, Loaded};
 use crate::control::Adjustments;
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
-use crate::labels::{Choice, Labels, Quality};
+use crate::labels::{Choice, Labels, Quality, Who};
 use crate::outlook::Outlook;
+use crate::teacher::{Spent, Usage};
 use focus::strategies::{Reason, Strategy, StrategySetup};
 use frontier::State;
 use serde::Serialize;
@@ -80,6 +81,9 @@ pub struct Summary {
     pub running: bool,
     /// How the judge does on the pages the user labelled.
     pub labels: Option<Quality>,
+    /// The language model that is asked about pages, and what it has cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teacher: Option<Usage>,
     /// Of a shared crawl, those that are alive.
     pub workers: Vec<WorkerInfo>,
 }
@@ -115,8 +119,10 @@ pub struct Explanation {
     pub sources: Vec<SeenOn>,
     /// The page whose verdict changed its place in the queue.
     pub rescored_by: Option<String>,
-    /// What the user said of it.
+    /// What was said of it.
     pub label: Option<bool>,
+    /// Who said so.
+    pub label_by: Option<Who>,
     pub record: Option<Record>,
     pub duplicate_of: Option<String>,
     pub near_duplicate_of: Option<String>,
@@ -525,6 +531,7 @@ impl Reader {
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),
             running: self.is_running(),
             labels: self.quality()?,
+            teacher: Usage::of(&self.config.teacher, Spent::read(self.kept.as_ref())?),
             workers: self.kept.workers()?,
         })
     }
@@ -572,6 +579,7 @@ impl Reader {
             sources,
             rescored_by: name(entry.cause),
             label: self.labels.get(id),
+            label_by: self.labels.label(id).map(|l| l.who),
             duplicate_of: name(record.as_ref().and_then(|r| r.duplicate_of)),
             near_duplicate_of: name(record.as_ref().and_then(|r| r.near_duplicate_of)),
             record,

@@ -8,6 +8,7 @@ mod nearest;
 pub mod presets;
 pub mod queries;
 pub mod sections;
+pub mod sentence;
 pub mod threshold;
 
 pub use nearest::{did_you_mean, distance, nearest};

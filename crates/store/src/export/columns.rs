@@ -69,6 +69,9 @@ pub const COLUMNS: &[Column] = &[
         Some(a) => Value::Integer(integer(a.offset)),
         None => Value::Missing,
     }),
+    // What was said of the page: it counts in `relevant`, whatever the judge thinks.
+    column("label", Kind::Flag, |r| r.label.map_or(Value::Missing, |(relevant, _)| Value::Flag(relevant))),
+    column("label_by", Kind::Text, |r| optional(r.label.map(|(_, who)| who))),
 ];
 
 fn text(s: &str) -> Value<'_> {

@@ -25,6 +25,8 @@ pub struct Row<'a> {
     pub parent: Option<&'a str>,
     pub duplicate_of: Option<&'a str>,
     pub near_duplicate_of: Option<&'a str>,
+    /// What was said of it, and by whom (`person`, `model`).
+    pub label: Option<(bool, &'a str)>,
     /// Where the page this one duplicates is archived: a revisit record is of no use without it.
     pub original: Option<&'a ArchiveRef>,
 }

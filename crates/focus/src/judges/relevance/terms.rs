@@ -155,7 +155,8 @@ fn wish_words(topic: &Topic, options: &TextOptions) -> Vec<String> {
     let said = [Some(topic.name.as_str()), topic.description.as_deref()];
     let mut out: Vec<String> = Vec::new();
     for text in said.into_iter().flatten() {
-        let text = text.replace(['_', '-'], " ");
+        // "…, not tutorials" does not wish for tutorials.
+        let text = crate::topic::sentence::halves(text).0.replace(['_', '-'], " ");
         for token in options.tokens(&text) {
             let word = crate::text::normalise(token.span().of(&text));
             if !token.is_stop() && !EMPTY_WORDS.contains(&word.as_str()) && !out.contains(&word) {

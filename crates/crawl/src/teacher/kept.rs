@@ -1,0 +1,154 @@
+//! What the teacher was asked and what it cost, in the ledger: a crawl that is taken up again asks nothing twice and spends nothing
+//! that is spent already.
+
+use super::answer::Said;
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
+use store::Store;
+use types::{Problem, UrlId};
+
+/// State: the budget that was used, as JSON.
+const SPENT: &str = "teacher";
+/// State: one entry per page that was asked about.
+const ANSWERS: &str = "teacher-answers";
+
+/// What was spent over all runs, and what came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// Requests that reached the server.
+    pub calls: u64,
+    /// Sent and received; an estimate where the server does not say.
+    pub tokens: u64,
+    /// Pages asked about.
+    pub questions: u64,
+    pub yes: u64,
+    pub no: u64,
+    pub unsure: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+}
+
+impl Spent {
+    pub fn read(store: &(impl Store + ?Sized)) -> Result<Spent, Problem> {
+        let bytes = store.state(SPENT)?.pop();
+        Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default())
+    }
+
+    /// Part of the store's next commit.
+    pub fn write(&self, store: &mut (impl Store + ?Sized)) -> Result<(), Problem> {
+        let bytes = serde_json::to_vec(self)
+            .map_err(|e| Problem::new("cannot keep what the teacher has cost").because(e))?;
+        store.put_state(SPENT, false, &bytes)
+    }
+}
+
+/// What was answered, of which topic and which text.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    /// Topic and text.
+    said: HashMap<(u64, u64), Said>,
+    /// Topic and page.
+    asked: HashSet<(u64, UrlId)>,
+}
+
+impl Answers {
+    pub fn read(store: &(impl Store + ?Sized)) -> Result<Answers, Problem> {
+        let mut all = Answers::default();
+        for entry in store.state(ANSWERS)? {
+            for line in entry.as_chunks::<21>().0 {
+                if let Some((topic, id, text, said)) = parse(line) {
+                    all.note(topic, id, text, said);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Was this page asked about, for this topic?
+    pub fn was_asked(&self, topic: u64, id: UrlId) -> bool {
+        self.asked.contains(&(topic, id))
+    }
+
+    /// What was said of a page with this text.
+    pub fn of_text(&self, topic: u64, text: u64) -> Option<Said> {
+        self.said.get(&(topic, text)).copied()
+    }
+
+    pub fn len(&self) -> usize {
+        self.asked.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// Part of the store's next commit.
+    pub fn add(
+        &mut self,
+        store: &mut (impl Store + ?Sized),
+        topic: u64,
+        new: &[(UrlId, u64, Said)],
+    ) -> Result<(), Problem> {
+        let mut entry = Vec::with_capacity(21 * new.len());
+        for (id, text, said) in new {
+            entry.extend(topic.to_le_bytes());
+            entry.extend(id.0.to_le_bytes());
+            entry.extend(text.to_le_bytes());
+            entry.push(*said as u8);
+        }
+        store.put_state(ANSWERS, true, &entry)?;
+        new.iter().for_each(|(id, text, said)| self.note(topic, *id, *text, *said));
+        Ok(())
+    }
+
+    /// Forgets all of it: another model shall be asked.
+    pub fn forget(&mut self, store: &mut (impl Store + ?Sized)) -> Result<(), Problem> {
+        store.put_state(ANSWERS, false, &[])?;
+        *self = Answers::default();
+        Ok(())
+    }
+
+    fn note(&mut self, topic: u64, id: UrlId, text: u64, said: Said) {
+        self.said.insert((topic, text), said);
+        self.asked.insert((topic, id));
+    }
+}
+
+fn parse(line: &[u8; 21]) -> Option<(u64, UrlId, u64, Said)> {
+    let (topic, rest) = line.split_first_chunk::<8>()?;
+    let (id, rest) = rest.split_first_chunk::<4>()?;
+    let (text, rest) = rest.split_first_chunk::<8>()?;
+    let said = match rest {
+        [0] => Said::No,
+        [1] => Said::Yes,
+        [2] => Said::Unsure,
+        _ => return None,
+    };
+    Some((u64::from_le_bytes(*topic), UrlId(u32::from_le_bytes(*id)), u64::from_le_bytes(*text), said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::Ledger;
+
+    #[test]
+    fn answers_and_costs_are_kept() {
+        let mut ledger = Ledger::in_memory(frontier::Limits::default());
+        let mut answers = Answers::default();
+        let said = [(UrlId(7), 70, Said::Yes), (UrlId(8), 80, Said::No), (UrlId(9), 90, Said::Unsure)];
+        answers.add(&mut ledger, 1, &said).unwrap();
+        let spent = Spent { calls: 3, tokens: 99, ..Spent::default() };
+        spent.write(&mut ledger).unwrap();
+        let again = Answers::read(&ledger).unwrap();
+        assert_eq!(Spent::read(&ledger).unwrap(), spent);
+        let of = |topic, text| again.of_text(topic, text);
+        assert_eq!([of(1, 70), of(1, 80), of(1, 90)], [Some(Said::Yes), Some(Said::No), Some(Said::Unsure)]);
+        assert_eq!((of(2, 70), of(1, 71)), (None, None), "another topic, another text");
+        assert!(
+            again.was_asked(1, UrlId(9)) && !again.was_asked(2, UrlId(9)) && !again.was_asked(1, UrlId(10))
+        );
+        answers.forget(&mut ledger).unwrap();
+        assert!(Answers::read(&ledger).unwrap().is_empty());
+    }
+}
