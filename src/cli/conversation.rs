@@ -126,7 +126,7 @@ impl Talk {
                 Answer::Say(label) => {
                     self.asked += 1;
                     self.say(question, label)?;
-                    if self.given.len() as u64 % ROUND == 0 {
+                    if (self.given.len() as u64).is_multiple_of(ROUND) {
                         self.tell_change()?;
                     }
                 }

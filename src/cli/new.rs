@@ -547,7 +547,8 @@ fn offered(all: Vec<Suggestion>, subject: &[String], known: &[String], examples:
             let single = !term.contains(' ');
             let of_kind = taken.contains(&term) || (single && taken.iter().any(|t| is_form(&term, t)));
             let number = term.chars().any(|c| c.is_ascii_digit()) && !term.chars().any(char::is_alphabetic);
-            !of_kind && !number && !(single && inside(&term)) && !is_name(&s.term, s.pages as usize, examples)
+            let part = single && inside(&term);
+            !(of_kind || number || part || is_name(&s.term, s.pages as usize, examples))
         })
         .collect()
 }

@@ -220,7 +220,8 @@ impl Roll {
             let turned = verdict.relevant != j.relevant;
             let off = (verdict.relevance - j.score).abs();
             let moved = probabilities && (off >= NOTICEABLE || (was.is_some() && off > 0.0));
-            if !turned && !(moved && step.is_none_or(|_| was.is_some())) {
+            let is_written = turned || (moved && step.is_none_or(|_| was.is_some()));
+            if !is_written {
                 continue;
             }
             changes.was.insert(j.id, (j.relevant, j.score));

@@ -422,7 +422,8 @@ impl Crawl {
         }
         self.measurer.leave_out(&answer.fetched.url, &doc);
         let excerpt = Excerpt::of(&doc, &kept.url, most);
-        Ok(Some(excerpt).filter(|e| !e.speaks && !(e.text.is_empty() && e.title.is_empty())))
+        let has_text = !excerpt.text.is_empty() || !excerpt.title.is_empty();
+        Ok((has_text && !excerpt.speaks).then_some(excerpt))
     }
 
     /// Takes what was answered, if it comes within `wait`, and learns from it.
