@@ -134,10 +134,10 @@ fn two_workers_one_killed_and_every_page_is_in_the_bucket() {
         let hit = a.agent.contains("w1") && (a.arrived..=a.finished).contains(&blow);
         if hit { a.arrived.min(blow) } else { a.finished }
     });
-    // The same pages as without all that.
+    // The same pages as without all that. (A worker knows copies of its own pages only.)
     calm.wait().ok();
-    let wanted = urls(&common::run(["export", dir.path().join("calm").to_str().unwrap()]));
-    let found = urls(&common::run(["export", "--store", &server.url(), "--crawl", "demo"]));
+    let wanted = urls(&common::run(["export", "--copies", dir.path().join("calm").to_str().unwrap()]));
+    let found = urls(&common::run(["export", "--copies", "--store", &server.url(), "--crawl", "demo"]));
     assert!(wanted.len() > 10, "{}", wanted.len());
     assert_eq!(wanted, found);
 

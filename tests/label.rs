@@ -207,7 +207,7 @@ fn a_conversation_in_a_terminal_teaches_at_once_and_undo_restores_exactly() {
     // In a pipe the same command lists, as does --list in a terminal.
     let listed = label(d, &[]);
     assert_eq!(listed.ok().out.lines().count(), 12, "{listed}");
-    assert!(listed.out.lines().all(|l| l.split('\t').count() == 5), "{listed}");
+    assert!(listed.out.lines().all(|l| l.split('\t').count() == 6), "{listed}");
     let t = Terminal::start(d, "label c --list");
     assert_eq!(t.end().replace("\r\n", "\n").lines().filter(|l| l.contains('\t')).count(), 12);
 }

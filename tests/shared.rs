@@ -55,7 +55,7 @@ fn relevant_in(dir: &Path) -> BTreeSet<String> {
 }
 
 fn exported(which: &[&str]) -> BTreeSet<String> {
-    endurance::urls(&run([&["export", "--format", "jsonl"], which].concat()))
+    endurance::urls(&run([&["export", "--format", "jsonl", "--copies"], which].concat()))
 }
 
 /// Everything that must hold of the tables, whatever happened.

@@ -6,7 +6,9 @@ use super::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::documents::Documents;
+use focus::text::{Doc, TextOptions};
 use std::process::ExitCode;
+use std::sync::Arc;
 use types::{Page, Problem};
 
 #[derive(ClapArgs, Debug)]
@@ -24,6 +26,10 @@ pub struct Args {
     /// The text only
     #[arg(long)]
     text: bool,
+    /// The page's own text only, as judges read it: without navigation, headers, footers and asides. (In a crawl, menus that
+    /// many pages of the host have are left out as well.)
+    #[arg(long, conflicts_with_all = ["text", "json"])]
+    own: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
@@ -37,15 +43,27 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     );
     let page = page.map_err(|e| Problem::new(format!("cannot read {}", args.source)).because(e))?;
     if args.json {
-        let json =
-            serde_json::to_string_pretty(&page).map_err(|e| Problem::new("cannot write JSON").because(e))?;
-        println!("{json}");
+        let mut json =
+            serde_json::to_value(&page).map_err(|e| Problem::new("cannot write JSON").because(e))?;
+        if let Some(fields) = json.as_object_mut() {
+            fields.insert("own_text".into(), own_text(&page).into());
+        }
+        println!("{json:#}");
     } else if args.text {
         println!("{}", page.text);
+    } else if args.own {
+        println!("{}", own_text(&page));
     } else {
         show(&page);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// As judges read it.
+fn own_text(page: &Page) -> String {
+    let doc = Doc::new(Arc::new(page.clone()), &TextOptions::default());
+    let lines = doc.own_lines().map(|line| line.span.of(&doc.page.text).trim_end());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn show(page: &Page) {

@@ -22,7 +22,8 @@ use types::{Problem, UrlId};
 const EXAMPLES: &str = "\
 Examples:
   gleaner label db                            a conversation: one page at a time, y or n, and what that changes
-  gleaner label db --near                     only pages closest to the line (--top: only the best, --sample 20: at random)
+  gleaner label db --near                     only pages closest to the line
+  gleaner label db --top                      only the best
   gleaner label db https://www.example.edu/db101/ --yes
   gleaner label db https://www.example.edu/news/ https://www.example.edu/jobs/ --no
   gleaner label db --from labels.tsv          lines of url<TAB>label, as in url<TAB>yes

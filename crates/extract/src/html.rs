@@ -23,8 +23,50 @@ pub fn html(
         Ok(walked) => page = walked,
         Err(_) => page.cut = true,
     }
+    if page.text.len() < LITTLE
+        && let Some(inner) = without_frames(&text)
+    {
+        let read_inner = || read(inner, url, false, options, &Page::default());
+        if let Ok(inner) = catch_unwind(AssertUnwindSafe(read_inner)) {
+            take_text(&mut page, inner);
+        }
+    }
     finish(&mut page, options);
     page
+}
+
+/// A page with less text than this, in bytes, has nothing else to read than what it says to browsers without frames.
+const LITTLE: usize = 40;
+
+/// What a page of frames says to browsers that show none. (What stands in `noscript` is read on every page.)
+fn without_frames(html: &str) -> Option<&str> {
+    let find = |from: usize, tag: &str| {
+        let rest = html.as_bytes().get(from..)?;
+        let at = rest.windows(tag.len()).position(|w| w.eq_ignore_ascii_case(tag.as_bytes()))?;
+        Some(from + at)
+    };
+    let open = find(0, "<noframes")?;
+    let start = open + html.get(open..)?.find('>')? + 1;
+    let end = find(start, "</noframes").unwrap_or(html.len());
+    html.get(start..end)
+}
+
+/// The text of a page within the page, with its links after those of the frames.
+fn take_text(page: &mut Page, inner: Page) {
+    if inner.text.len() <= page.text.len() {
+        return;
+    }
+    page.text = inner.text;
+    page.blocks = inner.blocks;
+    page.headings = inner.headings;
+    page.leaves = inner.leaves;
+    // Frames have no anchors.
+    for link in &mut page.links {
+        (link.anchor, link.heading, link.first_leaf, link.last_leaf) = (types::Span::default(), None, 0, 0);
+    }
+    let more = page.paths.len() as u32;
+    page.paths.extend(inner.paths);
+    page.links.extend(inner.links.into_iter().map(|l| types::Link { path: l.path + more, ..l }));
 }
 
 /// Most pages can be read on the way; the others need a tree.

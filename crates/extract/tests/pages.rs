@@ -336,3 +336,25 @@ fn nothing_for_what_cannot_be_read() {
     assert_eq!((p.kind, p.text.as_str(), p.links.len()), (PageKind::Opaque, "", 0));
     assert_eq!(p.url.unwrap().as_str(), "http://example.org/dir/page.html");
 }
+
+#[test]
+fn a_page_of_frames_is_what_it_says_without_them() {
+    let p = page(
+        "<html><head><title>Course</title></head><frameset cols='1,2'><frame src=menu.html><frame src=main.html>\
+         <noframes><body><h1>Operating systems</h1><p>Read the <a href=/syllabus.html>syllabus</a> of this course, \
+         please.</p></body></NOFRAMES></frameset></html>",
+    );
+    assert_eq!(p.title, "Course");
+    assert!(p.text.starts_with("Operating systems\nRead the syllabus of this course"), "{:?}", p.text);
+    let links: Vec<(&str, &str)> = p.links.iter().map(|l| (l.url.path(), p.anchor(l))).collect();
+    assert_eq!(links.len(), 3, "{links:?}");
+    assert!(links.contains(&("/syllabus.html", "syllabus")), "{links:?}");
+    assert_eq!(p.headings.len(), 1);
+    // A page with a text of its own keeps it.
+    let other = page(
+        "<body><p>This page has enough to say for itself, so nothing else is read.</p><noframes>frames</noframes>",
+    );
+    assert!(!other.text.contains("frames"), "{:?}", other.text);
+    // What stands in `noscript` is read.
+    assert!(page("<body><noscript><p>Without scripts</p></noscript>").text.contains("Without scripts"));
+}
