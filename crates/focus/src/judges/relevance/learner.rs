@@ -27,6 +27,11 @@ const RIDGE_CONSTANT: f64 = 5.0;
 /// So many yes are enough to learn from beside any number of no; with fewer, L2 is stronger by the square of what is missing.
 /// The first answers are mostly no: words that such pages share would be held against every page.
 const ENOUGH: f64 = 10.0;
+/// Odds that an answer is a mistake. People and models make some, and of a rare topic the mistaken yes soon outnumber the
+/// right ones.
+const MISTAKEN: f64 = 0.05;
+/// However much speaks against an answer, it counts for this much.
+const LEAST_TRUST: f64 = 0.05;
 /// Pages of one kind only do not say how many there are: the constant stays where the prior has it.
 const RIDGE_CONSTANT_OF_ONE_KIND: f64 = 1e3;
 /// Weight of all unlabelled pages together, in labels.
@@ -182,13 +187,22 @@ impl Weights {
             problem.solve(&mut w);
             if round + 1 < rounds {
                 let odds = problem.odds(&w);
-                for (t, z) in target.iter_mut().zip(odds).skip(labelled.len()) {
-                    *t = sigmoid(z);
+                for (t, z) in target.iter_mut().zip(&odds).skip(labelled.len()) {
+                    *t = sigmoid(*z);
+                }
+                for ((weight, z), (_, label)) in problem.weight.iter_mut().zip(&odds).zip(labelled) {
+                    *weight = trust(sigmoid(*z), *label);
                 }
             }
         }
         problem.weights(&w)
     }
+}
+
+/// How much an answer counts that all the others and the topic give this probability.
+fn trust(p: f64, label: bool) -> f64 {
+    let right = if label { p } else { 1.0 - p };
+    (right / (right + MISTAKEN * (1.0 - right))).max(LEAST_TRUST)
 }
 
 /// The regression over those columns that some row has: words first, then dense ones, then the constant.
@@ -392,5 +406,12 @@ mod tests {
         let odds = |i| w.log_odds(&row(i));
         assert!(odds(48) > odds(49) + 0.5, "{} against {}", odds(48), odds(49));
         assert!(w.of_bucket(1) > 0.3 && w.of_bucket(3) < 0.0 && w.of_bucket(1) > w.of_bucket(2).abs());
+    }
+
+    #[test]
+    fn an_answer_that_everything_contradicts_counts_little() {
+        assert!(trust(0.5, true) > 0.9 && trust(0.99, true) > 0.99 && trust(0.01, false) > 0.99);
+        assert!(trust(0.01, true) < 0.2 && trust(0.0, true) >= LEAST_TRUST);
+        assert!((trust(0.01, true) - trust(0.99, false)).abs() < 1e-9);
     }
 }
