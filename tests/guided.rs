@@ -4,9 +4,9 @@
 mod common;
 
 use common::campus::*;
-use std::io::{Read, Write};
+use common::terminal::Terminal;
+use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 #[test]
 fn seeds_from_a_searxng() {
@@ -269,45 +269,12 @@ fn talk(dir: &std::path::Path, more: &[&str], said: &str) -> (Option<i32>, Strin
 
 /// Runs the program in a terminal (of `script`) and types `answers`: each when its text has been shown.
 fn in_a_terminal(dir: &std::path::Path, command: &str, answers: &[(&str, &str)]) -> (i32, String) {
-    let line = format!("{} {command}", env!("CARGO_BIN_EXE_gleaner"));
-    let mut child = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .current_dir(dir)
-        .env("TERM", "xterm")
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("`script` of util-linux");
-    let mut keyboard = child.stdin.take().unwrap();
-    let mut screen = child.stdout.take().unwrap();
-    let (tell, shown) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        while let Ok(n @ 1..) = screen.read(&mut buffer) {
-            let _ = tell.send(buffer[..n].to_vec());
-        }
-    });
-    let until = Instant::now() + Duration::from_secs(120);
-    let (mut seen, mut from) = (Vec::new(), 0);
-    let text = |seen: &[u8]| String::from_utf8_lossy(seen).into_owned();
+    let mut terminal = Terminal::start(dir, "", command);
     for (prompt, keys) in answers {
-        while !text(&seen[from..]).contains(prompt) {
-            let left = until.saturating_duration_since(Instant::now());
-            let more =
-                shown.recv_timeout(left).unwrap_or_else(|_| panic!("no `{prompt}` in {}", text(&seen)));
-            seen.extend(more);
-        }
-        from = seen.len();
-        keyboard.write_all(keys.as_bytes()).unwrap();
-        keyboard.flush().unwrap();
+        terminal.wait(prompt);
+        terminal.press(keys);
     }
-    while let Ok(more) = shown.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        seen.extend(more);
-    }
-    let code = child.wait().unwrap().code().unwrap_or(-1);
-    (code, text(&seen))
+    terminal.end()
 }
 
 #[test]

@@ -6,17 +6,16 @@ mod common;
 use common::browser::Browser;
 use common::campus::{self, campus, serve};
 use common::dashboard::Dashboard;
+use common::terminal::Terminal;
 use common::{Ran, Running, finish, folder, gleaner};
 use crawl::Judgement;
 use crawl::config::Config;
 use crawl::reader::Reader;
 use crawl::teach::Teaching;
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::Receiver;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const TOPIC: &str = "name = 'Database courses'\n[genre]\nterms = ['syllabus', 'office hours', 'grading']\n\
@@ -68,67 +67,21 @@ fn judged(dir: &Path) -> Vec<(u32, bool, u64, u64, u32)> {
     teaching.judgements().unwrap().into_iter().map(bits).collect()
 }
 
-/// The program in a terminal (of `script`).
-struct Terminal {
-    child: Child,
-    keyboard: std::process::ChildStdin,
-    shown: Receiver<Vec<u8>>,
-    seen: Vec<u8>,
-    from: usize,
-}
+/// Someone who labels pages in a terminal.
+struct Labeller(Terminal);
 
-impl Terminal {
-    fn start(dir: &Path, command: &str) -> Terminal {
-        let line = format!("stty cols 100 rows 40; exec {} {command}", env!("CARGO_BIN_EXE_gleaner"));
-        let mut child = Command::new("script")
-            .args(["-qec", &line, "/dev/null"])
-            .current_dir(dir)
-            .env("TERM", "xterm")
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("`script` of util-linux");
-        let keyboard = child.stdin.take().unwrap();
-        let mut screen = child.stdout.take().unwrap();
-        let (tell, shown) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(n @ 1..) = screen.read(&mut buffer) {
-                let _ = tell.send(buffer[..n].to_vec());
-            }
-        });
-        Terminal { child, keyboard, shown, seen: Vec::new(), from: 0 }
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.seen).into_owned()
-    }
-
-    /// What was shown since the last key, once it contains `prompt`.
-    fn wait(&mut self, prompt: &str) -> String {
-        let until = Instant::now() + Duration::from_secs(120);
-        loop {
-            let new = String::from_utf8_lossy(&self.seen[self.from..]).into_owned();
-            if new.contains(prompt) {
-                return new;
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            let more = self.shown.recv_timeout(left);
-            self.seen.extend(more.unwrap_or_else(|_| panic!("no `{prompt}` in {}", self.text())));
-        }
+impl Labeller {
+    fn start(dir: &Path, command: &str) -> Labeller {
+        Labeller(Terminal::start(dir, "stty cols 100 rows 40;", command))
     }
 
     /// Waits for the next question, and gives it.
     fn question(&mut self) -> String {
-        self.wait("relevant? [y/n/?/u/o/q]")
+        self.0.wait("relevant? [y/n/?/u/o/q]")
     }
 
     fn press(&mut self, keys: &str) {
-        self.from = self.seen.len();
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
-        self.keyboard.flush().unwrap();
+        self.0.press(keys);
     }
 
     /// Answers as someone who wants the pages of database courses.
@@ -138,12 +91,10 @@ impl Terminal {
         question
     }
 
-    fn end(mut self) -> String {
-        while let Ok(more) = self.shown.recv_timeout(Duration::from_secs(120)) {
-            self.seen.extend(more);
-        }
-        assert_eq!(self.child.wait().unwrap().code(), Some(0), "{}", self.text());
-        self.text()
+    fn end(self) -> String {
+        let (code, text) = self.0.end();
+        assert_eq!(code, 0, "{text}");
+        text
     }
 }
 
@@ -153,7 +104,7 @@ fn a_conversation_in_a_terminal_teaches_at_once_and_undo_restores_exactly() {
     let d = dir.path();
     crawled(d);
     let (kept_before, judged_before) = (kept(d), judged(d));
-    let mut t = Terminal::start(d, "label c");
+    let mut t = Labeller::start(d, "label c");
     let first = t.question();
     for part in
         ["31 pages", "nobody crawls into this folder", "1. ", "http://campus.example/", "probability 0."]
@@ -180,7 +131,7 @@ fn a_conversation_in_a_terminal_teaches_at_once_and_undo_restores_exactly() {
     assert_eq!(judged(d), judged_before);
 
     // Skipped pages are not asked about again; after five answers it is said what changed.
-    let mut t = Terminal::start(d, "label c");
+    let mut t = Labeller::start(d, "label c");
     let skipped = t.question();
     let title = skipped.lines().find(|l| l.trim_start().starts_with("1. ")).unwrap().to_string();
     t.press("?");
@@ -208,7 +159,7 @@ fn a_conversation_in_a_terminal_teaches_at_once_and_undo_restores_exactly() {
     let listed = label(d, &[]);
     assert_eq!(listed.ok().out.lines().count(), 12, "{listed}");
     assert!(listed.out.lines().all(|l| l.split('\t').count() == 6), "{listed}");
-    let t = Terminal::start(d, "label c --list");
+    let t = Labeller::start(d, "label c --list");
     assert_eq!(t.end().replace("\r\n", "\n").lines().filter(|l| l.contains('\t')).count(), 12);
 }
 
@@ -217,18 +168,18 @@ fn kinds_of_questions() {
     let dir = folder();
     let d = dir.path();
     crawled(d);
-    let mut t = Terminal::start(d, "label c --top");
+    let mut t = Labeller::start(d, "label c --top");
     assert!(t.question().contains("among the best"));
     t.press("q");
     t.end();
-    let mut t = Terminal::start(d, "label c --near");
+    let mut t = Labeller::start(d, "label c --near");
     assert!(t.question().contains("uncertain"));
     t.press("o");
     assert!(t.question().contains("more"), "more of the text, and the same question");
     t.press("q");
     t.end();
     // So many at random, then it ends by itself.
-    let mut t = Terminal::start(d, "label c --sample 2 --all");
+    let mut t = Labeller::start(d, "label c --sample 2 --all");
     for _ in 0..2 {
         assert!(t.answer().contains("drawn at random"));
     }
@@ -278,7 +229,7 @@ fn a_running_crawl_is_taught_through_its_inbox() {
     until("under way", || pages(d) > 31);
     let said = label(d, &[&url("art3"), "--no"]);
     assert!(said.ok().err.contains("labelled not relevant") && said.err.contains("inbox"), "{said}");
-    let mut t = Terminal::start(d, "label c");
+    let mut t = Labeller::start(d, "label c");
     assert!(t.question().contains("a crawl is running here"));
     t.answer();
     let next = t.answer();
@@ -291,7 +242,7 @@ fn a_running_crawl_is_taught_through_its_inbox() {
     let before = pages(d);
     until("still crawling", || pages(d) > before);
     // It ends in the middle of a conversation: from then on the folder is taught here.
-    let mut t = Terminal::start(d, "label c");
+    let mut t = Labeller::start(d, "label c");
     t.question();
     crawl.signal("INT");
     crawl.wait();
@@ -309,14 +260,14 @@ fn a_kill_between_two_labels_loses_none() {
     let d = dir.path();
     crawled(d);
     for n in 1..=4 {
-        let mut t = Terminal::start(d, "label c");
+        let mut t = Labeller::start(d, "label c");
         t.answer();
         // Its answer was told: it is kept, whatever happens now.
         assert!(t.question().contains(&format!("{n} answered")));
-        let pid = Command::new("pgrep").args(["-P", &t.child.id().to_string()]).output().unwrap();
+        let pid = Command::new("pgrep").args(["-P", &t.0.child.id().to_string()]).output().unwrap();
         let pid = String::from_utf8(pid.stdout).unwrap();
         assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
-        t.child.wait().unwrap();
+        t.0.child.wait().unwrap();
         assert_eq!(label(d, &["--list"]).ok().out.lines().count(), n);
     }
     // What was kept is what a folder has that was taught the same without being killed.
@@ -346,8 +297,8 @@ fn before_a_crawl() {
     let urls: Vec<String> = (0..3).flat_map(|i| [url(&format!("db{i}")), url(&format!("art{i}"))]).collect();
     std::fs::write(d.join("found.txt"), urls.join("\n")).unwrap();
     let command = format!("label c --topic t.toml --urls found.txt --resolve '*:{web}' --allow-private");
-    let mut t = Terminal::start(d, &command);
-    assert!(t.wait("relevant? [").contains("6 pages"), "{}", t.text());
+    let mut t = Labeller::start(d, &command);
+    assert!(t.0.wait("relevant? [").contains("6 pages"), "{}", t.0.text());
     for _ in 0..6 {
         t.answer();
     }

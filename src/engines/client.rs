@@ -34,9 +34,7 @@ impl Client {
             Problem::usage(format!("the address of {engine}, `{base}`, is not a URL")).because(e)
         })?;
         let mut settings = Collection::fetch_settings(config)?;
-        let literal = url.host().trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-        let local = literal
-            .map_or_else(|_| fetch::guard::is_local_name(url.host()), |ip| !fetch::guard::is_public(ip));
+        let local = fetch::guard::is_near(&url);
         settings.allow_private |= local;
         if local {
             // `--resolve '*:ADDR'` is about the web the results are in; an engine on this machine is where it says.

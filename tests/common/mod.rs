@@ -8,6 +8,7 @@ pub mod campus;
 pub mod collection;
 pub mod dashboard;
 pub mod endurance;
+pub mod terminal;
 
 use gleaner::demo::{Log, Server, WebString};
 use std::ffi::OsStr;

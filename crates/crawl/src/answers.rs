@@ -2,7 +2,8 @@
 //! taught; only what it thought before says how good it is on pages that nobody labelled.
 
 use crate::crawl::Judged;
-use crate::labels::Share;
+use crate::labels::{Share, Z};
+use focus::learn::sigmoid;
 use serde::Serialize;
 use std::collections::HashMap;
 use store::Store;
@@ -115,7 +116,6 @@ const BANDS: [f64; 7] = [0.005, 0.02, 0.06, 0.15, 0.35, 0.6, 0.85];
 const JUDGE: f64 = 20.0;
 /// Nothing is said before so many answers, with a yes and a no among them.
 const FEWEST: usize = 10;
-const Z: f64 = 1.959_963_984_540_054;
 
 #[derive(Clone, Copy, Default)]
 struct Band {
@@ -201,8 +201,7 @@ fn interval(value: f64, spread: f64) -> Share {
     let p = value.clamp(1e-4, 1.0 - 1e-4);
     let odds = libm::log(p / (1.0 - p));
     let reach = if spread > 0.0 { Z * spread / f64::max(p * (1.0 - p), spread) } else { 0.0 };
-    let back = |z: f64| 1.0 / (1.0 + libm::exp(-z));
-    Share { value, low: back(odds - reach).min(value), high: back(odds + reach).max(value) }
+    Share { value, low: sigmoid(odds - reach).min(value), high: sigmoid(odds + reach).max(value) }
 }
 
 /// Would more labels change much? Judged by what the last ones changed.

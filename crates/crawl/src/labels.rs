@@ -194,12 +194,14 @@ pub struct Share {
     pub high: f64,
 }
 
+/// Of a 95 % interval.
+pub(crate) const Z: f64 = 1.959_963_984_540_054;
+
 impl Share {
     pub fn of(part: u64, whole: u64) -> Option<Share> {
         if whole == 0 {
             return None;
         }
-        const Z: f64 = 1.959_963_984_540_054;
         let n = whole as f64;
         let p = part.min(whole) as f64 / n;
         let middle = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);

@@ -1,7 +1,7 @@
 //! Hosts whose pages stand elsewhere already. What is left of such a host is asked for last.
 
+use crate::network::hash;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use types::{Priority, domain_of};
 
 /// A host is a mirror when so many of its pages are copies of another host's; a domain needs twice as many.
@@ -31,8 +31,8 @@ impl Mirrors {
         let domain = domain_of(host);
         let on_other_host = original.is_some_and(|o| o != host);
         let on_other_domain = original.is_some_and(|o| domain_of(o) != domain);
-        let a = self.count(hash("host", host), on_other_host, FEWEST);
-        let b = self.count(hash("domain", domain), on_other_domain, 2 * FEWEST);
+        let a = self.count(hash(("host", host)), on_other_host, FEWEST);
+        let b = self.count(hash(("domain", domain)), on_other_domain, 2 * FEWEST);
         if a || b {
             self.known.clear();
         }
@@ -52,8 +52,8 @@ impl Mirrors {
 
     pub fn is_mirror(&self, host: &str) -> bool {
         !self.mirrors.is_empty()
-            && (self.mirrors.contains(&hash("host", host))
-                || self.mirrors.contains(&hash("domain", domain_of(host))))
+            && (self.mirrors.contains(&hash(("host", host)))
+                || self.mirrors.contains(&hash(("domain", domain_of(host)))))
     }
 
     pub fn any(&self) -> bool {
@@ -78,10 +78,6 @@ impl Mirrors {
 /// A priority behind all others, in the order they have among themselves.
 pub(crate) fn last(p: Priority) -> Priority {
     if p.key() <= LAST / 2.0 { p } else { Priority::new(0, p.key() + LAST) }
-}
-
-fn hash(kind: &str, name: &str) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one((kind, name))
 }
 
 #[cfg(test)]

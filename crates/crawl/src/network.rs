@@ -6,7 +6,7 @@
 //! there again. So an outage costs time and no URLs, and a neighbourhood that hangs costs its own.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::time::Duration;
 use types::Millis;
 
@@ -199,8 +199,9 @@ impl Network {
     }
 }
 
-fn hash(host: &str) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(host)
+/// The same in every run.
+pub(crate) fn hash(what: impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(what)
 }
 
 fn domain(host: &str) -> u64 {

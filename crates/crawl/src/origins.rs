@@ -2,7 +2,6 @@
 //! up as a host would be, and the pages behind the other one are fetched meanwhile.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::time::Duration;
 use types::{Millis, Url};
 
@@ -55,7 +54,7 @@ impl Origins {
 }
 
 fn hash(scheme: &str, url: &Url) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one((scheme, url.host_key()))
+    crate::network::hash((scheme, url.host_key()))
 }
 
 #[cfg(test)]

@@ -271,6 +271,15 @@ impl Roll {
     /// Keeps what the user says.
     pub fn note(&mut self, ledger: &mut (impl Store + ?Sized), heard: &mut Heard) -> Result<(), Problem> {
         let mut labels = Labels::read(ledger)?;
+        self.note_in(&mut labels, ledger, heard)
+    }
+
+    fn note_in(
+        &mut self,
+        labels: &mut Labels,
+        ledger: &mut (impl Store + ?Sized),
+        heard: &mut Heard,
+    ) -> Result<(), Problem> {
         labels.say_as(heard.who, ledger, &heard.said)?;
         // What counts now: a person's word stands above a model's.
         for (id, i) in &heard.at {
@@ -314,11 +323,11 @@ impl Roll {
         heard: &mut Heard,
         judge: &mut dyn Judge,
     ) -> Result<Changes, Problem> {
-        let labels = Labels::read(ledger)?;
+        let mut labels = Labels::read(ledger)?;
         let back: Vec<(UrlId, Option<bool>)> =
             heard.said.iter().map(|(id, _)| (*id, labels.get(*id))).collect();
         let before: Vec<Judged> = heard.at.values().filter_map(|i| self.judged.get(*i)).copied().collect();
-        self.note(ledger, heard)?;
+        self.note_in(&mut labels, ledger, heard)?;
         let pages = self.judged.len();
         self.steps.retain(|s| s.pages == pages);
         let step = self.steps.pop_if(|s| s.back == heard.said);

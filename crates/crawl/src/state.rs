@@ -23,18 +23,11 @@ pub(crate) const LISTINGS: &str = "listings";
 
 impl Crawl {
     /// State that is saved with the page that caused it.
-    pub(crate) fn page_state(
-        &mut self,
-        turn: &mut Turn,
-        judged: Judged,
-        digest: [u8; 20],
-        simhash: u64,
-        revised: bool,
-    ) {
+    pub(crate) fn page_state(&mut self, turn: &mut Turn, judged: Judged, digest: [u8; 20], revised: bool) {
         turn.state.push((
             "pages".into(),
             true,
-            PageLine { judged, digest, simhash, copy_of: judged.copy_of.map(|e| e.id) }.write(),
+            PageLine { judged, digest, copy_of: judged.copy_of.map(|e| e.id) }.write(),
         ));
         // The first save, and now and then a later one, is of everything: with the batch, not here.
         if self.unsaved >= UNSAVED
@@ -177,7 +170,7 @@ impl Crawl {
             judge.as_ref(),
             &|record| self.lesson(record),
             &mut |page| {
-                duplicates.meet(page.judged.id, page.digest, page.simhash);
+                duplicates.meet(page.judged.id, page.digest, page.judged.simhash);
                 if let Some(name) = host(page.judged.id) {
                     mirrors.met(name, page.copy_of.and_then(host));
                 }
@@ -235,7 +228,6 @@ pub(crate) struct PageLine {
     /// As it was judged at the time.
     pub judged: Judged,
     pub digest: [u8; 20],
-    pub simhash: u64,
     /// The page it is a copy of.
     pub copy_of: Option<UrlId>,
 }
@@ -251,7 +243,7 @@ impl PageLine {
         line.extend(judged.score.to_le_bytes());
         line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
         line.extend(self.digest);
-        line.extend(self.simhash.to_le_bytes());
+        line.extend(judged.simhash.to_le_bytes());
         line.extend(self.copy_of.iter().flat_map(|id| id.0.to_le_bytes()));
         line
     }
@@ -274,6 +266,6 @@ impl PageLine {
             simhash: u64::from_le_bytes(*simhash),
         };
         let copy_of = rest.first_chunk::<4>().map(|id| UrlId(u32::from_le_bytes(*id)));
-        Some(PageLine { judged, digest: *digest, simhash: u64::from_le_bytes(*simhash), copy_of })
+        Some(PageLine { judged, digest: *digest, copy_of })
     }
 }

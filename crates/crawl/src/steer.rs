@@ -50,7 +50,6 @@ struct New {
     measured: Option<Measured>,
     barred: bool,
     digest: [u8; 20],
-    simhash: u64,
 }
 
 /// Judging again takes at most this much of the loop's time at once.
@@ -143,22 +142,27 @@ impl Crawl {
 
     /// A host's pending URLs get the place that its rule gives them.
     pub(crate) fn move_pending(&mut self, host: &str, rule: HostRule) -> Result<usize, Problem> {
-        let number = self.parts.ledger.find_host(host);
-        let pending: Vec<UrlId> = match number {
-            Some(n) => {
-                let ledger = &self.parts.ledger;
-                ledger.pending().filter(|id| ledger.entry(*id).is_some_and(|e| e.host == n)).collect()
-            }
-            None => Vec::new(),
-        };
-        let mut moved = Vec::new();
+        let pending = self.pending_on(&self.parts.ledger.find_host(host).into_iter().collect());
         if rule != HostRule::Block {
-            for id in &pending {
-                moved.extend(self.priority_now(*id)?);
-            }
-            self.parts.ledger.rescore(&moved)?;
+            self.place(&pending)?;
         }
         Ok(pending.len())
+    }
+
+    fn pending_on(&self, hosts: &HashSet<u32>) -> Vec<UrlId> {
+        let ledger = &self.parts.ledger;
+        let is_there = |id: &UrlId| ledger.entry(*id).is_some_and(|e| hosts.contains(&e.host));
+        if hosts.is_empty() { Vec::new() } else { ledger.pending().filter(is_there).collect() }
+    }
+
+    /// Gives pending URLs the priority they have under the present model and rules. How many have one.
+    fn place(&mut self, ids: &[UrlId]) -> Result<usize, Problem> {
+        let mut moved = Vec::with_capacity(ids.len());
+        for id in ids {
+            moved.extend(self.priority_now(*id)?);
+        }
+        self.parts.ledger.rescore(&moved)?;
+        Ok(moved.len())
     }
 
     /// Pending URLs that are not where the rule of their host puts them: of all (`None`), or of some. Those who had them,
@@ -180,12 +184,7 @@ impl Crawl {
             Some(some) => some.iter().copied().filter(astray).collect(),
             None => ledger.pending().filter(astray).collect(),
         };
-        let mut moved = Vec::with_capacity(astray.len());
-        for id in astray {
-            moved.extend(self.priority_now(id)?);
-        }
-        self.parts.ledger.rescore(&moved)?;
-        Ok(moved.len())
+        self.place(&astray)
     }
 
     /// A pending URL's priority under the present model and rules.
@@ -246,16 +245,9 @@ impl Crawl {
             .filter(|h| domain_of(&h.name) == domain)
             .filter_map(|h| self.parts.ledger.find_host(&h.name))
             .collect();
-        let ledger = &self.parts.ledger;
-        let pending: Vec<UrlId> = ledger
-            .pending()
-            .filter(|id| ledger.entry(*id).is_some_and(|e| of_domain.contains(&e.host)))
-            .collect();
-        let mut moved = Vec::new();
-        for id in pending {
-            moved.extend(self.priority_now(id)?);
-        }
-        self.parts.ledger.rescore(&moved)
+        let pending = self.pending_on(&of_domain);
+        self.place(&pending)?;
+        Ok(())
     }
 
     pub(crate) fn is_blocked(&self, url: &Url) -> bool {
@@ -359,7 +351,7 @@ impl Crawl {
             };
             let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(language);
             let digest = store::archive::Digest::from_hex(&record.digest).map_or([0; 20], |d| d.0);
-            r.done.push(New { id: old.id, assessment, measured, barred, digest, simhash: record.simhash });
+            r.done.push(New { id: old.id, assessment, measured, barred, digest });
         }
         self.take_over(r)?;
         Ok(false)
@@ -389,7 +381,7 @@ impl Crawl {
                 told.push((j.id, verdict));
             }
             let (judged, copy_of) = (*j, j.copy_of.map(|e| e.id));
-            lines.push(PageLine { judged, digest: new.digest, simhash: new.simhash, copy_of }.write());
+            lines.push(PageLine { judged, digest: new.digest, copy_of }.write());
             items.push((new.id, verdict, new.assessment));
         }
         self.parts.ledger.reassess(&items)?;

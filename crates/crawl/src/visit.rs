@@ -413,7 +413,7 @@ impl Crawl {
                 turn.state.push((UNARCHIVED.into(), true, record.id.0.to_le_bytes().to_vec()));
             }
             turn.record = Some(record);
-            self.page_state(&mut turn, judged, digest, doc.page.simhash, revise);
+            self.page_state(&mut turn, judged, digest, revise);
             turn.state.extend(measured.map(|m| (FEATURES.into(), true, m.encode())));
         }
         let revised = turn.revised.len();

@@ -6,6 +6,7 @@
 //! time (DNS rebinding) gains nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use types::Url;
 
 /// Is this an address of the public internet?
 ///
@@ -75,6 +76,12 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
             !isatap || is_public_v4(v4(s[6], s[7]))
         }
     }
+}
+
+/// Is it on this machine or inside the user's network, by its name or number?
+pub fn is_near(url: &Url) -> bool {
+    let literal = url.host().trim_matches(['[', ']']).parse::<IpAddr>();
+    literal.map_or_else(|_| is_local_name(url.host()), |ip| !is_public(ip))
 }
 
 /// A name that means this machine or this network, whatever it resolves to.

@@ -50,7 +50,7 @@ impl Endpoint {
             allow_private: true,
             http2: false,
             // A proxy is for the world; what is here is asked directly.
-            proxy: settings.proxy.clone().filter(|_| !is_near(&url)),
+            proxy: settings.proxy.clone().filter(|_| !guard::is_near(&url)),
             resolve: Vec::new(),
             name_patience: None,
             connect_timeout: settings.connect_timeout,
@@ -154,10 +154,4 @@ impl Endpoint {
             },
         }
     }
-}
-
-/// Is it on this machine or inside the user's network, by its name or number?
-pub fn is_near(url: &Url) -> bool {
-    let literal = url.host().trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    literal.map_or_else(|_| guard::is_local_name(url.host()), |ip| !guard::is_public(ip))
 }

@@ -53,17 +53,17 @@ pub struct Candidate {
 
 impl Candidate {
     pub fn new(id: UrlId, url: &Url, verdict: Verdict, simhash: u64, label: Option<bool>) -> Candidate {
+        let (relevance, line) = (verdict.relevance, verdict.threshold);
+        let (host, kind) = (number(url.host_key()), kind_of(url));
+        Candidate { id, relevance, line, host, kind, simhash, label }.judged(verdict, label)
+    }
+
+    /// The same page with what is thought and known of it now.
+    pub fn judged(self, verdict: Verdict, label: Option<bool>) -> Candidate {
         // Ruled out by a term or its language, whatever its score: nothing to ask.
         let barred = !verdict.relevant && verdict.relevance >= verdict.threshold;
-        Candidate {
-            id,
-            relevance: if barred { 0.0 } else { verdict.relevance },
-            line: verdict.threshold,
-            host: number(url.host_key()),
-            kind: kind_of(url),
-            simhash,
-            label,
-        }
+        let relevance = if barred { 0.0 } else { verdict.relevance };
+        Candidate { relevance, line: verdict.threshold, label, ..self }
     }
 }
 

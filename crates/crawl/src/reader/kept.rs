@@ -96,8 +96,9 @@ impl Kept for Ledger<FileLog> {
         }
         for place in places.iter().skip(mark.pieces) {
             let line = self.state_at(*place)?;
-            if let Some(PageLine { judged: j, simhash, copy_of, .. }) = PageLine::read(&line) {
-                said.lines.push(Line { id: j.id, relevant: j.relevant, score: j.score, copy_of, simhash });
+            if let Some(PageLine { judged: j, copy_of, .. }) = PageLine::read(&line) {
+                let (relevant, score, simhash) = (j.relevant, j.score, j.simhash);
+                said.lines.push(Line { id: j.id, relevant, score, copy_of, simhash });
             }
         }
         mark.pieces = places.len();

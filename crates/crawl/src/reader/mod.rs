@@ -247,8 +247,6 @@ impl Reader {
         let said = self.kept.said_since(&mut self.mark)?;
         if said.anew {
             self.lines.clear();
-        }
-        if said.anew {
             self.copies.clear();
         }
         let known = self.lines.len();

@@ -139,7 +139,7 @@ impl Teaching {
         Ok(Some(Teaching {
             wanted: Wanted::of(topic),
             host: address.host_key().to_string(),
-            is_near: fetch::post::is_near(&address),
+            is_near: fetch::guard::is_near(&address),
             spent: Spent::read(store)?,
             answers: Answers::read(store)?,
             client,
@@ -276,10 +276,15 @@ impl Crawl {
 
     /// Asks about the next pages, whether it is time or not. The answer comes with [`Crawl::take_lesson`].
     pub fn ask_teacher(&mut self) -> Result<Asked, Problem> {
-        let Some(mut t) = self.teaching.take() else { return Ok(Asked::Nothing) };
-        let asked = self.ask_with(&mut t);
+        self.with_teaching(Self::ask_with).unwrap_or(Ok(Asked::Nothing))
+    }
+
+    /// Lends the teacher out, beside the crawl. `None`: there is none.
+    fn with_teaching<T>(&mut self, act: impl FnOnce(&mut Crawl, &mut Teaching) -> T) -> Option<T> {
+        let mut t = self.teaching.take()?;
+        let done = act(self, &mut t);
         self.teaching = Some(t);
-        asked
+        Some(done)
     }
 
     fn ask_with(&mut self, t: &mut Teaching) -> Result<Asked, Problem> {
@@ -351,15 +356,8 @@ impl Crawl {
                 .map(|(j, face)| {
                     let chosen = pages.iter().any(|(id, _)| *id == j.id)
                         || known.iter().any(|k: &(UrlId, _, _)| k.0 == j.id);
-                    let v = j.verdict;
-                    let barred = !v.relevant && v.relevance >= v.threshold;
-                    Candidate {
-                        relevance: if barred { 0.0 } else { v.relevance },
-                        line: v.threshold,
-                        // Whatever was chosen counts as asked about.
-                        label: j.label.or(chosen.then_some(false)),
-                        ..*face
-                    }
+                    // Whatever was chosen counts as asked about.
+                    face.judged(j.verdict, j.label.or(chosen.then_some(false)))
                 })
                 .collect();
             let room = t.section.batch - pages.len();
@@ -428,10 +426,7 @@ impl Crawl {
 
     /// Takes what was answered, if it comes within `wait`, and learns from it.
     pub fn take_lesson(&mut self, wait: Duration) -> Result<Option<Lesson>, Problem> {
-        let Some(mut t) = self.teaching.take() else { return Ok(None) };
-        let lesson = self.take_with(&mut t, wait);
-        self.teaching = Some(t);
-        lesson
+        self.with_teaching(|crawl, t| crawl.take_with(t, wait)).unwrap_or(Ok(None))
     }
 
     fn take_with(&mut self, t: &mut Teaching, wait: Duration) -> Result<Option<Lesson>, Problem> {
@@ -514,10 +509,11 @@ impl Crawl {
 
     /// Forgets what the model said, so that another can be asked. Labels of persons stay.
     pub fn forget_teacher(&mut self) -> Result<usize, Problem> {
-        let Some(mut t) = self.teaching.take() else { return Ok(0) };
-        let forgotten = t.answers.forget(self.parts.ledger.as_mut());
-        t.skipped.clear();
-        self.teaching = Some(t);
+        let forgotten = self.with_teaching(|crawl, t| {
+            t.skipped.clear();
+            t.answers.forget(crawl.parts.ledger.as_mut())
+        });
+        let Some(forgotten) = forgotten else { return Ok(0) };
         forgotten?;
         let labels = crate::labels::Labels::read(self.parts.ledger.as_ref())?;
         let said: Vec<(UrlId, Option<bool>)> = labels.by_model().map(|id| (id, None)).collect();
@@ -530,13 +526,12 @@ impl Crawl {
 
     /// The next request's words, without sending them.
     pub fn preview_teacher(&mut self) -> Result<Option<Prompt>, Problem> {
-        let Some(mut t) = self.teaching.take() else { return Ok(None) };
-        let chosen = self.choose(&mut t);
-        self.teaching = Some(t);
-        let (pages, _) = chosen?;
-        let excerpts: Vec<Excerpt> = pages.into_iter().map(|(_, e)| e).collect();
-        let Some(t) = self.teaching.as_ref().filter(|_| !excerpts.is_empty()) else { return Ok(None) };
-        Ok(Some(Prompt::new(&t.wanted, &excerpts)))
+        let words = self.with_teaching(|crawl, t| {
+            let (pages, _) = crawl.choose(t)?;
+            let excerpts: Vec<Excerpt> = pages.into_iter().map(|(_, e)| e).collect();
+            Ok((!excerpts.is_empty()).then(|| Prompt::new(&t.wanted, &excerpts)))
+        });
+        words.unwrap_or(Ok(None))
     }
 }
 

@@ -56,8 +56,6 @@ struct Options {
     recall: Option<f64>,
 }
 
-/// The part of a score that says so.
-const STUFFED: &str = "stuffed with the topic's words";
 /// One page in so many is wanted, until labels say otherwise.
 const USUAL_SHARE: f64 = 0.02;
 /// Unlabelled pages that the regression is shown.
@@ -131,21 +129,46 @@ fn in_parts<T: Send>(pages: &[Seen], look: &(dyn Fn(&[Seen]) -> T + Sync)) -> Ve
 }
 
 impl Fitted {
-    /// Measures and log-odds of a page.
-    fn odds(&self, terms: &TopicTerms, page: &Features) -> ([f64; MEASURES], f64) {
-        let measures = self.prior.measure(terms, page);
-        let prior = start(&self.prior, &measures, prior::stuffing(terms, page));
+    /// Log-odds of a page, and where they begin.
+    fn odds(&self, terms: &TopicTerms, page: &Features) -> (Start, f64) {
+        let start = Start::of(&self.prior, terms, page);
         let odds = match &self.learned {
-            Some((scales, weights)) => weights.log_odds(&scales.row(page, &measures, prior)),
-            None => prior,
+            Some((scales, weights)) => weights.log_odds(&scales.row(page, &start.measures, start.odds)),
+            None => start.odds,
         };
-        (measures, odds)
+        (start, odds)
+    }
+
+    /// Reads what its odds need of a page: no words before words were learnt.
+    fn decode(&self) -> fn(&[u8]) -> Result<Features, Problem> {
+        if self.learned.is_some() { Features::decode } else { Features::decode_terms }
+    }
+
+    /// What the log-odds are made of, by name.
+    fn parts(&self, start: &Start, odds: f64) -> Vec<(&'static str, f64)> {
+        let mut parts: Vec<_> = prior::NAMES.into_iter().zip(self.prior.parts(&start.measures)).collect();
+        if start.stuffing > 0.0 {
+            parts.push(("stuffed with the topic's words", prior::cost(start.stuffing)));
+        }
+        parts.push(("learned from labels", odds - start.odds));
+        parts
     }
 }
 
-/// Log-odds before anything is learnt.
-fn start(prior: &Prior, measures: &[f64; MEASURES], stuffing: f64) -> f64 {
-    prior.log_odds(measures, stuffing) + libm::log(USUAL_SHARE / (1.0 - USUAL_SHARE))
+/// What the topic alone makes of a page.
+struct Start {
+    measures: [f64; MEASURES],
+    stuffing: f64,
+    /// Log-odds before anything is learnt.
+    odds: f64,
+}
+
+impl Start {
+    fn of(prior: &Prior, terms: &TopicTerms, page: &Features) -> Start {
+        let (measures, stuffing) = (prior.measure(terms, page), prior::stuffing(terms, page));
+        let odds = prior.log_odds(&measures, stuffing) + libm::log(USUAL_SHARE / (1.0 - USUAL_SHARE));
+        Start { measures, stuffing, odds }
+    }
 }
 
 impl Relevance {
@@ -194,7 +217,7 @@ impl Relevance {
         let prior = Prior::new(&self.terms, background);
         let learned = (self.labels + self.examples.len() > 0).then(|| self.learn(&prior));
         let mut fitted = Fitted { prior, learned, line: 0.0, expected_f1: 0.0, shown: Vec::new() };
-        let decode = if fitted.learned.is_some() { Features::decode } else { Features::decode_terms };
+        let decode = fitted.decode();
         let judged = |pages: &[Seen]| -> Vec<Option<f64>> {
             decoded(pages, decode).map(|page| Some(sigmoid(fitted.odds(&self.terms, &page?).1))).collect()
         };
@@ -224,24 +247,22 @@ impl Relevance {
         let labelled: Vec<(Features, bool)> = (self.lessons())
             .filter_map(|(bytes, label)| Some((Features::decode(bytes).ok()?, label)))
             .collect();
-        let measure = |p: &Features| prior.measure(&self.terms, p);
-        let all = sample.iter().chain(labelled.iter().map(|l| &l.0));
-        let scales = Scales::of(all.map(|p| (p, measure(p))));
-        let row = |p: &Features| {
-            let measures = measure(p);
-            scales.row(p, &measures, start(prior, &measures, prior::stuffing(&self.terms, p)))
-        };
-        let rows: Vec<(Row, bool)> = labelled.iter().map(|(p, label)| (row(p), *label)).collect();
-        let others: Vec<Row> = sample.iter().take(SAMPLE).map(row).collect();
+        let pages: Vec<&Features> = sample.iter().chain(labelled.iter().map(|l| &l.0)).collect();
+        let starts: Vec<Start> = pages.iter().map(|p| Start::of(prior, &self.terms, p)).collect();
+        let scales = Scales::of(pages.iter().zip(&starts).map(|(p, s)| (*p, s.measures)));
+        let row = |(page, start): (&Features, &Start)| scales.row(page, &start.measures, start.odds);
+        let (of_sample, of_labelled) = starts.split_at(sample.len());
+        let labelled = labelled.iter().zip(of_labelled);
+        let rows: Vec<(Row, bool)> = labelled.map(|((p, label), s)| (row((p, s)), *label)).collect();
+        let others: Vec<Row> = sample.iter().zip(of_sample).take(SAMPLE).map(row).collect();
         let weights = Weights::learn(&rows, &others);
         (scales, weights)
     }
 
     fn probability(&self, assessment: &Assessment) -> f64 {
-        let learned = self.fitted().learned.is_some();
-        let decode = if learned { Features::decode } else { Features::decode_terms };
-        match decode(&assessment.features) {
-            Ok(page) => sigmoid(self.fitted().odds(&self.terms, &page).1),
+        let fitted = self.fitted();
+        match fitted.decode()(&assessment.features) {
+            Ok(page) => sigmoid(fitted.odds(&self.terms, &page).1),
             // A page of which only the score is known keeps it.
             Err(_) => assessment.score,
         }
@@ -316,21 +337,16 @@ fn aim(options: &Options, setup: &JudgeSetup) -> Result<Aim, Problem> {
 impl Judge for Relevance {
     fn assess(&self, doc: &Doc) -> Assessment {
         let page = Features::of(doc, &self.terms);
-        let (measures, odds) = self.fitted().odds(&self.terms, &page);
-        let prior = &self.fitted().prior;
-        let stuffing = prior::stuffing(&self.terms, &page);
+        let fitted = self.fitted();
+        let (start, odds) = fitted.odds(&self.terms, &page);
         let part = |(name, value): (&str, f64)| Part { name: name.into(), value };
-        let mut parts: Vec<Part> = prior::NAMES.into_iter().zip(prior.parts(&measures)).map(part).collect();
-        if stuffing > 0.0 {
-            parts.push(part((STUFFED, prior::cost(stuffing))));
-        }
-        parts.push(part(("learned from labels", odds - start(prior, &measures, stuffing))));
+        let parts = fitted.parts(&start, odds).into_iter().map(part).collect();
         let hits = self.hits(&page);
         Assessment {
             score: sigmoid(odds),
             parts,
             hits,
-            stuffed: stuffing > 0.0,
+            stuffed: start.stuffing > 0.0,
             features: page.encode(),
             ..Assessment::default()
         }
@@ -383,20 +399,14 @@ impl Judge for Relevance {
     fn reasons(&self, assessment: &Assessment, doc: &Doc) -> Option<Reasons> {
         let page = Features::decode(&assessment.features).ok()?;
         let fitted = self.fitted();
-        let (measures, odds) = fitted.odds(&self.terms, &page);
-        let stuffing = prior::stuffing(&self.terms, &page);
-        let prior = start(&fitted.prior, &measures, stuffing);
-        let named = prior::NAMES.into_iter().zip(fitted.prior.parts(&measures));
+        let (start, odds) = fitted.odds(&self.terms, &page);
+        let named = fitted.parts(&start, odds).into_iter();
         let mut out = Reasons {
             parts: named.map(|(name, value)| (name.to_string(), value)).collect(),
             ..Reasons::default()
         };
-        if stuffing > 0.0 {
-            out.parts.push((STUFFED.into(), prior::cost(stuffing)));
-        }
-        out.parts.push(("learned from labels".into(), odds - prior));
         let Some((scales, weights)) = &fitted.learned else { return Some(out) };
-        let row = scales.row(&page, &measures, prior);
+        let row = scales.row(&page, &start.measures, start.odds);
         let names = features::named(doc);
         for (bucket, x) in row.words() {
             let value = f64::from(*x) * weights.of_bucket(*bucket);

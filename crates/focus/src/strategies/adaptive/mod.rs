@@ -296,7 +296,10 @@ impl Adaptive {
     /// for the others. Among its own links the order stays.
     fn share(&self, s: &Sight) -> f64 {
         let host = self.tally.sum(s.groups.host).relevant;
-        libm::exp(-self.o.crowd * crowding(host.into(), self.tally.total().relevant.into()))
+        match crowding(host.into(), self.tally.total().relevant.into()) {
+            0.0 => 1.0,
+            crowded => libm::exp(-self.o.crowd * crowded),
+        }
     }
 
     fn value(&self, now: &Now, p: [f64; HEADS]) -> f64 {
