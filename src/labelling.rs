@@ -2,7 +2,7 @@
 //! finds them in its inbox; the workers of a shared crawl are told through their database. The command line and the
 //! dashboard go the same ways.
 
-use crate::cli::pages::{From, Pages};
+use crate::pages::{From, Pages};
 use crawl::collection::Collection;
 use crawl::config::Config;
 use crawl::control::{Command, Effect};
@@ -26,8 +26,8 @@ const AT_ONCE: usize = 10_000;
 pub type Said = [(UrlId, Option<bool>)];
 
 pub enum Way {
-    /// Nobody crawls into the folder: it is open here.
-    Folder { teaching: Box<Teaching> },
+    /// Nobody crawls into the folder: it is open here. `dirty`: its report is older than its labels.
+    Folder { teaching: Box<Teaching>, dir: PathBuf, dirty: bool },
     /// Another process does.
     Inbox { dir: PathBuf },
     /// Workers share it.
@@ -40,7 +40,8 @@ impl Way {
         if !store::ledger::is_locked(dir) {
             match open(dir) {
                 Ok(teaching) => {
-                    return Ok(Way::Folder { teaching: Box::new(teaching) });
+                    let dir = dir.to_path_buf();
+                    return Ok(Way::Folder { teaching: Box::new(teaching), dir, dirty: false });
                 }
                 // A crawl may have begun just now.
                 Err(problem) if !store::ledger::is_locked(dir) => return Err(problem),
@@ -88,8 +89,9 @@ impl Way {
     /// As `say`, to the collection in a folder.
     pub fn say_in_folder(&mut self, said: &Said) -> Result<Effect, Problem> {
         match self {
-            Way::Folder { teaching } => {
+            Way::Folder { teaching, dirty, .. } => {
                 teaching.read_inbox();
+                *dirty = true;
                 teaching.say(said)
             }
             Way::Inbox { dir } => {
@@ -101,7 +103,7 @@ impl Way {
                     None => {
                         let mut teaching = Box::new(open(dir)?);
                         let effect = teaching.say(said)?;
-                        *self = Way::Folder { teaching };
+                        *self = Way::Folder { teaching, dir: std::mem::take(dir), dirty: true };
                         Ok(effect)
                     }
                 }
@@ -112,17 +114,32 @@ impl Way {
 
     /// Obeys what other processes left in the inbox of a folder that is open here.
     pub fn read_inbox(&mut self) {
-        if let Way::Folder { teaching } = self {
+        if let Way::Folder { teaching, .. } = self {
             teaching.read_inbox();
         }
     }
 
-    /// Lets go of the collection.
+    /// Lets go of the collection. Its report tells of the labels.
     pub fn close(self) -> Result<(), Problem> {
         match self {
-            Way::Folder { teaching } => teaching.close(),
+            Way::Folder { teaching, dir, dirty } => {
+                teaching.close()?;
+                if dirty { crate::report::write(&dir) } else { Ok(()) }
+            }
             Way::Inbox { .. } | Way::Shared { .. } => Ok(()),
         }
+    }
+}
+
+/// Who gives a command, for those who look later: by what, and from where.
+pub fn who(by: &str) -> String {
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
+    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+    match (user.trim(), host.trim()) {
+        ("", "") => by.to_string(),
+        (user, "") => format!("{by} of {user}"),
+        ("", host) => format!("{by} on {host}"),
+        (user, host) => format!("{by} of {user} on {host}"),
     }
 }
 

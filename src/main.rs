@@ -3,7 +3,11 @@
 mod cli;
 mod dashboard;
 mod engines;
+mod highlight;
 mod labelling;
+mod pages;
+mod report;
+mod text;
 
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
 //! `gleaner backtest`: strategies on a recorded web, measured.
 
 use super::setup::{self, set};
-use super::text::count;
 use super::train::lay_model;
+use crate::text::count;
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, Made};
@@ -565,7 +565,7 @@ fn print_table(results: &Results) {
     for s in &results.summary {
         println!(
             "{:<24} {:<20} {:>7} {:>15}{} {:>7} {:>7} {:>8} {:>8} {:>6}",
-            super::text::shorten(&s.topic, 24),
+            crate::text::shorten(&s.topic, 24),
             s.strategy,
             show(s.auc_mean),
             // Of one run, or of runs that went alike, nothing can be said.
@@ -607,7 +607,7 @@ fn print_taught(results: &Results) {
             let found = |n: &usize| l.found.get(n).map_or("–".into(), |v| format!("{v:.0}"));
             println!(
                 "{:<24} {:<20} {:>6} {:>6} {:>6} {:>9} {:>6} {:>6} {:>5}{}",
-                super::text::shorten(&s.topic, 24),
+                crate::text::shorten(&s.topic, 24),
                 s.strategy,
                 l.labels,
                 show(l.f1),

@@ -1,8 +1,8 @@
 //! The conversation of `gleaner label DIR`: one page at a time, yes or no, and what that changes.
 
-use super::text::{count, shorten, strip_controls, things};
-use crate::dashboard::highlight::{passage, pieces};
+use crate::highlight::{passage, pieces};
 use crate::labelling::Way;
+use crate::text::{count, shorten, strip_controls, things};
 use console::{Key, Term, style};
 use crawl::quiz::{self, Quiz, Which};
 use crawl::reader::{Reader, Taught};

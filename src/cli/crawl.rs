@@ -3,8 +3,8 @@
 use super::progress::{Display, Mode};
 use super::serve::ListenFlags;
 use super::setup::{self, FetchFlags, TeacherFlags, TopicArgs, number, set};
-use super::text::{count, duration, outlook, things};
 use crate::dashboard::{CRAWLS, Job, Server, SharedShelf, Shelf};
+use crate::text::{count, duration, outlook, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, SharedStore};
@@ -198,7 +198,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 /// `db.toml` is crawled into `db`; without a file the folder is named after the topic.
 fn default_folder(topic: Option<&Path>, loaded: &Loaded) -> PathBuf {
     let stem = topic.and_then(|p| p.file_stem()).and_then(|s| s.to_str());
-    PathBuf::from(setup::slug(stem.unwrap_or(loaded.config.title())))
+    PathBuf::from(crate::text::slug(stem.unwrap_or(loaded.config.title())))
 }
 
 /// Crawls into a folder, showing progress, until it is done or the user stops it.
@@ -257,7 +257,7 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
     // What this worker saw of a shared crawl is no report of it.
     if shared.is_none() {
-        super::report::write_crawl_report(out)?;
+        crate::report::write(out)?;
     }
     Ok(result)
 }
@@ -379,7 +379,7 @@ pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
         eprintln!("  {}", outlook(o));
     }
     if let Some(teacher) = &p.teacher {
-        eprintln!("  teacher: {}", super::teach::describe(teacher));
+        eprintln!("  teacher: {}", crate::text::teacher(teacher));
     }
     if !p.errors.is_empty() {
         let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();

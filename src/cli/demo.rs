@@ -2,7 +2,7 @@
 
 use super::crawl::{Args as CrawlArgs, crawl_into};
 use super::progress::Mode;
-use super::text::count;
+use crate::text::count;
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;

@@ -103,7 +103,7 @@ impl Draft {
             client.chat(&system, &clean(sentence, LONGEST), ("topic", &schema), CALLS, &mut cost, &read);
         let drafted = drafted.map_err(|failed| {
             Problem::new("the language model gives no draft")
-                .because(super::text::strip_controls(&failed.why))
+                .because(crate::text::strip_controls(&failed.why))
         })?;
         Ok(Some(Draft { description: or(drafted.description, clean(sentence, LONGEST)), ..drafted }))
     }

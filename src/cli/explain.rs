@@ -1,7 +1,7 @@
 //! `gleaner explain DIR URL`: why was this page fetched, and how was it judged?
 
 use super::judge::explain_verdict;
-use super::text::{shorten, strip_controls};
+use crate::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::labels::Who;

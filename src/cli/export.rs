@@ -1,7 +1,7 @@
 //! `gleaner export DIR`: a collection's pages in a format others read.
 
 use super::setup;
-use super::text::things;
+use crate::text::things;
 use clap::Args as ClapArgs;
 use crawl::collection::Collection;
 use std::fs::File;

@@ -2,7 +2,7 @@
 
 use super::setup::FetchFlags;
 use super::source;
-use super::text::{shorten, strip_controls};
+use crate::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::documents::Documents;

@@ -2,7 +2,7 @@
 
 use super::setup::FetchFlags;
 use super::source;
-use super::text::strip_controls;
+use crate::text::strip_controls;
 use clap::Args as ClapArgs;
 use console::style;
 use std::io::Write;
@@ -29,7 +29,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         eprintln!("{}", style(hop.url.as_str()).bold());
         if let Some(failure) = &hop.failure {
             eprintln!("  {} {}", style("failed:").red(), strip_controls(&failure.to_string()));
-            eprintln!("  hint: {}", source::guard_hint(failure));
+            eprintln!("  hint: {}", crate::pages::guard_hint(failure));
         }
         if hop.status > 0 {
             let ip = hop.ip.map_or(String::new(), |ip| format!(" from {ip}"));

@@ -1,9 +1,9 @@
 //! The conversation of `gleaner new`: what is wanted, what kind, examples, where to start; and a look at what came of it.
 
 use super::new::Answers;
-use super::pages::{Pages, doc};
 use super::picker::{self, Picked};
-use super::text::{shorten, strip_controls};
+use crate::pages::{Pages, doc};
+use crate::text::{shorten, strip_controls};
 use console::{Key, Term, style};
 use crawl::collection::Made;
 use crawl::config::Config;

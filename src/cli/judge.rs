@@ -1,8 +1,8 @@
 //! `gleaner judge TOPIC URL|FILE…`: a dry run of a topic on pages, with reasons.
 
-use super::pages::{From, Pages, doc};
 use super::setup::{self, FetchFlags};
-use super::text::{shorten, strip_controls};
+use crate::pages::{From, Pages, doc};
+use crate::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Made;

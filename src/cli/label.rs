@@ -2,12 +2,12 @@
 
 use super::conversation::{self, Wish};
 use super::setup::{self, FetchFlags, StoreArgs};
-use super::text::{count, shorten, strip_controls, things};
 use crate::labelling::Way;
+use crate::text::{count, shorten, strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
-use crawl::labels::{Label, Quality, Share, Who};
+use crawl::labels::{Label, Who};
 use crawl::quiz::{Quiz, Which};
 use crawl::reader::Reader;
 use eval::labels::{Class, Rules};
@@ -171,7 +171,7 @@ fn way(args: &Args, reader: &Reader) -> Result<Way, Problem> {
     match (&args.shared.store, &args.dir) {
         (Some(store), _) => {
             let name = reader.shared_name().unwrap_or_default();
-            Ok(Way::to_shared(store, name, setup::who("gleaner label")))
+            Ok(Way::to_shared(store, name, crate::labelling::who("gleaner label")))
         }
         (None, Some(dir)) => Way::to_folder(dir),
         (None, None) => {
@@ -361,7 +361,7 @@ fn told(
     let what = format!("{} {done}", things(changed as u64, thing));
     eprintln!("{what}{}", if same > 0 { format!(", {same} as before") } else { String::new() });
     if let Some(q) = reader.quality()? {
-        eprintln!("{}", describe(&q));
+        eprintln!("{}", crate::text::quality(&q));
         eprintln!("{}", conversation::estimate(&reader.taught()?));
     }
     // A file made for a whole web names pages that were never fetched: that is no failure.
@@ -404,7 +404,7 @@ fn list(args: &Args) -> Result<ExitCode, Problem> {
         }
     }
     match reader.quality()? {
-        Some(q) => eprintln!("{}", describe(&q)),
+        Some(q) => eprintln!("{}", crate::text::quality(&q)),
         None => eprintln!(
             "no labels yet; `gleaner label {}` in a terminal asks about pages, `--sample 20` shows some to begin with",
             args.collection()
@@ -436,18 +436,4 @@ fn sample(args: &Args, n: usize) -> Result<ExitCode, Problem> {
     }
     eprintln!("{} of {} pages without a label", count(n.min(pages.len()) as u64), count(pages.len() as u64));
     Ok(ExitCode::SUCCESS)
-}
-
-/// `12 labelled (9 relevant): precision 0.90 (0.60–0.98), recall 1.00 (0.70–1.00)`
-pub fn describe(q: &Quality) -> String {
-    let share = |s: Option<Share>| {
-        s.map_or_else(|| "unknown".into(), |s| format!("{:.2} ({:.2}–{:.2})", s.value, s.low, s.high))
-    };
-    format!(
-        "{} labelled ({} relevant): the judge's precision {}, recall {}",
-        count(q.labelled()),
-        count(q.true_relevant + q.missed),
-        share(q.precision),
-        share(q.recall)
-    )
 }

@@ -2,12 +2,12 @@
 
 use super::draft::Draft;
 use super::guide::{self, Said, Step, Talk};
-use super::pages::{From, Pages};
 use super::picker::Picked;
 use super::setup::{self, FetchFlags, TeacherFlags, TopicFlags};
 use super::terms::{self, Readers, known, with_preset_words};
-use super::text::{shorten, strip_controls};
 use super::trial::Trial;
+use crate::pages::{From, Pages};
+use crate::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::Config;
@@ -414,8 +414,10 @@ fn write(args: &Args, answers: &Answers, text: &str) -> Result<ExitCode, Problem
         print!("{text}");
         return Ok(ExitCode::SUCCESS);
     }
-    let path =
-        args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.toml", setup::slug(&answers.name))));
+    let path = args
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("{}.toml", crate::text::slug(&answers.name))));
     if path.exists() && !args.force {
         return Err(Problem::usage(format!("{} exists already", path.display()))
             .hint("choose another name with -o, or --force to replace it"));

@@ -1,6 +1,6 @@
 //! Standard output and standard error, for commands whose reader may go away: `gleaner export db | head -1`.
 
-use super::text::harmless;
+use crate::text::harmless;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 

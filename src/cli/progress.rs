@@ -1,6 +1,6 @@
 //! Shows a crawl while it runs: a small live panel on a terminal, plain lines elsewhere.
 
-use super::text::{bar_curve, count, duration, harmless, outlook, shorten, strip_controls};
+use crate::text::{bar_curve, count, duration, harmless, outlook, shorten, strip_controls};
 use console::{Term, style};
 use crawl::{Event, Progress};
 use std::collections::VecDeque;
@@ -90,7 +90,7 @@ impl Display {
                 let idle = if p.idle.is_empty() { String::new() } else { format!("; {}", p.idle) };
                 let teacher = p.teacher.as_ref();
                 let teacher =
-                    teacher.map_or(String::new(), |t| format!("; teacher {}", super::teach::spent(t)));
+                    teacher.map_or(String::new(), |t| format!("; teacher {}", crate::text::spent(t)));
                 eprintln!(
                     "{}: {} pages, {} relevant ({:.1} %), {:.1} pages/s, {} pending on {} hosts{teacher}{idle}",
                     duration(Duration::from_millis(p.elapsed_ms)),
@@ -153,7 +153,7 @@ impl Display {
                 s.questions,
                 s.yes,
                 s.no,
-                super::teach::spent(t)
+                crate::text::spent(t)
             );
             lines.push(style(text).dim().to_string());
         }

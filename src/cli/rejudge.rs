@@ -1,9 +1,8 @@
 //! `gleaner rejudge DIR [TOPIC.toml]`: a changed topic or new labels applied to a collection, without fetching.
 
-use super::label::describe;
-use super::pages::{From, Pages};
 use super::setup::{self, FetchFlags};
-use super::text::{count, shorten, strip_controls};
+use crate::pages::{From, Pages};
+use crate::text::{count, quality, shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
@@ -60,7 +59,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let answer = |url: &types::Url| pages.answer_or_fetch(url);
     let result = rejudge(&args.dir, &loaded, &answer, args.rng, !args.dry_run)?;
     if !args.dry_run {
-        super::report::write_crawl_report(&args.dir)?;
+        crate::report::write(&args.dir)?;
     }
     if args.json {
         let json = serde_json::to_string_pretty(&result)
@@ -93,8 +92,8 @@ fn show(r: &Rejudged, args: &Args) {
     list("are relevant no more", &r.lost, args.show);
     if let (Some(before), Some(after)) = (&r.labels_before, &r.labels_after) {
         println!("\n{}", style("on the pages you labelled").bold());
-        println!("  before  {}", describe(before));
-        println!("  now     {}", describe(after));
+        println!("  before  {}", quality(before));
+        println!("  now     {}", quality(after));
     }
     if args.dry_run {
         println!("\nnothing was changed; leave --dry-run out to keep this");

@@ -1,7 +1,7 @@
 //! `gleaner repair DIR`: brings back what a damaged collection still has.
 
 use super::setup;
-use super::text::{count, things};
+use crate::text::{count, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
@@ -46,7 +46,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let loaded = setup::load(Some(topic), toml::Table::new())?;
     let result = repair(dir, &loaded, args.rng)?;
     if !result.found.is_empty() {
-        super::report::write_crawl_report(dir)?;
+        crate::report::write(dir)?;
     }
     if args.json {
         let json = serde_json::to_string_pretty(&result)

@@ -1,9 +1,8 @@
 //! `gleaner report`: a crawl's report.html, or two backtest results compared.
 
-use super::crawl_report;
 use super::setup::{self, StoreArgs};
+use crate::report;
 use clap::Args as ClapArgs;
-use crawl::reader::Reader;
 use eval::results::{Results, compare};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,14 +30,14 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let Some(a) = &args.a else {
-        let html = crawl_report::html(&setup::read_from(None, &args.shared)?)?;
+        let html = report::html(&setup::read_from(None, &args.shared)?)?;
         std::fs::write(&args.output, html).map_err(|e| Problem::io("write", &args.output, &e))?;
         eprintln!("wrote {}", args.output.display());
         return Ok(ExitCode::SUCCESS);
     };
     let Some(b) = &args.b else {
         let reader = setup::read(a)?;
-        write_report(&reader, &a.join("report.html"))?;
+        report::write_to(&reader, &a.join("report.html"))?;
         eprintln!("wrote {}", a.join("report.html").display());
         return Ok(setup::exit_code(&reader));
     };
@@ -52,15 +51,4 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             Ok(ExitCode::FAILURE)
         }
     }
-}
-
-/// Writes `report.html` of a collection.
-pub fn write_crawl_report(dir: &Path) -> Result<(), Problem> {
-    write_report(&Reader::open(dir)?, &dir.join("report.html"))
-}
-
-/// The collection may be somebody else's: a link of that name is replaced, not followed.
-fn write_report(reader: &Reader, path: &Path) -> Result<(), Problem> {
-    let html = crawl_report::html(reader)?;
-    store::files::replace(path, html.as_bytes()).map_err(|e| Problem::io("write", path, &e))
 }

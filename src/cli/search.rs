@@ -1,7 +1,7 @@
 //! `gleaner search DIR "words"`: ranked pages with snippets.
 
 use super::setup;
-use super::text::strip_controls;
+use crate::text::strip_controls;
 use clap::Args as ClapArgs;
 use console::style;
 use std::path::Path;
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             eprintln!(
                 "{} more were fetched and are not in the index, which is brought up to date while the crawl runs and when it goes on \
                  (pages that ask not to be indexed stay out)",
-                super::text::count(more)
+                crate::text::count(more)
             );
         }
         if !args.all {

@@ -2,8 +2,8 @@
 
 use super::reach::{self, Reach};
 use super::setup::{self, FetchFlags};
-use super::text::{save, shorten, strip_controls};
 use crate::engines::{self, Hits, SearchEngine, WEB, section_of};
+use crate::text::{save, shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;

@@ -90,18 +90,6 @@ pub struct StoreArgs {
     pub crawl: Option<String>,
 }
 
-/// Who gives a command, for those who look later: by what, and from where.
-pub fn who(by: &str) -> String {
-    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
-    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
-    match (user.trim(), host.trim()) {
-        ("", "") => by.to_string(),
-        (user, "") => format!("{by} of {user}"),
-        ("", host) => format!("{by} on {host}"),
-        (user, host) => format!("{by} of {user} on {host}"),
-    }
-}
-
 /// Opens the collection in a folder, or the one that `--store` names.
 pub fn read_from(dir: Option<&Path>, shared: &StoreArgs) -> Result<Reader, Problem> {
     match (&shared.store, dir) {
@@ -262,33 +250,9 @@ pub fn seeds(config: &Config, urls: &[String], files: &[String], canon: &Canon) 
     Ok(out)
 }
 
-/// A folder name made from a title: `syllabi-of-database-courses`.
-pub fn slug(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars().flat_map(char::to_lowercase) {
-        if c.is_alphanumeric() {
-            out.push(c);
-        } else if !out.is_empty() && !out.ends_with('-') {
-            out.push('-');
-        }
-        if out.len() > 60 {
-            break;
-        }
-    }
-    let out = out.trim_end_matches('-').to_string();
-    if out.is_empty() { "collection".into() } else { out }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn slugs() {
-        assert_eq!(slug("Syllabi of database courses"), "syllabi-of-database-courses");
-        assert_eq!(slug("../../etc/passwd"), "etc-passwd");
-        assert_eq!(slug("  "), "collection");
-    }
 
     #[test]
     fn flags_make_a_topic() {

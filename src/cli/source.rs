@@ -1,11 +1,12 @@
 //! One page from anywhere: a file, or a URL fetched hop by hop.
 
 use super::setup::FetchFlags;
-use super::text::strip_controls;
+use crate::pages::{file, guard_hint, not_a_missing_file};
+use crate::text::strip_controls;
 use crawl::collection::Collection;
 use crawl::config::Config;
 use std::path::Path;
-use types::{Canon, Fetched, Millis, Payload, Problem, Request, Task, Url, Web};
+use types::{Canon, Fetched, Problem, Request, Task, Web};
 
 /// Every answer on the way to a page; the last one is not a redirect, or there were too many.
 pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<Vec<Fetched>, Problem> {
@@ -47,28 +48,6 @@ pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<V
     }
 }
 
-/// What is meant to be a file and is none must not be looked for on the Web.
-pub fn not_a_missing_file(text: &str) -> Result<(), Problem> {
-    let path = Path::new(text);
-    if text.contains("://") || !(looks_like_a_path(text) || path.exists()) {
-        return Ok(());
-    }
-    let what = match path.is_dir() {
-        true => format!("`{text}` is a folder"),
-        false if path.exists() => format!("`{text}` is not an ordinary file"),
-        false => format!("there is no file `{text}`"),
-    };
-    Err(Problem::usage(what).hint("check the path; a URL begins with http:// or https://"))
-}
-
-/// `example.org/page.html` may be either; nobody means a host by `/tmp/page.html`, `./page` or `page.html`.
-fn looks_like_a_path(text: &str) -> bool {
-    const ENDINGS: &[&str] = &["html", "htm", "xhtml", "xml", "pdf", "txt", "md"];
-    let ending = Path::new(text).extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    let bare = !text.contains(['/', ':']) && ENDINGS.contains(&ending.as_str());
-    bare || ["/", "./", "../", "~"].iter().any(|start| text.starts_with(start))
-}
-
 /// The page itself: the last hop, if it is a page.
 pub fn page(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<Fetched, Problem> {
     let mut hops = hops(text, flags, config)?;
@@ -84,40 +63,4 @@ pub fn page(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<F
             .hint("`gleaner fetch URL` shows every hop and header"));
     }
     Ok(last)
-}
-
-pub fn guard_hint(failure: &types::Failure) -> &'static str {
-    match failure {
-        types::Failure::Guarded(_) => {
-            "this address is not on the public internet; --allow-private lifts the guard"
-        }
-        types::Failure::Dns(_) => "check the spelling of the host name and your connection",
-        _ => "`gleaner fetch URL` shows every hop and header",
-    }
-}
-
-pub fn file(path: &Path) -> Result<Fetched, Problem> {
-    let bytes = std::fs::read(path).map_err(|e| Problem::io("read", path, &e))?;
-    let name = path.file_name().map_or_else(|| "file".into(), |n| n.to_string_lossy());
-    let url: Url = Canon::default()
-        .parse("http://localhost/")
-        .and_then(|base| Canon::default().join(&base, &name.replace(['?', '#', '%', ':'], "-")))
-        .map_err(|e| Problem::new(format!("cannot name {}", path.display())).because(e))?;
-    let content_type =
-        match path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase().as_str() {
-            "html" | "htm" => "text/html",
-            "xhtml" => "application/xhtml+xml",
-            "pdf" => "application/pdf",
-            "xml" => "application/xml",
-            "txt" | "md" => "text/plain",
-            _ => "",
-        };
-    let mut fetched = Fetched::empty(url, Millis(0));
-    fetched.status = 200;
-    if !content_type.is_empty() {
-        fetched.headers.push(("content-type".into(), content_type.into()));
-    }
-    fetched.wire_bytes = bytes.len() as u64;
-    fetched.payload = Payload::plain(bytes);
-    Ok(fetched)
 }

@@ -1,7 +1,7 @@
 //! `gleaner status DIR`: how a collection stands.
 
 use super::setup;
-use super::text::{bar_curve, count, outlook, things};
+use crate::text::{bar_curve, count, outlook, things};
 use clap::Args as ClapArgs;
 use console::style;
 use std::path::PathBuf;
@@ -57,10 +57,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         None => println!("  threshold  {:.3}", s.threshold),
     }
     if let Some(q) = &s.labels {
-        println!("  labels     {}", super::label::describe(q));
+        println!("  labels     {}", crate::text::quality(q));
     }
     if let Some(teacher) = &s.teacher {
-        println!("  teacher    {}", super::teach::describe(teacher));
+        println!("  teacher    {}", crate::text::teacher(teacher));
     }
     if !s.errors.is_empty() {
         let errors: Vec<String> = s.errors.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();

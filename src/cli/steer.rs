@@ -102,7 +102,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     let reader = setup::read_from(None, &shared)?;
     let name = reader.shared_name().unwrap_or_default().to_string();
-    let who = setup::who("gleaner steer");
+    let who = crate::labelling::who("gleaner steer");
     let to = Address { store, crawl: &name, who: &who, patience: WORKERS };
     for command in commands(&args.what, &reader)? {
         let effect = Asked::new(&reader, command)?.give(&to)?;

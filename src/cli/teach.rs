@@ -1,7 +1,7 @@
 //! `gleaner teach DIR`: a language model is asked about pages of a collection that nobody is crawling.
 
 use super::setup::{self, TeacherFlags, set};
-use super::text::{count, strip_controls, things};
+use crate::text::{strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
@@ -151,7 +151,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 
 /// The report follows.
 fn written(args: &Args) -> Result<ExitCode, Problem> {
-    super::report::write_crawl_report(&args.dir)?;
+    crate::report::write(&args.dir)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -163,37 +163,9 @@ fn show(args: &Args, l: &Lesson, usage: Option<&Usage>) {
         println!("{line}");
         return;
     }
-    let spent = usage.map_or("known before".to_string(), self::spent);
+    let spent = usage.map_or("known before".to_string(), crate::text::spent);
     let what = if l.text.is_empty() { "nothing learnt" } else { &l.text };
     println!("{} yes, {} no, {} unsure; {what} ({spent})", l.yes, l.no, l.unsure);
-}
-
-/// `12 of 60 requests, 34,120 of 300,000 tokens`
-pub fn spent(u: &Usage) -> String {
-    let s = &u.spent;
-    format!(
-        "{} of {} requests, {} of {} tokens",
-        count(s.calls),
-        count(u.calls),
-        count(s.tokens),
-        count(u.tokens)
-    )
-}
-
-/// For people: whom was asked what, and what it cost.
-pub fn describe(u: &Usage) -> String {
-    let s = &u.spent;
-    let trouble = u.trouble.as_ref().map_or(String::new(), |t| format!("; {}", strip_controls(t)));
-    format!(
-        "{} at {}: {} asked, {} yes, {} no, {} unsure; {}{trouble}",
-        strip_controls(&u.model),
-        u.host,
-        things(s.questions, "page"),
-        count(s.yes),
-        count(s.no),
-        count(s.unsure),
-        spent(u)
-    )
 }
 
 /// Line by line, because line ends are wanted here.

@@ -1,9 +1,9 @@
 //! `gleaner terms PAGES…`: terms suggested from example pages, picked by the user, put into the topic file.
 
-use super::pages::{From, Pages, doc};
 use super::picker::pick;
 use super::setup::{self, FetchFlags};
-use super::text::{save, strip_controls};
+use crate::pages::{From, Pages, doc};
+use crate::text::{save, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::config::Config;

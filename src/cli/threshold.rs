@@ -1,13 +1,16 @@
 //! `gleaner threshold TOPIC.toml`: where the line between relevant and not could be drawn, by every estimator of S4.
+//! `gleaner threshold DIR`: what a collection would be at other lines (`lines.rs`).
 
-use super::pages::{From, Pages, doc};
+use super::lines;
 use super::setup::{self, FetchFlags};
 use super::terms::spread;
-use super::text::{save, shorten, strip_controls};
+use crate::pages::{From, Pages, doc};
+use crate::text::{save, shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::Made;
+use crawl::collection::{Collection, Made};
 use crawl::config::Config;
+use crawl::reader::Reader;
 use eval::labels::Seeds;
 use focus::rng::Rng;
 use focus::topic::edit::TopicFile;
@@ -19,6 +22,8 @@ use types::{Assessment, LinkKind, Problem};
 
 const EXAMPLES: &str = "\
 Examples:
+  gleaner threshold db                                        a collection: how many pages at other lines, and which
+  gleaner threshold db --write 0.7                            this line from now on
   gleaner threshold db.toml                                   from the seeds in the topic file
   gleaner threshold db.toml --seeds found.tsv                 from search results (see `gleaner seeds`)
   gleaner threshold course.toml --web webs/webkb --seeds webs/webkb/seeds.tsv#four_departments
@@ -31,8 +36,8 @@ mostly relevant, such as search results. `auto` also works from entry pages, and
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Topic file
-    #[arg(value_name = "TOPIC.toml")]
+    /// Topic file, or the folder of a collection
+    #[arg(value_name = "TOPIC.toml|DIR")]
     topic: PathBuf,
     /// Pages to estimate from, best first: a list (FILE or FILE#SET) or URLs (default: the topic's seeds)
     #[arg(long, value_name = "FILE[#SET]|URL", num_args = 1..)]
@@ -41,8 +46,8 @@ pub struct Args {
     from: From,
     #[command(flatten)]
     fetch: FetchFlags,
-    /// Put the number of this estimator (or `auto`) into the topic file
-    #[arg(long, value_name = "ESTIMATOR")]
+    /// Put the number of this estimator, `auto`, or a number into the topic file
+    #[arg(long, value_name = "ESTIMATOR|N")]
     write: Option<String>,
     /// Seed of the random subsets
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -66,6 +71,9 @@ const SHOWN: usize = 25;
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let choice = args.write.as_deref().map(Choice::named).transpose()?;
+    if args.topic.is_dir() {
+        return of_collection(&args, choice);
+    }
     let mut flags = toml::Table::new();
     args.fetch.lay(&mut flags);
     // What `auto` would do is asked whatever the topic file says now.
@@ -127,16 +135,39 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Shows a collection's lines, or changes its topic file.
+fn of_collection(args: &Args, choice: Option<Choice>) -> Result<ExitCode, Problem> {
+    let reader = Reader::open(&args.topic)?;
+    let Some(choice) = choice else {
+        lines::show(&reader, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    if let Choice::By(e) = choice {
+        return Err(Problem::usage(format!("{} estimates from seeds, not from a collection", e.name()))
+            .hint("give a number or `auto`, or a topic file in place of the folder"));
+    }
+    write(&Collection::topic_file(&args.topic), choice, &[], reader.threshold()?)?;
+    eprintln!("`gleaner rejudge {}` applies it to the pages that were fetched", args.topic.display());
+    Ok(ExitCode::SUCCESS)
+}
+
 #[derive(Clone, Copy)]
 enum Choice {
     Auto,
     By(Estimator),
+    At(f64),
 }
 
 impl Choice {
     fn named(name: &str) -> Result<Choice, Problem> {
         if name == "auto" {
             return Ok(Choice::Auto);
+        }
+        if let Ok(line) = name.parse::<f64>() {
+            return match (0.0..=1.0).contains(&line) {
+                true => Ok(Choice::At(line)),
+                false => Err(Problem::usage(format!("the threshold {name} is not between 0 and 1"))),
+            };
         }
         Estimator::named(name).map(Choice::By).ok_or_else(|| {
             Problem::usage(format!("there is no estimator `{name}`"))
@@ -331,7 +362,7 @@ fn bar(value: f64, width: usize) -> String {
 const COLUMNS: usize = 50;
 
 /// A row of bars over the scale 0–1, and a mark below for each threshold.
-fn plot(values: &[f64], marks: &[(&str, f64)]) -> String {
+pub(super) fn plot(values: &[f64], marks: &[(&str, f64)]) -> String {
     const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let column = |v: f64| ((v.clamp(0.0, 1.0) * COLUMNS as f64) as usize).min(COLUMNS - 1);
     let mut counts = [0usize; COLUMNS];
@@ -371,6 +402,10 @@ fn write(path: &Path, choice: Choice, values: &[f64], auto: f64) -> Result<(), P
             file.set("judge", "threshold", "auto")?;
             format!("\"auto\" ({auto:.3} for now)")
         }
+        Choice::At(t) => {
+            file.set("judge", "threshold", t)?;
+            t.to_string()
+        }
         Choice::By(e) => {
             let t = e.estimate(values).unwrap_or(auto);
             let t = (t * 1000.0).round() / 1000.0;
@@ -378,6 +413,8 @@ fn write(path: &Path, choice: Choice, values: &[f64], auto: f64) -> Result<(), P
             format!("{t} (by {})", e.name())
         }
     };
+    // A line may contradict what the file says already (`precision = 0.9`): it is left as it was then.
+    Config::load(&file.text(), &path.display().to_string(), toml::Table::new())?;
     save(path, &file.text())?;
     eprintln!("{}: [judge] threshold = {said}", path.display());
     Ok(())

@@ -1,7 +1,7 @@
 //! `gleaner train`: teach a judge from examples, or a strategy from a finished crawl; the result is a model file.
 
 use super::setup::{self, FetchFlags, set};
-use super::text::{count, strip_controls};
+use crate::text::{count, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, Made, Schoolbook, live_answer};

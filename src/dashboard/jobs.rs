@@ -226,5 +226,5 @@ fn run(
     open.start(seeds, types::Millis::steady())?;
     live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), orders)?;
     drop(open);
-    crate::cli::write_crawl_report(dir)
+    crate::report::write(dir)
 }

@@ -11,7 +11,6 @@
 mod api;
 mod assets;
 mod guard;
-pub mod highlight;
 mod jobs;
 mod live;
 mod metrics;

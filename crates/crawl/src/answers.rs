@@ -84,6 +84,10 @@ impl Answers {
         if piece.is_empty() { Ok(()) } else { store.put_state(STATE, true, &piece) }
     }
 
+    /// The same answers, with the sides that the judge would have taken at this line.
+    pub fn at(&self, line: f64) -> Answers {
+        Answers(self.0.iter().map(|a| Answer { relevant: a.relevance >= line, ..*a }).collect())
+    }
     pub fn all(&self) -> &[Answer] {
         &self.0
     }

@@ -64,7 +64,7 @@ fn command(app: &App, volume: &Volume, command: Command, edits: bool) -> Result<
         Some(shared) => {
             // The view is not held while the workers are waited for.
             let asked = Asked::new(&volume.view()?.reader, command).map_err(refused)?;
-            let who = crate::cli::who("dashboard");
+            let who = crate::labelling::who("dashboard");
             let (store, crawl) = (shared.store.as_str(), volume.name.as_str());
             asked.give(&Address { store, crawl, who: &who, patience: WORKERS })
         }
@@ -266,7 +266,7 @@ pub fn create(app: &App, call: &Call) -> Result<Reply, Refusal> {
         ));
     }
     // Letters and digits with hyphens between: a name in our folder, never a path.
-    let name = crate::cli::slug(name.as_deref().unwrap_or(loaded.config.title()));
+    let name = crate::text::slug(name.as_deref().unwrap_or(loaded.config.title()));
     let dir = app.shelf.root().join(&name);
     if dir.exists() {
         return Err(Refusal::conflict(

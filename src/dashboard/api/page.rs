@@ -1,11 +1,11 @@
 //! One page: its text with the topic's terms marked, how it was judged, how it was found, its archive record.
 
 use super::super::App;
-use super::super::highlight::pieces;
 use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
 use super::super::shelf::View;
 use super::finite;
+use crate::highlight::pieces;
 use crawl::collection::Collection;
 use crawl::reader::Explanation;
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
 //! Questions for the view "Teach": which pages to label next, and what the labels so far let expect.
 
 use super::super::App;
-use super::super::highlight::{passage, pieces};
 use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
 use super::finite;
+use crate::highlight::{passage, pieces};
 use crawl::quiz::{Which, why};
 use serde_json::{Value, json};
 use std::collections::HashSet;

@@ -449,9 +449,16 @@ impl Reader {
             None => Ok(0.0),
         }
     }
+    /// Do the judge's scores say how likely a page is?
+    pub fn has_probabilities(&self) -> bool {
+        self.probabilities
+    }
+    pub fn answers(&self) -> Result<Answers, Problem> {
+        Answers::read(self.kept.as_ref())
+    }
     /// What was answered so far, and what it lets expect of the others.
     pub fn taught(&self) -> Result<Taught, Problem> {
-        let answers = Answers::read(self.kept.as_ref())?;
+        let answers = self.answers()?;
         let relevant = self.verdicts.iter().filter(|(_, r)| *r).count() as u64;
         let estimate = match self.probabilities {
             true => Estimate::of(self.standings().map(|(_, s, _)| s), &answers),

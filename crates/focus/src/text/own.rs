@@ -18,6 +18,10 @@ const ONE_IN: u32 = 20;
 const MENU: usize = 3;
 /// A repeated line of so many words is not the page's own, wherever it stands.
 const LONG: usize = 8;
+/// Regions are not believed when so many words of long lines stand in headers, footers, asides and navigation, and at most
+/// one in `FEW` of that outside: a page may open a header and never close it.
+const PROSE: usize = 60;
+const FEW: usize = 5;
 /// Pages of one host that are learnt from: a menu is known long before.
 const PAGES_PER_HOST: u32 = 200;
 /// Lines remembered per host. When they are full, lines seen once are forgotten.
@@ -68,6 +72,15 @@ fn fingerprint(words: &[Token], text: &str) -> u32 {
     (hash >> 32) as u32
 }
 
+/// Is what stands outside the page's body little, or no prose?
+fn regions_are_believable(lines: &[Line]) -> bool {
+    let words = |of: &dyn Fn(&Line) -> bool| -> usize {
+        lines.iter().filter(|l| of(l)).map(|l| usize::from(l.words)).sum()
+    };
+    let outside = words(&|l| l.region != Region::Body && usize::from(l.words) >= LONG);
+    outside < PROSE || FEW * words(&|l| l.region == Region::Body) > outside
+}
+
 /// What stands on the pages of each host.
 #[derive(Default)]
 pub struct Repeats {
@@ -94,7 +107,9 @@ impl Repeats {
                 pages >= FEWEST_PAGES && pages * ONE_IN >= h.pages
             })
         };
-        let again: Vec<bool> = lines.iter().map(|l| l.region != Region::Body || repeated(l)).collect();
+        let believed = regions_are_believable(lines);
+        let aside = |l: &Line| believed && l.region != Region::Body;
+        let again: Vec<bool> = lines.iter().map(|l| aside(l) || repeated(l)).collect();
         let mut own = vec![true; lines.len()];
         let mut run = 0;
         for i in 0..=lines.len() {
@@ -104,7 +119,7 @@ impl Repeats {
             }
             for at in i - run..i {
                 let Some(line) = lines.get(at) else { continue };
-                let alone = line.region == Region::Body && run < MENU && usize::from(line.words) < LONG;
+                let alone = !aside(line) && run < MENU && usize::from(line.words) < LONG;
                 if let Some(o) = own.get_mut(at) {
                     *o = alone;
                 }
@@ -179,6 +194,19 @@ mod tests {
         let own = repeats.own(1, &lines);
         let kept = lines.iter().zip(own).filter(|(_, own)| *own);
         kept.map(|(l, _)| l.span.of(&page.text).trim().to_string()).collect()
+    }
+
+    /// A header that is never closed holds the whole page.
+    #[test]
+    fn regions_are_not_believed_when_all_prose_is_outside_the_body() {
+        let prose = "one two three four five six seven eight nine ten\n".repeat(8);
+        let p = page(&format!("{prose}Back home\n"), prose.len());
+        assert_eq!(own_text(&Repeats::default(), &p).len(), 9);
+        // A menu of short lines stays a menu, however long it is; so does a long header above a longer text.
+        let menu = "Home\nCourses\n".repeat(60);
+        assert_eq!(own_text(&Repeats::default(), &page(&format!("{menu}Hello\n"), menu.len())), ["Hello"]);
+        let p = page(&format!("{prose}{prose}"), prose.len());
+        assert_eq!(own_text(&Repeats::default(), &p).len(), 8);
     }
 
     #[test]

@@ -172,6 +172,14 @@ impl Terms {
     pub(crate) fn language_of(&self, term: usize) -> Option<Language> {
         self.terms.get(term).and_then(|t| t.language)
     }
+    /// The numbers of a set's terms.
+    pub(crate) fn terms_of(&self, set: usize) -> std::ops::Range<usize> {
+        self.sets.get(set).map_or(0..0, |s| s.terms.0 as usize..s.terms.1 as usize)
+    }
+    /// How many words a term has.
+    pub(crate) fn words_of(&self, term: usize) -> usize {
+        self.terms.get(term).map_or(0, |t| 1 + (t.rest.1 - t.rest.0) as usize)
+    }
     /// The term of a set by its text.
     pub fn find(&self, set: usize, text: &str, language: Option<Language>) -> Option<usize> {
         self.active(set, language).find(|&t| self.text(t) == text)

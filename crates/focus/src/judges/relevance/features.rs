@@ -13,10 +13,13 @@ use types::Problem;
 pub(super) const BUCKETS: usize = 1 << 18;
 /// Words of the text that are kept; those that occur most often, and of these the first, go first.
 const MOST_WORDS: usize = 200;
+/// Set in the byte of the list when the number of topical words follows. Pages kept by versions before 0.2 lack it.
+const HAS_TOPICAL: u8 = 0x80;
 /// Words of title, headings and URL that are kept.
 const MOST_SHORT: usize = 40;
-/// Headings that are read.
+/// Headings that are read. One of more words is text whose heading was never closed.
 const MOST_HEADINGS: usize = 10;
+const MOST_HEADING_WORDS: usize = 30;
 
 /// The fields of a page whose words are told apart.
 pub(super) const FIELDS: usize = 4;
@@ -40,6 +43,8 @@ pub(super) struct TermCount {
 pub(super) struct Features {
     /// Words of the page's own text.
     pub length: u32,
+    /// Those of them that belong to a term of the topic.
+    pub topical: u32,
     pub links: u32,
     pub headings: u32,
     /// Folders of the URL's path.
@@ -60,7 +65,9 @@ impl Features {
                 let at = lines.partition_point(|s| s.end <= start);
                 lines.get(at).is_some_and(|s| s.start <= start)
             };
-            doc.page.headings.iter().filter(|h| on_own(h.span.start)).take(MOST_HEADINGS).collect()
+            let short = |h: &types::Heading| doc.within(h.span).len() <= MOST_HEADING_WORDS;
+            let headings = doc.page.headings.iter().filter(|h| on_own(h.span.start) && short(h));
+            headings.take(MOST_HEADINGS).collect()
         };
         let headings: Vec<&[Token]> = shown.iter().map(|h| doc.within(h.span)).collect();
         let path = path_tokens(doc);
@@ -75,6 +82,7 @@ impl Features {
                 .map_or(0, |u| u.as_str().matches('/').count().saturating_sub(2) as u32),
             ..Features::default()
         };
+        f.topical = own.iter().map(|line| topic.covered(line)).sum();
         (f.list, f.terms) = topic.count(&own, doc.title(), &headings, path, doc.language());
         f.words = [
             words(BODY, own.iter().flat_map(|l| l.iter()), MOST_WORDS),
@@ -90,7 +98,7 @@ impl Features {
         for n in [self.length, self.links, self.headings, self.depth] {
             w.var(u64::from(n));
         }
-        w.u8(self.list).var(self.terms.len() as u64);
+        w.u8(self.list | HAS_TOPICAL).var(u64::from(self.topical)).var(self.terms.len() as u64);
         for t in &self.terms {
             w.var(u64::from(t.term) << 2 | u64::from(t.in_title) << 1 | u64::from(t.in_url));
             w.var(u64::from(t.count));
@@ -126,6 +134,10 @@ impl Features {
             ..Features::default()
         };
         f.list = r.u8()?;
+        if f.list & HAS_TOPICAL != 0 {
+            f.list &= !HAS_TOPICAL;
+            f.topical = r.var()? as u32;
+        }
         for _ in 0..r.var()?.min(4096) {
             let packed = r.var()?;
             let (term, in_title, in_url) = ((packed >> 2) as u32, packed & 2 != 0, packed & 1 != 0);
@@ -211,6 +223,7 @@ mod tests {
     fn what_is_kept_comes_back() {
         let f = Features {
             length: 700,
+            topical: 31,
             links: 3,
             headings: 2,
             depth: 4,

@@ -5,6 +5,7 @@ use super::features::TermCount;
 use crate::text::{Language, Terms, TermsBuilder, TextOptions, Token};
 use crate::topic::Topic;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 pub(super) const GENRE: usize = 0;
 pub(super) const CONTENT: usize = 1;
@@ -41,6 +42,8 @@ pub(super) struct TopicTerms {
     compiled: Terms,
     /// By number in `compiled`: the term it is a spelling of.
     spelling_of: Vec<u32>,
+    /// Numbers in `compiled` whose words make a page the topic's.
+    topical: Range<usize>,
     /// The topic's name says more than the content terms do.
     name_says_more: bool,
 }
@@ -85,7 +88,12 @@ impl TopicTerms {
             .get(CONTENT)
             .map_or(Vec::new(), |content| (0..content.len()).map(|t| spellings(content.text(t))).collect());
         let name_says_more = wish.iter().any(|w| !said.iter().flatten().any(|s| s == w));
-        TopicTerms { compiled: builder.build(), spelling_of: from, name_says_more }
+        let compiled = builder.build();
+        let topical = match compiled.set_is_empty(GENRE) && compiled.set_is_empty(CONTENT) {
+            true => compiled.terms_of(WISH),
+            false => compiled.terms_of(GENRE).start..compiled.terms_of(CONTENT).end,
+        };
+        TopicTerms { compiled, spelling_of: from, topical, name_says_more }
     }
 
     /// The terms of a set that count on a page of this list.
@@ -109,6 +117,20 @@ impl TopicTerms {
     }
     pub fn set_name(&self, set: usize) -> &'static str {
         self.compiled.set_name(set)
+    }
+
+    /// How many of these words belong to a term of genre or content, or of the wish if there are no such terms.
+    pub fn covered(&self, tokens: &[Token]) -> u32 {
+        let (mut words, mut until) = (0, 0);
+        self.compiled.each(tokens, |term, at| {
+            if self.topical.contains(&term) {
+                let end = at + self.compiled.words_of(term);
+                words += end.saturating_sub(at.max(until));
+                until = until.max(end);
+            }
+            true
+        });
+        words as u32
     }
 
     /// Counts the terms on a page, field by field. Returns which list of presets counts there, too.
@@ -241,5 +263,10 @@ mod tests {
         );
         assert_eq!(t.active(WISH, 0).map(|w| t.text(w)).collect::<Vec<_>>(), ["database", "courses"]);
         assert_eq!(t.active(GENRE, 0).count(), 2, "spellings are not terms of their own");
+        assert_eq!(
+            t.covered(&tokens("office hours of the index course")),
+            3,
+            "a course is only in the address"
+        );
     }
 }

@@ -1,12 +1,13 @@
 //! `report.html` of a collection: what came of a crawl, on one self-contained page. Everything that came from the Web is
 //! text here, never markup.
 
-use super::text::{count, shorten};
+use crate::text::{count, shorten};
 use crawl::reader::{PathStep, Reader};
 use eval::plot::{self, Bar, BarChart, Format, LineChart, Look, Series, escape};
 use eval::report::{SCRIPT, STYLE};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 use types::{Problem, UrlId};
 
 const TOP_PAGES: usize = 50;
@@ -264,10 +265,10 @@ fn rest(out: &mut String, s: &crawl::reader::Summary) {
         let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
     };
     if let Some(q) = &s.labels {
-        item("labels", &super::label::describe(q));
+        item("labels", &crate::text::quality(q));
     }
     if let Some(teacher) = &s.teacher {
-        item("teacher", &super::teach::describe(teacher));
+        item("teacher", &crate::text::teacher(teacher));
     }
     for c in &s.choices {
         item(&format!("after {} pages", count(c.pages)), &c.why);
@@ -287,4 +288,15 @@ fn rest(out: &mut String, s: &crawl::reader::Summary) {
         item("links not taken", &list(&s.refused));
     }
     out.push_str("</dl>\n");
+}
+
+/// Writes `report.html` of a collection.
+pub fn write(dir: &Path) -> Result<(), Problem> {
+    write_to(&Reader::open(dir)?, &dir.join("report.html"))
+}
+
+/// The collection may be somebody else's: a link of that name is replaced, not followed.
+pub fn write_to(reader: &Reader, path: &Path) -> Result<(), Problem> {
+    let html = html(reader)?;
+    store::files::replace(path, html.as_bytes()).map_err(|e| Problem::io("write", path, &e))
 }

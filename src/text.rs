@@ -1,6 +1,8 @@
 //! Small things about showing numbers and text to people.
 
 use crawl::Outlook;
+use crawl::labels::{Quality, Share};
+use crawl::teacher::Usage;
 use std::path::Path;
 use std::time::Duration;
 use types::Problem;
@@ -55,6 +57,48 @@ pub fn outlook(o: &Outlook) -> String {
     }
 }
 
+/// `12 labelled (9 relevant): precision 0.90 (0.60–0.98), recall 1.00 (0.70–1.00)`
+pub fn quality(q: &Quality) -> String {
+    let share = |s: Option<Share>| {
+        s.map_or_else(|| "unknown".into(), |s| format!("{:.2} ({:.2}–{:.2})", s.value, s.low, s.high))
+    };
+    format!(
+        "{} labelled ({} relevant): the judge's precision {}, recall {}",
+        count(q.labelled()),
+        count(q.true_relevant + q.missed),
+        share(q.precision),
+        share(q.recall)
+    )
+}
+
+/// `12 of 60 requests, 34,120 of 300,000 tokens`
+pub fn spent(u: &Usage) -> String {
+    let s = &u.spent;
+    format!(
+        "{} of {} requests, {} of {} tokens",
+        count(s.calls),
+        count(u.calls),
+        count(s.tokens),
+        count(u.tokens)
+    )
+}
+
+/// For people: whom was asked what, and what it cost.
+pub fn teacher(u: &Usage) -> String {
+    let s = &u.spent;
+    let trouble = u.trouble.as_ref().map_or(String::new(), |t| format!("; {}", strip_controls(t)));
+    format!(
+        "{} at {}: {} asked, {} yes, {} no, {} unsure; {}{trouble}",
+        strip_controls(&u.model),
+        u.host,
+        things(s.questions, "page"),
+        count(s.yes),
+        count(s.no),
+        count(s.unsure),
+        spent(u)
+    )
+}
+
 /// At most `width` characters, with an ellipsis when cut.
 pub fn shorten(s: &str, width: usize) -> String {
     if s.chars().count() <= width {
@@ -100,6 +144,23 @@ pub fn harmless(text: String) -> String {
     out
 }
 
+/// A folder name made from a title: `syllabi-of-database-courses`.
+pub fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars().flat_map(char::to_lowercase) {
+        if c.is_alphanumeric() {
+            out.push(c);
+        } else if !out.is_empty() && !out.ends_with('-') {
+            out.push('-');
+        }
+        if out.len() > 60 {
+            break;
+        }
+    }
+    let out = out.trim_end_matches('-').to_string();
+    if out.is_empty() { "collection".into() } else { out }
+}
+
 /// Replaces a topic file, all of it or nothing, once it is known that it can be read.
 pub fn save(path: &Path, text: &str) -> Result<(), Problem> {
     crawl::Config::load(text, &path.display().to_string(), toml::Table::new())?;
@@ -136,6 +197,13 @@ pub fn bar_curve(curve: &[(u64, u64)], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slugs() {
+        assert_eq!(slug("Syllabi of database courses"), "syllabi-of-database-courses");
+        assert_eq!(slug("../../etc/passwd"), "etc-passwd");
+        assert_eq!(slug("  "), "collection");
+    }
 
     #[test]
     fn numbers() {
