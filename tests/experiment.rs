@@ -9,7 +9,7 @@ use std::fs;
 fn they_are_listed() {
     let list = run(["experiment"]);
     list.ok().shows(&["policies", "S0 Fig. 4.3", "recall-mode", "gleaner experiment NAME"]);
-    for e in eval::experiments::ALL.iter().chain(eval::experiments::OWN) {
+    for e in eval::experiments::ALL {
         assert!(list.out.contains(e.name), "{}", e.name);
     }
     run(["experiment", "polices"]).fails(2, &["did you mean `policies`"]);
@@ -64,31 +64,4 @@ fn bad_suites_are_explained() {
     try_with("[[site]]\nweb = 'nowhere'\ntopic = 'x.toml'").fails(2, &["nowhere"]);
     try_with("site = []").fails(2, &["names no site"]);
     run(["experiment", "idf", "--suite", "/no/such/file"]).fails(1, &["/no/such/file"]);
-}
-
-#[test]
-fn the_ablation_leaves_a_table_and_figures() {
-    let dir = folder();
-    let suite = file(dir.path(), "suite.toml", "[[site]]\nname = 'here'\nweb = 'sim:campus?pages=150'\n");
-    let out = dir.path().join("out");
-    let args = ["experiment", "ablation", "--suite", suite.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    run(args).ok().shows(&["without learning", "prior and groups", "Wilcoxon p", "Fewer than six topics"]);
-    let markdown = fs::read_to_string(out.join("experiments.md")).unwrap();
-    assert!(markdown.contains("| adaptive |") && markdown.contains("| prior alone |"), "{markdown}");
-    for figure in ["ablation-without.svg", "ablation-with.svg"] {
-        let svg = fs::read_to_string(out.join(figure)).unwrap();
-        assert!(svg.starts_with("<svg xmlns=") && svg.contains("host bonus"), "{svg}");
-    }
-    // What is done is not done again, unless something else is asked for.
-    let kept = out.join("ablation-here.json");
-    let mut numbers: serde_json::Value = serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap();
-    let all = numbers["numbers"].as_array_mut().unwrap();
-    all.iter_mut().for_each(|n| *n = serde_json::json!([0.99123, 0.5]));
-    fs::write(&kept, numbers.to_string()).unwrap();
-    run(args).ok().shows(&["0.991"]);
-    let other = run(args.iter().copied().chain(["--rng", "1"]));
-    assert!(!other.ok().out.contains("0.991"), "{}", other.out);
-    // A file that is damaged is as good as none.
-    fs::write(&kept, "{").unwrap();
-    run(args).ok().shows(&["without learning"]);
 }

@@ -1,8 +1,15 @@
 """What the experiments share: the eight labelled topics of the two recorded webs, and how the program is run on them."""
 import json, os, subprocess
 
-WEBS = os.environ.get("WEBS", "/work/webs")
-TOPICS = os.environ.get("TOPICS", "/work/shared/webs/topics")
+def folder(name):
+    """A folder that the caller names: no machine's paths are written here."""
+    value = os.environ.get(name)
+    if not value or not os.path.isdir(value):
+        raise SystemExit(f"{name} must name a folder: WEBS that with webkb/ and docs/ (unpacked), TOPICS that of the topic files")
+    return value
+
+
+WEBS, TOPICS = folder("WEBS"), folder("TOPICS")
 GLEANER = os.environ.get("GLEANER", "target/release/gleaner")
 
 # topic, web, label of its relevant pages, entry pages; what a user would say of it: subject, genre

@@ -1,18 +1,13 @@
 //! What each mechanism of `adaptive` is worth: one left out at a time, and one added at a time to the bare prior. Paired over
 //! topics, because runs on one web are not independent of each other.
 
-use super::lab::{Lab, Variant, auc, over_draws, share_until};
-use super::{Experiment, Figure, Finding, Outcome, Table, compare, kept, mean};
-use crate::plot::{Difference, DifferenceChart, standalone};
-use crate::stats;
-use types::Problem;
-
-pub(super) const ABLATION: Experiment = Experiment {
-    name: "ablation",
-    claim: "every mechanism of `adaptive` earns its place",
-    source: "ours; docs/adaptive.md",
-    run,
+use crate::kept::{self, Kept};
+use eval::experiments::{
+    Finding, Lab, Outcome, Table, Variant, auc, better, compare, mean, over_draws, share_until,
 };
+use eval::plot::{Difference, DifferenceChart, standalone};
+use eval::stats;
+use types::Problem;
 
 /// What is left out, and the options that do it.
 const WITHOUT: &[(&str, &str)] = &[
@@ -106,11 +101,11 @@ struct Measured {
     half: Vec<Vec<Option<f64>>>,
 }
 
-fn measure(lab: &Lab, variants: &[Variant]) -> Result<Measured, Problem> {
+fn measure(lab: &Lab, kept: Option<&Kept>, variants: &[Variant]) -> Result<Measured, Problem> {
     let empty = || vec![Vec::with_capacity(lab.sites.len()); variants.len()];
     let mut out = Measured { auc: empty(), half: empty() };
     for site in &lab.sites {
-        let numbers = kept::or_make(lab, "ablation", site, variants, || {
+        let numbers = kept::or_make(lab, kept, "ablation", site, variants, || {
             let runs = lab.crawl_site(site, variants)?;
             let of = |runs: &Vec<_>| (over_draws(runs, auc), over_draws(runs, |r| share_until(r, 50)));
             Ok(runs.iter().map(of).collect::<Vec<_>>())
@@ -123,17 +118,23 @@ fn measure(lab: &Lab, variants: &[Variant]) -> Result<Measured, Problem> {
     Ok(out)
 }
 
-fn run(lab: &Lab) -> Result<Finding, Problem> {
+/// A drawing, written beside the tables.
+pub struct Figure {
+    pub name: &'static str,
+    pub svg: String,
+}
+
+pub fn run(lab: &Lab, kept: Option<&Kept>) -> Result<(Finding, Vec<Figure>), Problem> {
     let mut variants = vec![adaptive("adaptive", ""), adaptive("prior alone", &bare_with(&[]))];
     variants.extend(WITHOUT.iter().map(|(name, options)| adaptive(&format!("without {name}"), options)));
     variants.extend(ADDED.iter().map(|(name, on)| adaptive(&format!("prior and {name}"), &bare_with(on))));
-    let m = measure(lab, &variants)?;
+    let m = measure(lab, kept, &variants)?;
     let first_added = 2 + WITHOUT.len();
     let (left_out, added): (Vec<usize>, Vec<usize>) = (2..variants.len()).partition(|i| *i < first_added);
 
     let mut claims = Vec::new();
     for i in &left_out {
-        let mut claim = super::better(("with it", &m.auc[0]), (&variants[*i].name, &m.auc[*i]));
+        let mut claim = better(("with it", &m.auc[0]), (&variants[*i].name, &m.auc[*i]));
         claim.what = format!("{} it is worse", variants[*i].name);
         claims.push(claim);
     }
@@ -155,12 +156,11 @@ fn run(lab: &Lab) -> Result<Finding, Problem> {
     let why = "Mechanisms overlap: what is lost without one is less than what it adds alone, because others step in. Tests are over topics (draws of the seeds are averaged first); \
                with so many comparisons, one in twenty below p = 0.05 is chance.";
     let mut finding = Finding::of(claims, tables, why);
-    finding.figures = figures;
     if lab.sites.len() < 6 {
         finding.outcome = Outcome::Partly;
         finding.why.push_str(" Fewer than six topics: no test can show anything.");
     }
-    Ok(finding)
+    Ok((finding, figures))
 }
 
 /// The rows `which`, compared with the row `base`.
@@ -178,7 +178,14 @@ fn table(lab: &Lab, title: &str, variants: &[Variant], m: &Measured, base: usize
     t
 }
 
-fn figure(id: &str, title: &str, variants: &[Variant], m: &Measured, base: usize, which: &[usize]) -> Figure {
+fn figure(
+    id: &'static str,
+    title: &str,
+    variants: &[Variant],
+    m: &Measured,
+    base: usize,
+    which: &[usize],
+) -> Figure {
     let mut rows: Vec<Difference> = which
         .iter()
         .map(|i| {
@@ -203,7 +210,7 @@ fn figure(id: &str, title: &str, variants: &[Variant], m: &Measured, base: usize
         ),
         rows,
     };
-    Figure { name: id.into(), svg: standalone(&chart.svg()) }
+    Figure { name: id, svg: standalone(&chart.svg()) }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """S4's Tab. 3 on the recorded webs: every way to choose a threshold against the best one by sweep.
 
-    GLEANER=target/release/gleaner experiments/thresholds.py OUT
+    GLEANER=target/release/gleaner lab/thresholds.py OUT
 
 Seeds are the entry pages of each web, and then what our own index finds (20 pages; the web is crawled once for it, through a
 server on this machine). The estimators of S4 see the seeds only; `auto` is what the crawl ends with (breadth-first, everything

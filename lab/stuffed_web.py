@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a web in which bad neighbours try to fool a judge, out of a recorded one.
 
-    experiments/stuffed_web.py WEBKB TOPIC.toml LABEL OUT [KIND…]
+    lab/stuffed_web.py WEBKB TOPIC.toml LABEL OUT [KIND…]
 
 Forty ordinary hosts carry recorded pages; fifty of them are wanted ones, spread over the hosts. Beside them stands what
 KIND says (default: all of them, one web each, in OUT/KIND):

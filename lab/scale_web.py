@@ -1,4 +1,4 @@
-"""A web of 2400 hosts for experiments/scale: every answer takes 250 ms. Pages about the topic link to pages about the topic."""
+"""A web of 2400 hosts for lab/scale: every answer takes 250 ms. Pages about the topic link to pages about the topic."""
 import asyncio, hashlib, sys
 
 HOSTS, PAGES, LINKS, LATENCY = 2400, 60, 20, 0.25

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A language model that knows the answers: an OpenAI-compatible /chat/completions that answers from a labels file.
 
-    experiments/endpoint.py LABELS.tsv RELEVANT[,RELEVANT] [--wrong 0.1] [--port 0]
+    lab/endpoint.py LABELS.tsv RELEVANT[,RELEVANT] [--wrong 0.1] [--port 0]
 
 Lines of LABELS.tsv are url<TAB>label; a page whose label is none of RELEVANT (or that has none) is not wanted. `--wrong` of the pages,
 by a hash of their address, are answered with the opposite. Prints the address it listens on, then serves until it is killed.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Label x keyword topics of the recorded web `webkb`, for measuring strategies on rarer topics.
 
-    experiments/derive_topics.py WEB OUT
+    lab/derive_topics.py WEB OUT
 
 WEB is the unpacked recorded web; OUT gets `labels.tsv` (the old labels plus one per derived topic) and one topic file per
 derived topic. A page has the derived label when it has the human label and its text uses the keyword at least twice, or in

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Topics of the recorded web `docs`, by words of titles and texts, for measuring strategies on more topics.
 
-    experiments/derive_docs_topics.py WEB OUT
+    lab/derive_docs_topics.py WEB OUT
 
 WEB is the unpacked recorded web; OUT gets `labels.tsv` and one topic file per topic. A page has a label when the first part of
 its title matches, or when its text uses the words at least so often and at least once in 250 words. What is generated belongs

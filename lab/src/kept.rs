@@ -3,7 +3,7 @@
 //! One file per experiment and site. It says what the numbers are of (settings, draws, web, topic with the files it names,
 //! labels, seeds, program); when any of that is another, they are made anew.
 
-use super::lab::{Lab, Site, Variant};
+use eval::experiments::{Lab, Site, Variant};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,12 +43,13 @@ struct Numbers<T> {
 /// What `make` gives for this site, or gave when it was last asked for.
 pub fn or_make<T: Serialize + for<'a> Deserialize<'a>>(
     lab: &Lab,
+    kept: Option<&Kept>,
     experiment: &str,
     site: &Site,
     variants: &[Variant],
     make: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let Some(kept) = &lab.kept else { return make() };
+    let Some(kept) = kept else { return make() };
     let (file, of) = (kept.file(experiment, site), whose(lab, kept, site, variants)?);
     let known = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Numbers<T>>(&bytes).ok());
     if let Some(known) = known.filter(|k| k.of == of) {

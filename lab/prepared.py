@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Topics made only by `gleaner new` (a subject phrase, a genre name, five example pages) against those written by hand.
 
-    GLEANER=target/release/gleaner experiments/prepared.py OUT [RNG…]
+    GLEANER=target/release/gleaner lab/prepared.py OUT [RNG…]
 
 STRATEGY (default adaptive) orders the crawl. DERIVED names a folder with the topics and labels of derive_topics.py and
 derive_docs_topics.py (below `webkb` and `docs`): then those are measured instead of the eight shared ones.
