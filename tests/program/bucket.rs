@@ -1,21 +1,15 @@
 //! A shared crawl whose pages go to S3-compatible storage: the real program, a real PostgreSQL, somebody else's storage
 //! server that checks signatures and permissions.
 
-#[path = "support/bucket.rs"]
-mod bucket;
-mod common;
-#[path = "support/line.rs"]
-mod line;
-#[path = "support/postgres.rs"]
-mod postgres;
-
-use bucket::Storage;
-use common::dashboard::Dashboard;
-use common::endurance::{self, topic, urls};
-use common::{DemoServer, Running, file, finish, folder, gleaner};
+use crate::common;
+use crate::common::dashboard::Dashboard;
+use crate::common::endurance::{self, topic, urls};
+use crate::common::{DemoServer, Running, file, finish, folder, gleaner};
+use crate::support::bucket::Storage;
+use crate::support::line::Line;
+use crate::support::postgres;
+use crate::support::postgres::Server;
 use gleaner::demo::read_log;
-use line::Line;
-use postgres::Server;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -1,8 +1,6 @@
 //! `gleaner experiment` through the real program.
 
-mod common;
-
-use common::{file, folder, run};
+use crate::common::{file, folder, run};
 use std::fs;
 
 #[test]

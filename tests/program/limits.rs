@@ -1,10 +1,9 @@
 //! Servers and visitors that want too much: rules without end, sitemaps without end, sockets without end. The log of a
 //! web on loopback is the witness.
 
-mod common;
-
-use common::dashboard::Dashboard;
-use common::{Ran, crawl, file, finish, folder, run, serve};
+use crate::common;
+use crate::common::dashboard::Dashboard;
+use crate::common::{Ran, crawl, file, finish, folder, run, serve};
 use gleaner::demo::{Ask, Entry, Log, Reply, Server};
 use serde_json::json;
 use std::io::{Read, Write};

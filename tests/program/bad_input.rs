@@ -1,10 +1,8 @@
 //! What can be wrong with what people give us, and what they are told: the thing, the place, the next step, and the exit
 //! code (1 failure, 2 usage or configuration, 3 stopped by the user, 4 nothing to do).
 
-mod common;
-
-use common::collection::Snapshot;
-use common::{Ran, Running, crawl, file, finish, folder, gleaner, run, serve};
+use crate::common::collection::Snapshot;
+use crate::common::{Ran, Running, crawl, file, finish, folder, gleaner, run, serve};
 use gleaner::demo::Server;
 use std::fs;
 use std::path::{Path, PathBuf};

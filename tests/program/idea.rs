@@ -1,10 +1,8 @@
 //! From an idea to a collection, offline and with nothing but the commands: a web is crawled and indexed, `gleaner serve`
 //! is the search engine over it, `terms` and `seeds` make a topic, and a focused crawl with it finds what was meant.
 
-mod common;
-
-use common::dashboard::Dashboard;
-use common::{Ran, file, finish, folder, gleaner};
+use crate::common::dashboard::Dashboard;
+use crate::common::{Ran, file, finish, folder, gleaner};
 use gleaner::demo::{Log, SEEDS, Server, Site, Size};
 use std::collections::HashSet;
 use std::path::Path;

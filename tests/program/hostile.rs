@@ -1,11 +1,10 @@
 //! Servers that mean harm, against the whole program. The server's own count is the witness.
 
-mod common;
-
+use crate::common;
+use crate::common::{Ran, Running, file, finish, folder, gleaner};
 use ::crawl::collection::Collection;
 use ::crawl::config::Config;
 use ::crawl::{Event, live};
-use common::{Ran, Running, file, finish, folder, gleaner};
 use fetch::{Http, Resolve, ResolveFuture, Settings};
 use gleaner::demo::{Answer, Ask, Log, Reply, SEEDS, Server as DemoWeb, Site, Size, TOPIC as DEMO_TOPIC};
 use std::collections::BTreeSet;

@@ -2,11 +2,10 @@
 //! and resume work, search finds, a hostile page executes nothing. Pictures of every page go to `$GLEANER_PICTURES`
 //! (default: `target/tmp/dashboard`).
 
-mod common;
-
-use common::browser::Browser;
-use common::dashboard::Dashboard;
-use common::{crawl, file, finish, folder, run, serve};
+use crate::common;
+use crate::common::browser::Browser;
+use crate::common::dashboard::Dashboard;
+use crate::common::{crawl, file, finish, folder, run, serve};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,8 +1,6 @@
 //! The commands as a newcomer meets them: help, the demo, and everything one can ask of a collection.
 
-mod common;
-
-use common::{Ran, crawl, file, finish, folder, gleaner, run, serve};
+use crate::common::{Ran, crawl, file, finish, folder, gleaner, run, serve};
 use gleaner::demo::{Site, Size};
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,8 +1,6 @@
 //! The network goes away, is not there at first, or leads where it must not: what nobody answered is not lost.
 
-mod common;
-
-use common::{Ran, Running, file, finish, folder, gleaner, serve};
+use crate::common::{Ran, Running, file, finish, folder, gleaner, serve};
 use gleaner::demo::{Log, SEEDS, Server, Site, Size};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,12 +1,9 @@
 //! A language model as teacher, with the real program and an endpoint of the real protocol: what is sent, what its answers change,
 //! what a hostile page or a broken server can do. Loopback only.
 
-mod common;
-#[path = "support/endpoint.rs"]
-mod endpoint;
-
-use common::campus::{self, Ran, gleaner_with, html, serve_with_headers};
-use endpoint::{Asked, Does, Endpoint};
+use crate::common;
+use crate::common::campus::{self, Ran, gleaner_with, html, serve_with_headers};
+use crate::support::endpoint::{Asked, Does, Endpoint};
 use gleaner::demo::{Log, SEEDS, Server, Site, Size};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashSet};

@@ -1,9 +1,7 @@
 //! Politeness, as the servers see it: the log of a web on loopback is the witness. (The same across `kill -9` is in
 //! `crash.rs`; that the best URL goes first is in `crates/store`.)
 
-mod common;
-
-use common::{Running, crawl, file, finish, folder, serve};
+use crate::common::{Running, crawl, file, finish, folder, serve};
 use gleaner::demo::{Entry, max_in_flight};
 use std::time::Duration;
 

@@ -1,9 +1,7 @@
 //! Bad neighbours: hosts that hang or drip must not cost others their pages, nor keep a crawl from stopping; and whoever
 //! sets the machine's clock must not make it rude.
 
-mod common;
-
-use common::{Ran, Running, file, finish, folder, gleaner};
+use crate::common::{Ran, Running, file, finish, folder, gleaner};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

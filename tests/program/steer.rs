@@ -1,15 +1,12 @@
 //! A shared crawl is changed while it runs: from a dashboard or the command line, through a real PostgreSQL, to real workers.
 
-mod common;
-#[path = "support/postgres.rs"]
-mod postgres;
-
-use common::browser::Browser;
-use common::dashboard::Dashboard;
-use common::endurance::{self, now_ms, topic};
-use common::{DemoServer, Running, file, finish, folder, gleaner};
+use crate::common;
+use crate::common::browser::Browser;
+use crate::common::dashboard::Dashboard;
+use crate::common::endurance::{self, now_ms, topic};
+use crate::common::{DemoServer, Running, file, finish, folder, gleaner};
+use crate::support::postgres::Server;
 use gleaner::demo::{Entry, SEEDS, read_log};
-use postgres::Server;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 //! `docs/strategies.md` and `docs/judges.md` say what the program says: both are made from the lists that
-//! `gleaner strategies` and `gleaner judges` read. `UPDATE_DOCS=1 cargo test -p gleaner --test docs` writes them anew.
+//! `gleaner strategies` and `gleaner judges` read. `UPDATE_DOCS=1 cargo test -p gleaner --test house` writes them anew.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,7 +13,7 @@ struct Entry {
 
 fn page(title: &str, intro: &str, default: &str, entries: &[Entry]) -> String {
     let mut out = format!(
-        "<!-- Made from the source by `UPDATE_DOCS=1 cargo test -p gleaner --test docs`; edit the source. -->\n\n# {title}\n\n{intro}\n\n"
+        "<!-- Made from the source by `UPDATE_DOCS=1 cargo test -p gleaner --test house`; edit the source. -->\n\n# {title}\n\n{intro}\n\n"
     );
     out += "| name | in short |\n|---|---|\n";
     for e in entries {
@@ -37,7 +37,7 @@ fn check(file: &str, text: &str) {
     let there = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         there == text,
-        "docs/{file} is out of date: run `UPDATE_DOCS=1 cargo test -p gleaner --test docs` and commit the change"
+        "docs/{file} is out of date: run `UPDATE_DOCS=1 cargo test -p gleaner --test house` and commit the change"
     );
 }
 

@@ -1,10 +1,8 @@
 //! Preparing a topic with the real program: seeds from search engines, the conversation of `gleaner new`, the picker, and
 //! the whole way from an idea to a crawl. Loopback only.
 
-mod common;
-
-use common::campus::*;
-use common::terminal::Terminal;
+use crate::common::campus::*;
+use crate::common::terminal::Terminal;
 use std::io::Write;
 use std::process::{Command, Stdio};
 

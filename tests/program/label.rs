@@ -1,13 +1,11 @@
 //! Labels with the real program: a conversation in a terminal and in the browser, on a stopped collection, on a running one
 //! and before there is any; undo, a kill between two labels, and everything that can be wrong with labels. Loopback only.
 
-mod common;
-
-use common::browser::Browser;
-use common::campus::{self, campus, serve};
-use common::dashboard::Dashboard;
-use common::terminal::Terminal;
-use common::{Ran, Running, finish, folder, gleaner};
+use crate::common::browser::Browser;
+use crate::common::campus::{self, campus, serve};
+use crate::common::dashboard::Dashboard;
+use crate::common::terminal::Terminal;
+use crate::common::{Ran, Running, finish, folder, gleaner};
 use crawl::Judgement;
 use crawl::config::Config;
 use crawl::reader::Reader;

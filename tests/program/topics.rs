@@ -1,8 +1,6 @@
 //! Preparing a topic with the real program: terms, thresholds, labels, and judging again. Loopback only.
 
-mod common;
-
-use common::campus::*;
+use crate::common::campus::*;
 
 #[test]
 fn thresholds_of_a_recorded_web() {

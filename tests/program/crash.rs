@@ -3,11 +3,10 @@
 //! The web is the one of `gleaner demo`, served by a process of its own whose log is the witness. `GLEANER_LONG=1`
 //! (`./test long`) kills 200 times instead of 25.
 
-mod common;
-
-use common::collection::Snapshot;
-use common::endurance::{self, now_ms, topic};
-use common::{DemoServer, Rng, Running, file, finish, folder, long, python, script};
+use crate::common;
+use crate::common::collection::Snapshot;
+use crate::common::endurance::{self, now_ms, topic};
+use crate::common::{DemoServer, Rng, Running, file, finish, folder, long, python, script};
 use gleaner::demo::{Entry, Site, Size, read_log};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

@@ -4,9 +4,8 @@
 //! The short form damages every file of a small real collection once or twice; `GLEANER_LONG=1` (`./test long`) tries
 //! every kind of damage on each, many times.
 
-mod common;
-
-use common::{Ran, Rng, crawl, file, finish, folder, gleaner, long, run, serve, warcs};
+use crate::common;
+use crate::common::{Ran, Rng, crawl, file, finish, folder, gleaner, long, run, serve, warcs};
 use gleaner::demo::Server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

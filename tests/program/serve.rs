@@ -1,9 +1,8 @@
 //! `gleaner serve` as programs see it: the token, the API, and what a stranger cannot do.
 
-mod common;
-
-use common::dashboard::Dashboard;
-use common::{crawl, file, finish, folder, run, serve};
+use crate::common;
+use crate::common::dashboard::Dashboard;
+use crate::common::{crawl, file, finish, folder, run, serve};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,9 +1,8 @@
 //! `gleaner train` through the real program: judges from examples and taxonomies, strategies from a finished crawl, and what
 //! another crawl or a backtest makes of the model.
 
-mod common;
-
-use common::{Ran, file, finish, folder, run, serve};
+use crate::common;
+use crate::common::{Ran, file, finish, folder, run, serve};
 use gleaner::demo::Server;
 use std::fs;
 use std::path::{Path, PathBuf};

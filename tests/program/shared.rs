@@ -3,21 +3,17 @@
 //! The web is the one of `gleaner demo`, served by a process of its own whose log is the witness. `GLEANER_LONG=1`
 //! (`./test long`) disturbs for longer.
 
-mod common;
-#[path = "support/line.rs"]
-mod line;
-#[path = "support/postgres.rs"]
-mod postgres;
-
-use common::dashboard::Dashboard;
-use common::endurance::{self, now_ms, topic};
-use common::{DemoServer, Rng, Running, file, finish, folder, gleaner, long, run};
+use crate::common;
+use crate::common::dashboard::Dashboard;
+use crate::common::endurance::{self, now_ms, topic};
+use crate::common::{DemoServer, Rng, Running, file, finish, folder, gleaner, long, run};
+use crate::support::line::Line;
+use crate::support::postgres;
+use crate::support::postgres::Server;
 use crawl::control::Command as Do;
 use crawl::helm::{Address, Asked};
 use crawl::reader::Reader;
 use gleaner::demo::{Entry, read_log};
-use line::Line;
-use postgres::Server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,10 +1,9 @@
 //! Documents that mean harm: they cost their limits and nothing else. Every page is served over loopback to
 //! the real program, which reads documents in processes of its own.
 
-mod common;
-
-use common::collection::Snapshot;
-use common::{Ran, Running, file, finish, folder, gleaner};
+use crate::common;
+use crate::common::collection::Snapshot;
+use crate::common::{Ran, Running, file, finish, folder, gleaner};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use frontier::State;
