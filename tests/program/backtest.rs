@@ -402,8 +402,7 @@ fn serve() -> Served {
 #[test]
 fn a_warc_of_wget_replays() {
     if Command::new("wget").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: wget is not installed (./test installs it)");
-        return;
+        return crate::support::tools::missing("wget (./test installs it)");
     }
     let dir = tempfile::tempdir().unwrap();
     let server = serve();

@@ -4,3 +4,4 @@ pub mod bucket;
 pub mod endpoint;
 pub mod line;
 pub mod postgres;
+pub mod tools;
