@@ -126,7 +126,7 @@ fn one_worker_then_two_find_what_an_ordinary_crawl_finds() {
     dashboard(&url, &cache, &found, &[out(1), out(2)]);
 }
 
-/// A shared crawl in the browser: everything is shown; how it is changed while it runs: tests/steer.rs.
+/// A shared crawl in the browser: everything is shown; how it is changed while it runs: tests/program/steer.rs.
 fn dashboard(url: &str, cache: &Path, found: &BTreeSet<String>, workers: &[PathBuf]) {
     let archives = cache.join("archives");
     std::fs::create_dir_all(&archives).unwrap();
