@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 WORK = Path(os.environ.get("BENCH_DIR", TARGET / "benches")) / "live"
-WEB = Path(os.environ.get("GLEANER_WEBS", "/work/webs")) / os.environ.get("BENCH_WEB", "docs")
+WEB = Path(os.environ["GLEANER_WEBS"]) / os.environ.get("BENCH_WEB", "docs")
 PAGES = int(os.environ.get("BENCH_PAGES", "2000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 GZIP = os.environ.get("BENCH_GZIP", "1") != "0"

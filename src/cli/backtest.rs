@@ -5,7 +5,7 @@ use super::train::lay_model;
 use crate::text::count;
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::{Collection, Made};
+use crawl::collection::Made;
 use crawl::config::Config;
 use crawl::units::Span;
 use eval::Tally;
@@ -117,7 +117,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     let mut notes = Tally::default();
     let folder = args.cache.clone().or_else(cache::default_folder);
-    let Opened { web, sim } = open_web(&args.web, folder.as_deref())?;
+    let Opened { web, sim } = webs::open_named(&args.web, folder.as_deref())?;
     notes.merge(web.notes());
     if web.pages() == 0 {
         return Err(Problem::nothing(format!("{} has no pages", args.web))
@@ -136,7 +136,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             labels.check(&label_rules)?;
         }
     }
-    let rngs = parse_rngs(args.rng.as_deref())?;
+    let rngs = eval::tournament::parse_rngs(args.rng.as_deref())?;
     let strategy_model = match &args.model {
         Some(file) => taught_strategy(file, &strategies)?,
         None => None,
@@ -321,19 +321,6 @@ pub fn line(text: &str) {
     }
 }
 
-/// A web by its name; a collection is its archive.
-pub fn open_web(spec: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
-    let path = Path::new(spec);
-    if !spec.starts_with("sim:") && !path.exists() {
-        return Err(Problem::usage(format!("there is no web at {spec}"))
-            .hint("name a folder HOST/PATH…, WARC files, a collection, or sim:NAME"));
-    }
-    if Collection::exists(path) {
-        return webs::open(&Collection::warc_dir(path).display().to_string(), cache);
-    }
-    webs::open(spec, cache)
-}
-
 fn topics(args: &Args, sim: Option<&SimWeb>) -> Result<Vec<(String, Config)>, Problem> {
     let mut flags = Table::new();
     if let Some(judge) = &args.judge {
@@ -418,25 +405,6 @@ fn read_seeds(args: &Args, topics: &[(String, Config)], sim: Option<&SimWeb>) ->
         return Err(Problem::nothing("there is nowhere to start: no seeds").hint("give --seeds FILE[#SET]"));
     }
     Ok(Seeds { urls, ..Seeds::default() })
-}
-
-pub fn parse_rngs(text: Option<&str>) -> Result<Vec<Option<u64>>, Problem> {
-    let bad = |t: &str| {
-        Problem::usage(format!("--rng {t}: not a number or a range"))
-            .hint("as in --rng 3 or --rng 0..4 (five runs)")
-    };
-    let Some(t) = text else { return Ok(vec![None]) };
-    let number = |s: &str| s.trim().trim_start_matches('=').parse::<u64>().map_err(|_| bad(t));
-    match t.split_once("..") {
-        None => Ok(vec![Some(number(t)?)]),
-        Some((a, b)) => {
-            let (a, b) = (number(a)?, number(b)?);
-            if b < a || b - a > 10_000 {
-                return Err(bad(t));
-            }
-            Ok((a..=b).map(Some).collect())
-        }
-    }
 }
 
 fn write(

@@ -453,7 +453,7 @@ fn strategy_of_visits(args: &Args, file: &Path) -> Result<Option<Part>, Problem>
     let http = fetch::Http::new(Collection::fetch_settings(&config)?)?;
     let live = live_answer(&http);
     let recorded = match &args.web {
-        Some(place) => Some(super::backtest::open_web(place, eval::cache::default_folder().as_deref())?.web),
+        Some(place) => Some(webs::open_named(place, eval::cache::default_folder().as_deref())?.web),
         None => None,
     };
     let ask = |url: &Url| match &recorded {

@@ -28,10 +28,7 @@ impl Browser {
             .into_iter()
             .find(|p| Command::new(p).arg("--version").output().is_ok_and(|o| o.status.success()));
         let Some(program) = program else {
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED: the browser tests: no chromium (Debian's package `chromium`; ./test installs it)"
-            );
+            super::tools::missing("the browser tests: no chromium (Debian's package `chromium`)");
             return None;
         };
         let profile = super::folder();

@@ -1,6 +1,6 @@
 //! Helpers of the tests that run the real program.
 
-// Each test file is a program of its own and uses its own part of this.
+// A benchmark (benches/views.rs) uses a part of this.
 #![allow(dead_code)]
 
 pub mod browser;
@@ -9,6 +9,8 @@ pub mod collection;
 pub mod dashboard;
 pub mod endurance;
 pub mod terminal;
+#[path = "../support/tools.rs"]
+mod tools;
 
 use gleaner::demo::{Log, Server, WebString};
 use std::ffi::OsStr;
@@ -208,11 +210,7 @@ pub fn file(dir: &Path, name: &str, text: &str) -> PathBuf {
 pub fn python(what: &str) -> Option<PathBuf> {
     let python = std::env::var_os("GLEANER_PY").map(PathBuf::from).filter(|p| p.is_file());
     if python.is_none() {
-        // Past the test harness, which would swallow it.
-        let _ = writeln!(
-            std::io::stderr(),
-            "SKIPPED: {what}: GLEANER_PY is not set (run ./test, or point it at a Python with warcio and pyarrow)"
-        );
+        tools::missing(&format!("{what}: GLEANER_PY is not set (a Python with warcio and pyarrow)"));
     }
     python
 }

@@ -1,6 +1,6 @@
 //! S3-compatible storage of one's own for tests: a real server of somebody else's, gone when the test is.
 
-use super::common::{python, script};
+use crate::common::{python, script};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,7 +23,7 @@ impl Storage {
         let python = python("archives in buckets")?;
         let there = Command::new(&python).args(["-c", "import moto.server, boto3, flask_cors"]).output();
         if !there.is_ok_and(|o| o.status.success()) {
-            let _ = writeln!(std::io::stderr(), "SKIPPED: archives in buckets: GLEANER_PY has no moto");
+            super::tools::missing("archives in buckets: GLEANER_PY has no moto");
             return None;
         }
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/py/bucket.py");

@@ -2,7 +2,10 @@
 
 #![allow(dead_code)]
 
-use std::io::{BufRead, BufReader, Write};
+#[path = "tools.rs"]
+mod tools;
+
+use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -76,7 +79,10 @@ impl Server {
     }
 
     fn start_with(durable: bool, prepare: &str, more: &str) -> Option<Server> {
-        let bin = programs()?;
+        let Some(bin) = programs() else {
+            tools::missing("PostgreSQL (Debian's package `postgresql`)");
+            return None;
+        };
         let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
         // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and cleans up.
         // A server that is killed on purpose is started again by `restart`, which leaves its number in `pid`.
@@ -190,10 +196,5 @@ fn start_command(bin: &str, dir: &str, port: u16, durable: bool, more: &str) -> 
 /// One server for all tests of a process. `None` (and a word about it) when PostgreSQL is not installed.
 pub fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| Server::start(false)).as_ref();
-    if server.is_none() {
-        let _ =
-            writeln!(std::io::stderr(), "SKIPPED: PostgreSQL is not installed (apt-get install postgresql)");
-    }
-    server
+    SERVER.get_or_init(|| Server::start(false)).as_ref()
 }

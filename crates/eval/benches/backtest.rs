@@ -29,13 +29,11 @@ const RUNS: [(&str, &str, &str, &str); 2] = [
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).cloned();
-    let folder = |flag: &str, variable: &str, otherwise: &str| {
-        PathBuf::from(
-            value(flag).or_else(|| std::env::var(variable).ok()).unwrap_or_else(|| otherwise.into()),
-        )
+    let folder = |flag: &str, variable: &str| {
+        PathBuf::from(value(flag).or_else(|| std::env::var(variable).ok()).unwrap_or_else(|| ".".into()))
     };
-    let webs = folder("--webs", "GLEANER_WEBS", "/work/webs");
-    let topics = folder("--topics", "GLEANER_TOPICS", "/work/shared/webs/topics");
+    let webs = folder("--webs", "GLEANER_WEBS");
+    let topics = folder("--topics", "GLEANER_TOPICS");
     let strategy = value("--strategy").unwrap_or_else(|| "genre".into());
     println!("backtest: strategy {strategy}, one thread; pages per second of CPU time (of wall time)\n");
     println!(

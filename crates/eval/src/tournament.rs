@@ -651,6 +651,26 @@ impl Strategy for Timed {
     }
 }
 
+/// Draws of the seeds, as a user writes them: `N` or `N..M` (both included).
+pub fn parse_rngs(text: Option<&str>) -> Result<Vec<Option<u64>>, Problem> {
+    let bad = |t: &str| {
+        Problem::usage(format!("--rng {t}: not a number or a range"))
+            .hint("as in --rng 3 or --rng 0..4 (five runs)")
+    };
+    let Some(t) = text else { return Ok(vec![None]) };
+    let number = |s: &str| s.trim().trim_start_matches('=').parse::<u64>().map_err(|_| bad(t));
+    match t.split_once("..") {
+        None => Ok(vec![Some(number(t)?)]),
+        Some((a, b)) => {
+            let (a, b) = (number(a)?, number(b)?);
+            if b < a || b - a > 10_000 {
+                return Err(bad(t));
+            }
+            Ok((a..=b).map(Some).collect())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

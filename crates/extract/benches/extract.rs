@@ -1,7 +1,7 @@
 //! Extraction against bare tree construction on the same real pages, and hostile shapes at growing sizes.
 //!
 //! ```text
-//! cargo bench -p extract                       # pages under $GLEANER_WEBS or /work/webs
+//! cargo bench -p extract                       # pages under $GLEANER_WEBS
 //! cargo bench -p extract -- DIR [ROUNDS]
 //! ```
 //!
@@ -26,8 +26,9 @@ const SAMPLE: u64 = 48 << 20;
 
 fn main() {
     let mut args = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
-    let root =
-        args.next().or_else(|| std::env::var("GLEANER_WEBS").ok()).unwrap_or_else(|| "/work/webs".into());
+    let Some(root) = args.next().or_else(|| std::env::var("GLEANER_WEBS").ok()) else {
+        return eprintln!("no pages: name a folder of HTML files, or set GLEANER_WEBS");
+    };
     let rounds = args.next().and_then(|r| r.parse().ok()).unwrap_or(5);
     println!("| pages | n | MB | variant | MB/s | against bare |\n|---|---|---|---|---|---|");
     for web in folders(Path::new(&root)) {

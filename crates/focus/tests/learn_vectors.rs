@@ -1,5 +1,8 @@
 //! The learners against scikit-learn, and WordNet against NLTK, on numbers made by `tests/py/make_learn_vectors.py`.
 
+#[path = "../../../tests/support/tools.rs"]
+mod tools;
+
 use focus::learn::bayes::Bayes;
 use focus::learn::matrix::Matrix;
 use focus::learn::platt::Platt;
@@ -169,7 +172,7 @@ fn birch_leaves() {
 fn installed() -> Option<WordNet> {
     let folder = std::path::Path::new("/usr/share/wordnet");
     if !folder.join("data.noun").exists() {
-        eprintln!("SKIPPED: WordNet is not installed; `apt-get install wordnet-base` and run again");
+        tools::missing("WordNet (Debian's package `wordnet-base`)");
         return None;
     }
     Some(WordNet::from_files(|name| std::fs::read(folder.join(name)).ok()).expect("Debian's WordNet"))

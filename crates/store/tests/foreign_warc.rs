@@ -2,6 +2,9 @@
 //!
 //! Needs a Python with `warcio` and `pyarrow`, named by `GLEANER_PY` (the project's test command sets it).
 
+#[path = "../../../tests/support/tools.rs"]
+mod tools;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,11 +14,7 @@ use store::archive::{HttpLimits, Limits, WarcReader, http_message, read_at};
 fn python(test: &str) -> Option<PathBuf> {
     let python = std::env::var_os("GLEANER_PY").filter(|p| !p.is_empty());
     if python.is_none() {
-        // Not `eprintln!`, which the test harness swallows when a test passes.
-        let _ = writeln!(
-            std::io::stderr(),
-            "*** SKIPPED {test}: set GLEANER_PY to a Python with warcio and pyarrow ***"
-        );
+        tools::missing(&format!("{test}: GLEANER_PY is not set (a Python with warcio and pyarrow)"));
     }
     python.map(PathBuf::from)
 }

@@ -1,6 +1,5 @@
 //! Where experiments are run: topics on webs, with labels; and crawls with settings that differ in what is looked into.
 
-use super::kept::Kept;
 use crate::labels::{Class, Labels, Rules};
 use crate::metrics;
 use crate::tournament::{Plan, Run};
@@ -33,8 +32,6 @@ pub struct Lab<'a> {
     pub threads: NonZeroUsize,
     /// A folder for model and idf files.
     pub scratch: PathBuf,
-    /// Where numbers of sites that are done are kept, if anywhere.
-    pub kept: Option<Kept>,
     pub progress: Progress<'a>,
 }
 

@@ -4,17 +4,15 @@
 //! A finding is broken into parts that are either so or not; all of them: it holds, some: partly, none: it does not. What
 //! counts as "better" is the mean over topics *and* more topics won than lost.
 
-mod ablation;
 mod agents;
 mod apprentice;
 mod judging;
-mod kept;
 mod lab;
 mod ordering;
+pub mod suite;
 mod untestable;
 
-pub use kept::Kept;
-pub use lab::{Lab, Site, Variant};
+pub use lab::{Lab, Site, Variant, auc, over_draws, share_until};
 
 use std::fmt::Write;
 use types::Problem;
@@ -50,13 +48,9 @@ pub const ALL: &[Experiment] = &[
     untestable::SHARED_DOMAINS,
 ];
 
-/// Measurements of our own, which nobody claimed: run by name only.
-pub const OWN: &[Experiment] = &[ablation::ABLATION];
-
 pub fn find(name: &str) -> Result<&'static Experiment, Problem> {
-    let mut every = ALL.iter().chain(OWN);
-    every.clone().find(|e| e.name == name).ok_or_else(|| {
-        let known: Vec<&str> = every.by_ref().map(|e| e.name).collect();
+    ALL.iter().find(|e| e.name == name).ok_or_else(|| {
+        let known: Vec<&str> = ALL.iter().map(|e| e.name).collect();
         Problem::usage(format!("there is no experiment `{name}`"))
             .hint(focus::topic::did_you_mean(name, &known))
     })
@@ -137,36 +131,21 @@ pub struct Finding {
     pub tables: Vec<Table>,
     /// Why it is so, and what to keep in mind.
     pub why: String,
-    #[serde(skip)]
-    pub figures: Vec<Figure>,
-}
-
-/// A drawing, written beside the tables.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    pub name: String,
-    pub svg: String,
 }
 
 impl Finding {
-    fn of(claims: Vec<Claim>, tables: Vec<Table>, why: &str) -> Finding {
+    pub fn of(claims: Vec<Claim>, tables: Vec<Table>, why: &str) -> Finding {
         let held = claims.iter().filter(|c| c.holds).count();
         let outcome = match held {
             0 => Outcome::DoesNotHold,
             n if n == claims.len() => Outcome::Holds,
             _ => Outcome::Partly,
         };
-        Finding { outcome, claims, tables, why: why.into(), figures: Vec::new() }
+        Finding { outcome, claims, tables, why: why.into() }
     }
 
     fn untestable(why: &str) -> Finding {
-        Finding {
-            outcome: Outcome::NotTestable,
-            claims: Vec::new(),
-            tables: Vec::new(),
-            why: why.into(),
-            figures: Vec::new(),
-        }
+        Finding { outcome: Outcome::NotTestable, claims: Vec::new(), tables: Vec::new(), why: why.into() }
     }
 }
 
@@ -198,7 +177,7 @@ impl Experiment {
 const TIE: f64 = 0.002;
 
 /// "A is better than B": in the mean, and on more topics than it is worse.
-fn better(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>])) -> Claim {
+pub fn better(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>])) -> Claim {
     let p = compare(a.1, b.1);
     Claim {
         what: format!("{} is better than {}", a.0, b.0),
@@ -218,7 +197,7 @@ fn as_good(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>]), margin: f64) ->
 }
 
 /// Only topics on which both are known.
-fn compare(a: &[Option<f64>], b: &[Option<f64>]) -> crate::stats::Paired {
+pub fn compare(a: &[Option<f64>], b: &[Option<f64>]) -> crate::stats::Paired {
     let both: Vec<(f64, f64)> = a.iter().zip(b).filter_map(|(a, b)| Some(((*a)?, (*b)?))).collect();
     let (a, b): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
     crate::stats::paired(&a, &b, TIE)
@@ -231,7 +210,8 @@ fn numbers(p: &crate::stats::Paired) -> String {
     )
 }
 
-fn mean(values: &[Option<f64>]) -> f64 {
+/// Over the topics that have a value.
+pub fn mean(values: &[Option<f64>]) -> f64 {
     let known: Vec<f64> = values.iter().copied().flatten().collect();
     if known.is_empty() { 0.0 } else { crate::stats::mean(&known) }
 }

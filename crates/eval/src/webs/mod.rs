@@ -7,6 +7,7 @@ pub mod folder;
 pub mod sim;
 pub mod warc;
 
+use crawl::collection::Collection;
 use std::path::Path;
 use std::sync::Arc;
 use types::{Canon, Fetched, Payload, Problem, Url, Web};
@@ -77,6 +78,19 @@ pub fn open(place: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
         Arc::new(FolderWeb::open(path)?)
     };
     Ok(Opened { web, sim: None })
+}
+
+/// The same for a name that a user gave: it must be there, and a collection stands for its archive.
+pub fn open_named(place: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
+    let path = Path::new(place);
+    if !place.starts_with("sim:") && !path.exists() {
+        return Err(Problem::usage(format!("there is no web at {place}"))
+            .hint("name a folder HOST/PATH…, WARC files, a collection, or sim:NAME"));
+    }
+    if Collection::exists(path) {
+        return open(&Collection::warc_dir(path).display().to_string(), cache);
+    }
+    open(place, cache)
 }
 
 /// Names one state of one web.

@@ -1,0 +1,31 @@
+//! Everything that needs the whole program, in one binary: each binary of tests takes its time to link.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod backtest;
+mod bad_input;
+mod bucket;
+mod cli;
+mod clients;
+mod crash;
+mod damage;
+mod dashboard;
+mod documents;
+mod experiment;
+mod guided;
+mod hostile;
+mod idea;
+mod label;
+mod limits;
+mod neighbours;
+mod outage;
+mod polite;
+mod serve;
+mod shared;
+mod steer;
+mod teacher;
+mod topics;
+mod train;

@@ -1,0 +1,7 @@
+//! What tests talk to: servers of other people, or stand-ins that speak the real protocol.
+
+pub mod bucket;
+pub mod endpoint;
+pub mod line;
+pub mod postgres;
+pub mod tools;
