@@ -13,7 +13,7 @@ use bucket::Storage;
 use common::dashboard::Dashboard;
 use common::endurance::{self, topic, urls};
 use common::{DemoServer, Running, file, finish, folder, gleaner};
-use gleaner::demo::read_log;
+use madeup::read_log;
 use line::Line;
 use postgres::Server;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ mod common;
 
 use common::dashboard::Dashboard;
 use common::{Ran, file, finish, folder, gleaner};
-use gleaner::demo::{Log, SEEDS, Server, Site, Size};
+use madeup::{Log, SEEDS, Server, Site, Size};
 use std::collections::HashSet;
 use std::path::Path;
 

@@ -15,7 +15,7 @@ use common::{DemoServer, Rng, Running, file, finish, folder, gleaner, long, run}
 use crawl::control::Command as Do;
 use crawl::helm::{Address, Asked};
 use crawl::reader::Reader;
-use gleaner::demo::{Entry, read_log};
+use madeup::{Entry, read_log};
 use line::Line;
 use postgres::Server;
 use std::collections::{BTreeMap, BTreeSet};

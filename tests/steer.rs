@@ -8,7 +8,7 @@ use common::browser::Browser;
 use common::dashboard::Dashboard;
 use common::endurance::{self, now_ms, topic};
 use common::{DemoServer, Running, file, finish, folder, gleaner};
-use gleaner::demo::{Entry, SEEDS, read_log};
+use madeup::{Entry, SEEDS, read_log};
 use postgres::Server;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

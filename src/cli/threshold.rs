@@ -9,7 +9,7 @@ use console::style;
 use crawl::collection::Made;
 use crawl::config::Config;
 use eval::labels::Seeds;
-use focus::rng::Rng;
+use learn::rng::Rng;
 use focus::topic::edit::TopicFile;
 use focus::topic::threshold::{Estimator, Subset, quantile, random_subsets};
 use std::collections::HashSet;

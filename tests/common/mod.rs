@@ -10,7 +10,7 @@ pub mod dashboard;
 pub mod endurance;
 pub mod terminal;
 
-use gleaner::demo::{Log, Server, WebString};
+use madeup::{Log, Server, WebString};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

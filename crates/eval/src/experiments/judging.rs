@@ -3,8 +3,7 @@
 use super::lab::{JudgedPage, Lab, Site, Variant, best_f1, best_threshold, f1_at};
 use super::{Claim, Experiment, Finding, Table, as_good, better, mean};
 use crate::labels::Class;
-use crate::stats::mix;
-use focus::rng::Rng;
+use learn::rng::{Rng, mix};
 use focus::text::{Counts, DocFreq};
 use focus::topic::Estimator;
 use focus::topic::threshold::Subset;
