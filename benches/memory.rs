@@ -14,7 +14,7 @@
 
 use crawl::collection::Collection;
 use crawl::{Arrival, Config, Step};
-use eval::webs::{Recorded, SimWeb};
+use eval::webs::SimWeb;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

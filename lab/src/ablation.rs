@@ -9,44 +9,46 @@ use eval::plot::{Difference, DifferenceChart, standalone};
 use eval::stats;
 use types::Problem;
 
-/// What is left out, and the options that do it.
-const WITHOUT: &[(&str, &str)] = &[
-    ("learning", "learn = false"),
-    ("prior", "prior = false"),
-    ("way to others", "ahead = 0"),
-    ("way beyond one link", "far = 0"),
-    ("similarity head", "similar = false"),
-    ("soft verdicts", "soft = 0"),
-    ("host bonus", "host_bonus = 0"),
+/// What is left out: parts of the strategy by name, or an option set to 0.
+const WITHOUT: &[(&str, &[&str])] = &[
+    ("learning", &["learn"]),
+    ("prior", &["prior"]),
+    ("way to others", &["ahead = 0"]),
+    ("way beyond one link", &["far = 0"]),
+    ("similarity head", &["similar"]),
+    ("soft verdicts", &["soft"]),
+    ("host bonus", &["host_bonus = 0"]),
     ("all words", WORDS),
-    ("anchor words", "anchor = false\npairs = false"),
-    ("anchor pairs", "pairs = false"),
-    ("URL words", "url = false"),
-    ("surroundings", "context = false\noffsets = false"),
-    ("DOM offsets", "offsets = false"),
-    ("heading", "heading = false"),
-    ("title", "title = false"),
-    ("tag path words", "tags = false"),
-    ("place", "place = false"),
+    ("anchor words", &["anchor", "pairs"]),
+    ("anchor pairs", &["pairs"]),
+    ("URL words", &["url"]),
+    ("surroundings", &["context", "offsets"]),
+    ("DOM offsets", &["offsets"]),
+    ("heading", &["heading"]),
+    ("title", &["title"]),
+    ("tag path words", &["tags"]),
+    ("place", &["place"]),
     ("all groups", GROUPS),
-    ("host", "host = false"),
-    ("directory", "directory = false"),
-    ("tag path", "tag_path = false\nhost_path = false"),
-    ("URL shape", "shape = false"),
-    ("siblings", "siblings = false\nnear = false\nlist = false"),
-    ("re-scoring everything", "refresh = 0"),
-    ("re-scoring before a fetch", "lookahead = 0"),
+    ("host", &["host"]),
+    ("directory", &["directory"]),
+    ("tag path", &["tag_path", "host_path"]),
+    ("URL shape", &["shape"]),
+    ("siblings", &["siblings", "near", "list"]),
+    ("re-scoring everything", &["refresh = 0"]),
+    ("re-scoring before a fetch", &["lookahead = 0"]),
 ];
 
-const WORDS: &str = "anchor = false\npairs = false\nurl = false\ncontext = false\noffsets = false\nheading = false\ntitle = false\ntags = false\nplace = false";
-const GROUPS: &str = "host = false\ndirectory = false\ntag_path = false\nhost_path = false\nshape = false\nsiblings = false\nnear = false\nlist = false";
+const WORDS: &[&str] = &["anchor", "pairs", "url", "context", "offsets", "heading", "title", "tags", "place"];
+const GROUPS: &[&str] = &["host", "directory", "tag_path", "host_path", "shape", "siblings", "near", "list"];
+/// With the parts of [`WORDS`] and [`GROUPS`], all that is off in the bare prior.
+const LEARNING: &[&str] = &["learn", "similar", "soft", "host_bonus = 0", "ahead = 0", "far = 0"];
 
-/// What is added to the bare prior: switches of [`BARE`] that are turned on.
+/// What is added to the bare prior.
 const ADDED: &[(&str, &[&str])] = &[
     ("similarity head", &["similar"]),
     ("soft verdicts", &["soft"]),
-    ("host bonus", &["host_bonus"]),
-    ("groups", &["host", "directory", "tag_path", "host_path", "shape", "siblings", "near", "list"]),
+    ("host bonus", &["host_bonus = 0"]),
+    ("groups", GROUPS),
     ("learning, no words", &["learn"]),
     ("learning anchors", &["learn", "anchor", "pairs"]),
     ("learning URLs", &["learn", "url"]),
@@ -56,43 +58,19 @@ const ADDED: &[(&str, &[&str])] = &[
         "learning all words",
         &["learn", "anchor", "pairs", "url", "context", "offsets", "heading", "title", "tags", "place"],
     ),
-    ("learning the way to others", &["learn", "ahead", "far"]),
+    ("learning the way to others", &["learn", "ahead = 0", "far = 0"]),
 ];
 
-/// Everything off but the prior, each with what switches it off.
-const BARE: &[(&str, &str)] = &[
-    ("learn", "false"),
-    ("similar", "false"),
-    ("soft", "0"),
-    ("host_bonus", "0"),
-    ("ahead", "0"),
-    ("far", "0"),
-    ("anchor", "false"),
-    ("pairs", "false"),
-    ("url", "false"),
-    ("context", "false"),
-    ("offsets", "false"),
-    ("heading", "false"),
-    ("title", "false"),
-    ("tags", "false"),
-    ("place", "false"),
-    ("host", "false"),
-    ("directory", "false"),
-    ("tag_path", "false"),
-    ("host_path", "false"),
-    ("shape", "false"),
-    ("siblings", "false"),
-    ("near", "false"),
-    ("list", "false"),
-];
-
-fn adaptive(name: &str, options: &str) -> Variant {
-    Variant::new(name, &format!("[strategy]\nkind = 'adaptive'\n{options}"))
+/// `adaptive` without these parts, and with these options.
+fn adaptive(name: &str, off: &[&str]) -> Variant {
+    let (options, parts): (Vec<&str>, Vec<&str>) = off.iter().partition(|p| p.contains('='));
+    let settings = format!("[strategy]\nkind = 'adaptive'\n{}", options.join("\n"));
+    Variant { without: parts.iter().map(|p| p.to_string()).collect(), ..Variant::new(name, &settings) }
 }
 
-fn bare_with(on: &[&str]) -> String {
-    let off = BARE.iter().filter(|(option, _)| !on.contains(option));
-    off.map(|(option, value)| format!("{option} = {value}\n")).collect()
+fn bare_with(on: &[&str]) -> Vec<&'static str> {
+    let off = LEARNING.iter().chain(WORDS).chain(GROUPS);
+    off.filter(|part| !on.contains(part)).copied().collect()
 }
 
 /// Values by variant and site, taken site by site: the orders of all crawls at once would not fit into memory.
@@ -125,8 +103,8 @@ pub struct Figure {
 }
 
 pub fn run(lab: &Lab, kept: Option<&Kept>) -> Result<(Finding, Vec<Figure>), Problem> {
-    let mut variants = vec![adaptive("adaptive", ""), adaptive("prior alone", &bare_with(&[]))];
-    variants.extend(WITHOUT.iter().map(|(name, options)| adaptive(&format!("without {name}"), options)));
+    let mut variants = vec![adaptive("adaptive", &[]), adaptive("prior alone", &bare_with(&[]))];
+    variants.extend(WITHOUT.iter().map(|(name, off)| adaptive(&format!("without {name}"), off)));
     variants.extend(ADDED.iter().map(|(name, on)| adaptive(&format!("prior and {name}"), &bare_with(on))));
     let m = measure(lab, kept, &variants)?;
     let first_added = 2 + WITHOUT.len();
@@ -228,21 +206,25 @@ mod tests {
         );
         let topic = config.unwrap().config.topic().unwrap();
         let mut seen = std::collections::BTreeSet::new();
-        let options = WITHOUT.iter().map(|(_, o)| (*o).to_string());
-        for o in
-            options.chain(ADDED.iter().map(|(_, on)| bare_with(on))).chain([bare_with(&[]), String::new()])
-        {
-            let table: toml::Table = toml::from_str(&o).unwrap();
-            let setup = StrategySetup { options: &table, ..StrategySetup::new(&topic) };
-            assert!((strategies::find("adaptive").unwrap().build)(&setup).is_ok(), "{o}");
-            assert!(seen.insert(o));
+        let left_out = WITHOUT.iter().map(|(_, off)| off.to_vec());
+        let added = ADDED.iter().map(|(_, on)| bare_with(on));
+        for off in left_out.chain(added).chain([bare_with(&[]), Vec::new()]) {
+            let variant = adaptive("x", &off);
+            let strategy = toml::from_str::<toml::Table>(&variant.settings).unwrap().remove("strategy");
+            let mut options = strategy.and_then(|s| s.as_table().cloned()).unwrap();
+            options.remove("kind");
+            let mut topic = topic.clone();
+            topic.strategy.without = variant.without;
+            let setup = StrategySetup { options: &options, ..StrategySetup::new(&topic) };
+            assert!((strategies::find("adaptive").unwrap().build)(&setup).is_ok(), "{off:?}");
+            assert!(seen.insert(off));
         }
     }
 
     #[test]
-    fn what_is_added_is_a_switch() {
-        for option in ADDED.iter().flat_map(|(_, on)| *on) {
-            assert!(BARE.iter().any(|(b, _)| b == option), "{option}");
+    fn what_is_added_is_off_in_the_bare_prior() {
+        for part in ADDED.iter().flat_map(|(_, on)| *on) {
+            assert!(bare_with(&[]).contains(part), "{part}");
         }
     }
 }

@@ -8,7 +8,7 @@ use console::style;
 use crawl::collection::Collection;
 use crawl::config::Config;
 use crawl::reader::Reader;
-use gleaner::demo::{Log, SEEDS, Server, Site, Size, TOPIC};
+use madeup::{Log, SEEDS, Server, Site, Size, TOPIC};
 use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::net::SocketAddr;

@@ -11,7 +11,7 @@ use crawl::labels::{Label, Who};
 use crawl::quiz::{Quiz, Which};
 use crawl::reader::Reader;
 use eval::labels::{Class, Rules};
-use focus::rng::Rng;
+use learn::rng::Rng;
 use std::collections::{BTreeMap, HashSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

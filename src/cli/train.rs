@@ -12,7 +12,7 @@ use crawl::{Analyst, resources};
 use eval::labels::{Class, Rules};
 use eval::webs::{self, Recorded};
 use focus::judges::{self, Example, ExampleKind};
-use focus::model::{Model, Part, Role};
+use focus::model::{ModelFile, Part, Role};
 use focus::strategies;
 use focus::text::Doc;
 use focus::topic::Topic;
@@ -101,7 +101,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let Some(part) = trained else { return Ok(ExitCode::from(4)) };
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.model", part.kind)));
     let (role, kind, note) = (part.role.name(), part.kind.clone(), part.note.clone());
-    let bytes = Model { parts: vec![part] }.write();
+    let bytes = ModelFile { parts: vec![part] }.write();
     fs::write(&path, &bytes).map_err(|e| Problem::io("write", &path, &e))?;
     println!("{role} `{kind}`: {note}");
     println!("wrote {} ({:.1} kB)", path.display(), bytes.len() as f64 / 1e3);
@@ -111,7 +111,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 
 /// `--model FILE` on other commands: the file becomes the model of the judge, the strategy or both; what the user does not
 /// name otherwise is what the model is for.
-pub fn lay_model(file: &Path, judge: bool, strategy: bool, table: &mut Table) -> Result<Model, Problem> {
+pub fn lay_model(file: &Path, judge: bool, strategy: bool, table: &mut Table) -> Result<ModelFile, Problem> {
     let text = file.display().to_string();
     let model = resources::model(&text)?;
     for part in &model.parts {
@@ -306,7 +306,7 @@ fn judge_of_collection(args: &Args, dir: &Path, kind: &str) -> Result<Option<Par
     }
     let topic = config.topic()?;
     let analyst = reading_analyst(&topic, &Collection::canon(&config), shelf.web.as_ref())?;
-    let mut rng = focus::rng::Rng(args.rng);
+    let mut rng = learn::rng::Rng(args.rng);
     let pages = shelf.pages()?;
     let mut examples = Vec::new();
     for (kind, relevant) in [(ExampleKind::Relevant, true), (ExampleKind::Irrelevant, false)] {
@@ -364,11 +364,11 @@ fn strategy_of_collection(args: &Args, dir: &Path) -> Result<Option<Part>, Probl
         let web = fetch::Http::new(Collection::fetch_settings(&config)?)?;
         let mut strategy = Made::new(&topic, &canon, &live_answer(&web), 0, args.rng)?.strategy;
         for bytes in states {
-            strategy.load(&bytes)?;
+            strategy.model().map_or(Ok(()), |m| m.load(&bytes))?;
         }
         let pages = reader.summary()?.pages;
         let note = format!("as it learnt from {} pages of {}", count(pages), dir.display());
-        return Ok(part(&topic, &kind, note, strategy.export()));
+        return Ok(part(&topic, &kind, note, exported(&mut strategy)));
     }
     drop(reader);
     let shelf = Shelf::open(dir)?;
@@ -378,7 +378,7 @@ fn strategy_of_collection(args: &Args, dir: &Path) -> Result<Option<Part>, Probl
     let pages = shelf.pages()?;
     let taught =
         teach(made.strategy.as_mut(), &pages, &mut |page| Ok(doc(&analyst, &web.answer(&page.url))))?;
-    Ok(part(&topic, &kind, told(&taught, &dir.display().to_string()), made.strategy.export()))
+    Ok(part(&topic, &kind, told(&taught, &dir.display().to_string()), exported(&mut made.strategy)))
 }
 
 fn strategy_flag(kind: &str) -> Table {
@@ -398,6 +398,10 @@ fn told(t: &Taught, from: &str) -> String {
         count(t.relevant as u64),
         count(t.links as u64)
     )
+}
+
+fn exported(strategy: &mut Box<dyn strategies::Strategy>) -> Option<Vec<u8>> {
+    strategy.model()?.export()
 }
 
 fn part(topic: &Topic, kind: &str, note: String, body: Option<Vec<u8>>) -> Option<Part> {
@@ -500,5 +504,5 @@ fn strategy_of_visits(args: &Args, file: &Path) -> Result<Option<Part>, Problem>
     })?;
     taught.missing += missing;
     let kind = topic.strategy.kind.clone();
-    Ok(part(&topic, &kind, told(&taught, &file.display().to_string()), made.strategy.export()))
+    Ok(part(&topic, &kind, told(&taught, &file.display().to_string()), exported(&mut made.strategy)))
 }

@@ -4,7 +4,7 @@ use crawl::collection::Collection;
 use crawl::config::{Config, Loaded};
 use crawl::live;
 use crawl::reader::Reader;
-use focus::rng::Rng;
+use learn::rng::Rng;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use types::{Problem, Record, Url};

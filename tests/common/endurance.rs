@@ -2,7 +2,7 @@
 //! server's own log.
 
 use super::{DemoServer, Ran, gleaner};
-use ::gleaner::demo::{Entry, TOPIC};
+use madeup::{Entry, TOPIC};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;

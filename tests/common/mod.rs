@@ -12,7 +12,7 @@ pub mod terminal;
 #[path = "../support/tools.rs"]
 mod tools;
 
-use gleaner::demo::{Log, Server, WebString};
+use madeup::{Log, Server, WebString};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 use crate::common::collection::Snapshot;
 use crate::common::{Ran, Running, crawl, file, finish, folder, gleaner, run, serve};
-use gleaner::demo::Server;
+use madeup::Server;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -171,7 +171,7 @@ fn no_seed_can_be_reached() {
     command.args(["--seed", "http://a.example/", "--resolve", &format!("*:{free}"), "--allow-private"]);
     finish(&mut command).fails(4, &["no seed could be fetched", "`gleaner fetch URL`"]);
     // Nor is a 404 a page.
-    let server = serve("//- http://b.example/\nunreached\n");
+    let server = serve("== http://b.example/\nunreached\n");
     let mut command = crawl(&server, &topic, &dir.path().join("out2"));
     finish(command.args(["--seed", "http://a.example/nothing"])).fails(4, &["no seed could be fetched"]);
     // The guard: loopback without --allow-private.
@@ -238,13 +238,13 @@ struct Small {
 
 impl Small {
     fn new(pages: usize, mark: &str) -> Small {
-        let mut web = String::from("//- http://a.example/\n<title>Start</title>\n");
+        let mut web = String::from("== http://a.example/\n<title>Start</title>\n");
         for n in 1..pages {
             web += &format!("<a href='/{n}'>course {n}</a>\n");
         }
         for n in 1..pages {
             web += &format!(
-                "//- http://a.example/{n} {mark}\n<title>Course {n}</title>All about sql, part {n}.\n"
+                "== http://a.example/{n} {mark}\n<title>Course {n}</title>All about sql, part {n}.\n"
             );
         }
         let dir = folder();
@@ -494,9 +494,9 @@ fn ctrl_c_once_stops_cleanly_and_the_same_command_goes_on() {
 fn ctrl_c_twice_leaves_at_once() {
     // The second page never comes.
     let web = "
-        //- http://a.example/
+        == http://a.example/
         <title>Start</title><a href='/slow'>sql</a>
-        //- http://a.example/slow !delay=60000ms
+        == http://a.example/slow !delay=60000ms
         <title>Late</title>
     ";
     let server = serve(web);
@@ -524,7 +524,7 @@ fn ctrl_c_twice_leaves_at_once() {
 
 #[test]
 fn seeds_in_a_file_that_are_none_are_named() {
-    let web = serve("//- http://a.test/\n<title>A</title><p>sql</p>\n");
+    let web = serve("== http://a.test/\n<title>A</title><p>sql</p>\n");
     let dir = folder();
     let topic = file(dir.path(), "topic.toml", TOPIC);
     let seeds = "\u{feff}http://a.test/\nnot a url\nmailto:me@example.org\n";
@@ -536,7 +536,7 @@ fn seeds_in_a_file_that_are_none_are_named() {
 
 #[test]
 fn what_is_there_is_not_written_over() {
-    let web = serve("//- http://a.test/\n<title>A</title><p>sql</p>\n");
+    let web = serve("== http://a.test/\n<title>A</title><p>sql</p>\n");
     let dir = folder();
     let topic = file(dir.path(), "topic.toml", TOPIC);
     let out = dir.path().join("out");

@@ -9,7 +9,7 @@ use crate::support::bucket::Storage;
 use crate::support::line::Line;
 use crate::support::postgres;
 use crate::support::postgres::Server;
-use gleaner::demo::read_log;
+use madeup::read_log;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};

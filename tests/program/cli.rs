@@ -1,7 +1,7 @@
 //! The commands as a newcomer meets them: help, the demo, and everything one can ask of a collection.
 
 use crate::common::{Ran, crawl, file, finish, folder, gleaner, run, serve};
-use gleaner::demo::{Site, Size};
+use madeup::{Site, Size};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -151,17 +151,17 @@ fn explain_tells_the_whole_story() {
 #[test]
 fn explain_says_why_a_page_was_not_fetched() {
     let web = "
-        //- http://a.example/robots.txt
+        == http://a.example/robots.txt
         User-agent: *
         Disallow: /private
-        //- http://a.example/
+        == http://a.example/
         <title>Start</title><a href='/private'>sql</a> <a href='/gone'>sql</a> <a href='/old'>sql</a>
         <a href='/picture'>sql</a>
-        //- http://a.example/gone 410
-        //- http://a.example/old 301 location: /new
-        //- http://a.example/new
+        == http://a.example/gone 410
+        == http://a.example/old 301 location: /new
+        == http://a.example/new
         <title>New</title>sql
-        //- http://a.example/picture 200 image/png
+        == http://a.example/picture 200 image/png
     ";
     let server = serve(web);
     let dir = folder();
@@ -266,8 +266,8 @@ fn a_new_topic_can_be_judged_with() {
 #[test]
 fn fetch_shows_every_hop() {
     let web = "
-        //- http://a.example/old 301 location: http://b.example/new
-        //- http://b.example/new 200 x-note: hello
+        == http://a.example/old 301 location: http://b.example/new
+        == http://b.example/new 200 x-note: hello
         <title>New</title>the body
     ";
     let server = serve(web);
@@ -298,7 +298,7 @@ fn the_web_cannot_drive_the_terminal() {
          <a href='/two' title='{EVIL}'>{EVIL} sql</a> sql sql {EVIL}"
     );
     let web = format!(
-        "//- http://a.example/\n{page}\n//- http://a.example/two\n{page} two\n//- http://a.example/x 404\n{page}\n"
+        "== http://a.example/\n{page}\n== http://a.example/two\n{page} two\n== http://a.example/x 404\n{page}\n"
     );
     let server = serve(&web);
     let dir = folder();
@@ -333,12 +333,12 @@ fn the_web_cannot_drive_the_terminal() {
 /// What a strategy or judge learnt is its own: a run with another one starts afresh and takes the rest as it is.
 #[test]
 fn a_resumed_crawl_may_change_its_mind() {
-    let mut web = String::from("//- http://a.example/\n<title>Start</title>\n");
+    let mut web = String::from("== http://a.example/\n<title>Start</title>\n");
     for n in 1..24 {
         web += &format!("<a href='/{n}'>{} {n}</a>\n", if n % 3 == 0 { "sql joins" } else { "soup" });
     }
     for n in 1..24 {
-        web += &format!("//- http://a.example/{n}\n<title>Page {n}</title>sql and joins, page {n}\n");
+        web += &format!("== http://a.example/{n}\n<title>Page {n}</title>sql and joins, page {n}\n");
     }
     let server = serve(&web);
     let dir = folder();

@@ -7,7 +7,7 @@ use crate::common;
 use crate::common::collection::Snapshot;
 use crate::common::endurance::{self, now_ms, topic};
 use crate::common::{DemoServer, Rng, Running, file, finish, folder, long, python, script};
-use gleaner::demo::{Entry, Site, Size, read_log};
+use madeup::{Entry, Site, Size, read_log};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -222,7 +222,7 @@ fn wordy_web(pages: usize) -> String {
     let url = |n: usize| format!("http://h{}.example/{n}", n % 10);
     let mut web = String::new();
     for n in 0..pages {
-        web += &format!("//- {}\n<title>Page {n}</title>\n", url(n));
+        web += &format!("== {}\n<title>Page {n}</title>\n", url(n));
         for next in [n * 2 + 1, n * 2 + 2].into_iter().filter(|m| *m < pages) {
             web += &format!("<a href='{}'>sql {next}</a>\n", url(next));
         }
@@ -238,14 +238,14 @@ fn wordy_web(pages: usize) -> String {
 
 const WORDY: usize = 240;
 
-fn crawl_wordy(server: &gleaner::demo::Server, topic: &Path, out: &Path) -> Command {
+fn crawl_wordy(server: &madeup::Server, topic: &Path, out: &Path) -> Command {
     let mut command = common::crawl(server, topic, out);
     command.args(["--seed", "http://h0.example/0", "--delay", "1ms"]);
     command
 }
 
 /// The crawl failed for want of room; with room again it goes on, and nothing is lost or fetched twice.
-fn goes_on(server: &gleaner::demo::Server, topic: &Path, out: &Path, failed: &common::Ran, scratch: &Path) {
+fn goes_on(server: &madeup::Server, topic: &Path, out: &Path, failed: &common::Ran, scratch: &Path) {
     // (On a slow machine a line of progress may come before it.)
     assert!(failed.err.lines().any(|line| line.starts_with("error: cannot ")), "{failed}");
     let stopped = Snapshot::take(out);

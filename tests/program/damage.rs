@@ -6,7 +6,7 @@
 
 use crate::common;
 use crate::common::{Ran, Rng, crawl, file, finish, folder, gleaner, long, run, serve, warcs};
-use gleaner::demo::Server;
+use madeup::Server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn web() -> String {
         let mark = if n == 5 { " !gzip" } else { "" };
         // The last page is the same as the one before.
         let text = if n == PAGES - 1 { n - 1 } else { n };
-        web += &format!("//- {}{mark}\n<title>Course {text}</title>\n", url(n));
+        web += &format!("== {}{mark}\n<title>Course {text}</title>\n", url(n));
         for next in [n * 2 + 1, n * 2 + 2].into_iter().filter(|m| *m < PAGES) {
             web += &format!("<a href='{}'>sql {next}</a>\n", url(next));
         }

@@ -53,15 +53,15 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     assert!(b.text().contains("did you mean `terms`?"), "{}", b.text());
     let topic = format!(
         "{}\n[limits]\npages = 1100\n[fetch]\ndelay = '2s'\nconcurrency = 12\n",
-        gleaner::demo::TOPIC.replace("threshold = 0.47", "threshold = 'auto'")
+        madeup::TOPIC.replace("threshold = 0.47", "threshold = 'auto'")
     );
     b.eval(&set("topic", &topic));
     b.wait("document.querySelector('#checked').innerText.includes('Understood')");
-    b.eval(&set("trial", &format!("{}\nhttp://127.0.0.1:1/inner", gleaner::demo::SEEDS[0])));
+    b.eval(&set("trial", &format!("{}\nhttp://127.0.0.1:1/inner", madeup::SEEDS[0])));
     b.click("#try");
     b.wait("document.querySelectorAll('#tried tr').length === 2");
     b.picture(&shots.join("new.png"));
-    b.eval(&set("seeds", &gleaner::demo::SEEDS.join("\n")));
+    b.eval(&set("seeds", &madeup::SEEDS.join("\n")));
     b.eval(&set("name", "../../Demo Crawl"));
     b.click("#start");
     b.wait("location.hash.includes('/c/demo-crawl/overview')");
@@ -231,16 +231,16 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
 
 /// Titles, anchors, URLs and texts that would run if anything took them for markup.
 const HOSTILE: &str = "\
-//- http://a.test/
+== http://a.test/
 <title>&lt;img src=x onerror=\"alert('title')\"&gt;</title>
 <meta name=description content='\"><script>alert(1)</script>'>
 <p>syllabus sql &lt;script&gt;alert('text')&lt;/script&gt; &lt;img src=x onerror=alert(2)&gt; {{constructor.constructor('alert(3)')()}}</p>
 <a href='/b?q=&quot;&gt;&lt;script&gt;alert(4)&lt;/script&gt;'>&lt;svg onload=alert('anchor')&gt; sql syllabus</a>
 <a href='javascript:alert(5)'>sql syllabus</a> <a href='data:text/html,<script>alert(6)</script>'>sql</a>
 <a href='/c'>\u{202e}sql syllabus\u{0007}</a>
-//- http://a.test/b?q=%22%3E%3Cscript%3Ealert(4)%3C/script%3E
+== http://a.test/b?q=%22%3E%3Cscript%3Ealert(4)%3C/script%3E
 <title></title><p>sql syllabus &lt;/textarea&gt;&lt;script&gt;alert(7)&lt;/script&gt;</p>
-//- http://a.test/c
+== http://a.test/c
 <title>'-alert(8)-' `${alert(9)}`</title><p>sql</p><a href='/d'>&lt;iframe srcdoc='&lt;script&gt;alert(10)&lt;/script&gt;'&gt;</a>
 ";
 
@@ -294,7 +294,7 @@ fn crawl_serve_shows_and_steers_its_own_crawl() {
     use std::io::{BufRead, BufReader};
     let dir = folder();
     let web = common::DemoServer::start(&dir.path().join("log"), None);
-    let topic = file(dir.path(), "topic.toml", gleaner::demo::TOPIC);
+    let topic = file(dir.path(), "topic.toml", madeup::TOPIC);
     let mut command = common::gleaner();
     command.arg("crawl").arg(&topic).arg("--out").arg(dir.path().join("mine"));
     command.args([
@@ -307,7 +307,7 @@ fn crawl_serve_shows_and_steers_its_own_crawl() {
         "--listen",
         "127.0.0.1:0",
     ]);
-    for seed in gleaner::demo::SEEDS {
+    for seed in madeup::SEEDS {
         command.args(["--seed", seed]);
     }
     let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();

@@ -7,7 +7,7 @@ use crate::common::{Ran, Running, file, finish, folder, gleaner};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use frontier::State;
-use gleaner::demo::{Ask, Log, Reply, Server};
+use madeup::{Ask, Log, Reply, Server};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;

@@ -6,7 +6,7 @@ use ::crawl::collection::Collection;
 use ::crawl::config::Config;
 use ::crawl::{Event, live};
 use fetch::{Http, Resolve, ResolveFuture, Settings};
-use gleaner::demo::{Answer, Ask, Log, Reply, SEEDS, Server as DemoWeb, Site, Size, TOPIC as DEMO_TOPIC};
+use madeup::{Answer, Ask, Log, Reply, SEEDS, Server as DemoWeb, Site, Size, TOPIC as DEMO_TOPIC};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -3,7 +3,7 @@
 
 use crate::common::dashboard::Dashboard;
 use crate::common::{Ran, file, finish, folder, gleaner};
-use gleaner::demo::{Log, SEEDS, Server, Site, Size};
+use madeup::{Log, SEEDS, Server, Site, Size};
 use std::collections::HashSet;
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 use crate::common;
 use crate::common::dashboard::Dashboard;
 use crate::common::{Ran, crawl, file, finish, folder, run, serve};
-use gleaner::demo::{Ask, Entry, Log, Reply, Server};
+use madeup::{Ask, Entry, Log, Reply, Server};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -91,16 +91,16 @@ fn robots_of_half_a_megabyte_cost_little_and_are_obeyed() {
 fn rules_for_another_user_agent_are_asked_for_again() {
     let server = serve(
         "
-        //- http://a.example/robots.txt
+        == http://a.example/robots.txt
         User-agent: first
         Disallow: /b
         User-agent: second
         Disallow: /a
-        //- http://a.example/
+        == http://a.example/
         <title>Start</title><a href='/a'>a</a> <a href='/b'>b</a>
-        //- http://a.example/a
+        == http://a.example/a
         a
-        //- http://a.example/b
+        == http://a.example/b
         b
         ",
     );
@@ -211,9 +211,9 @@ fn pages_that_turn_out_to_be_sitemaps_have_a_budget_too() {
 }
 
 const SMALL: &str = "
-    //- http://a.example/
+    == http://a.example/
     <title>=HYPERLINK(\"http://evil.example\")</title>syllabus <a href='/1'>1</a>
-    //- http://a.example/1
+    == http://a.example/1
     <title>One</title>syllabus of one
     ";
 

@@ -1,7 +1,7 @@
 //! The network goes away, is not there at first, or leads where it must not: what nobody answered is not lost.
 
 use crate::common::{Ran, Running, file, finish, folder, gleaner, serve};
-use gleaner::demo::{Log, SEEDS, Server, Site, Size};
+use madeup::{Log, SEEDS, Server, Site, Size};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -92,8 +92,8 @@ fn what_gave_no_answer_is_asked_for_once_more_when_the_user_says_so() {
     let dir = scene();
     let d = dir.path();
     let web = serve(
-        "//- http://a.test/\n<title>A</title><a href='http://b.test/far'>far away</a>\n\
-         //- http://b.test/far\n<title>B</title><p>far away</p>\n",
+        "== http://a.test/\n<title>A</title><a href='http://b.test/far'>far away</a>\n\
+         == http://b.test/far\n<title>B</title><p>far away</p>\n",
     );
     // The second host is somewhere else for now.
     let mut first = crawl(d, "b.test:80:127.0.0.1:9", &["--resolve", &web.resolve()]);

@@ -2,7 +2,7 @@
 //! `crash.rs`; that the best URL goes first is in `crates/store`.)
 
 use crate::common::{Running, crawl, file, finish, folder, serve};
-use gleaner::demo::{Entry, max_in_flight};
+use madeup::{Entry, max_in_flight};
 use std::time::Duration;
 
 /// Both clocks count whole milliseconds.
@@ -45,12 +45,12 @@ fn one_at_a_time_with_a_pause_robots_first_also_for_redirects_and_the_next_run()
     let links: String = (0..8)
         .map(|n| format!("<a href='http://b.example/{n}'>b{n}</a> <a href='/hop/{n}'>hop</a> "))
         .collect();
-    web += &format!("//- http://a.example/\n<title>Start</title>{links}\n");
+    web += &format!("== http://a.example/\n<title>Start</title>{links}\n");
     for n in 0..8 {
-        web += &format!("//- http://a.example/hop/{n} 302 location: http://b.example/moved/{n}\n");
-        web += &format!("//- http://b.example/{n} !delay=20ms\n<title>b{n}</title>page {n}\n");
-        web += &format!("//- http://b.example/moved/{n} 301 location: http://c.example/{n}\n");
-        web += &format!("//- http://c.example/{n}\n<title>c{n}</title>page {n} on c\n");
+        web += &format!("== http://a.example/hop/{n} 302 location: http://b.example/moved/{n}\n");
+        web += &format!("== http://b.example/{n} !delay=20ms\n<title>b{n}</title>page {n}\n");
+        web += &format!("== http://b.example/moved/{n} 301 location: http://c.example/{n}\n");
+        web += &format!("== http://c.example/{n}\n<title>c{n}</title>page {n} on c\n");
     }
     let server = serve(&web);
     let dir = folder();
@@ -98,10 +98,10 @@ fn waiting_for_one_host_does_not_hold_up_the_others() {
     let mut web = String::new();
     for host in hosts {
         web += &format!(
-            "//- http://{host}/ !delay=250ms\n<title>Home</title><a href='/1'>1</a> <a href='/2'>2</a>\n"
+            "== http://{host}/ !delay=250ms\n<title>Home</title><a href='/1'>1</a> <a href='/2'>2</a>\n"
         );
         for n in 1..=2 {
-            web += &format!("//- http://{host}/{n} !delay=250ms\n<title>{n}</title>text\n");
+            web += &format!("== http://{host}/{n} !delay=250ms\n<title>{n}</title>text\n");
         }
     }
     let server = serve(&web);
@@ -124,20 +124,20 @@ fn waiting_for_one_host_does_not_hold_up_the_others() {
 #[test]
 fn a_host_that_asks_for_more_time_gets_it() {
     let web = "
-        //- http://gentle.example/robots.txt
+        == http://gentle.example/robots.txt
         User-agent: *
         Crawl-delay: 1
-        //- http://gentle.example/
+        == http://gentle.example/
         <title>Gentle</title><a href='/1'>1</a> <a href='/2'>2</a>
-        //- http://gentle.example/1
+        == http://gentle.example/1
         one
-        //- http://gentle.example/2
+        == http://gentle.example/2
         two
-        //- http://busy.example/ 429 retry-after: 2
-        //- http://busy.example/
+        == http://busy.example/ 429 retry-after: 2
+        == http://busy.example/
         <title>Busy</title><a href='/next'>next</a>
-        //- http://busy.example/next 503 retry-after: 1
-        //- http://busy.example/next
+        == http://busy.example/next 503 retry-after: 1
+        == http://busy.example/next
         <title>Next</title>at last
     ";
     let server = serve(web);
@@ -167,35 +167,35 @@ fn a_host_that_asks_for_more_time_gets_it() {
 #[test]
 fn robots_rules_hold_for_links_redirects_and_refreshes() {
     let web = "
-        //- http://a.example/robots.txt
+        == http://a.example/robots.txt
         User-agent: *
         Disallow: /private
         Allow: /private/open
         Sitemap: http://a.example/map.xml
-        //- http://a.example/map.xml
+        == http://a.example/map.xml
         <urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>
           <url><loc>http://a.example/private/mapped</loc></url><url><loc>http://a.example/mapped</loc></url></urlset>
-        //- http://a.example/mapped
+        == http://a.example/mapped
         <title>Only in the sitemap</title>text
-        //- http://a.example/
+        == http://a.example/
         <title>Start</title> <a href='/private/1'>no</a> <a href='/private/open'>yes</a> <a href='/jump'>jump</a>
         <a href='/away'>away</a> <a rel='nofollow' href='/unvouched'>unvouched</a> <a href='/turn'>turn</a>
-        //- http://a.example/private/1
+        == http://a.example/private/1
         secret
-        //- http://a.example/private/open
+        == http://a.example/private/open
         <title>Open</title>open
-        //- http://a.example/jump 302 location: /private/2
-        //- http://a.example/private/2
+        == http://a.example/jump 302 location: /private/2
+        == http://a.example/private/2
         secret
-        //- http://a.example/turn
+        == http://a.example/turn
         <meta http-equiv='refresh' content='0; url=/private/3'> <title>Turn</title>
-        //- http://a.example/private/3
+        == http://a.example/private/3
         secret
-        //- http://a.example/away 301 location: http://b.example/secret/x
-        //- http://b.example/robots.txt
+        == http://a.example/away 301 location: http://b.example/secret/x
+        == http://b.example/robots.txt
         User-agent: gleaner
         Disallow: /secret
-        //- http://b.example/secret/x
+        == http://b.example/secret/x
         secret
     ";
     let server = serve(web);
@@ -222,10 +222,10 @@ fn robots_rules_hold_for_links_redirects_and_refreshes() {
 fn without_robots_rules_nothing_is_fetched() {
     // A server error says "not now", a missing file says "all is allowed".
     let web = "
-        //- http://sick.example/robots.txt 503
-        //- http://sick.example/
+        == http://sick.example/robots.txt 503
+        == http://sick.example/
         <title>Sick</title>
-        //- http://free.example/
+        == http://free.example/
         <title>Free</title>text
     ";
     let server = serve(web);

@@ -11,15 +11,15 @@ const TOPIC: &str = "name = 'Databases'\n[genre]\nterms = ['syllabus']\n[content
 
 /// A small web with a hostile page.
 const WEB: &str = "\
-//- http://a.test/
+== http://a.test/
 <title>Courses</title><h1>Courses</h1><a href='/db'>the syllabus of databases, with sql</a>
 <a href='/news'>news</a> <a href='http://evil.test/x'><b>\"><img src=x onerror=alert(1)></b></a>
-//- http://a.test/db
+== http://a.test/db
 <title>Databases syllabus</title><p>This is the syllabus: sql and joins, every week. Syllabus, sql, joins.</p>
 <a href='/news'>news of sql</a>
-//- http://a.test/news
+== http://a.test/news
 <title>News</title><p>Nothing of interest was said today about anything at all.</p>
-//- http://evil.test/x
+== http://evil.test/x
 <title>&lt;script&gt;alert('title')&lt;/script&gt;</title><p>syllabus sql joins &lt;img src=x onerror=alert('text')&gt; syllabus sql</p>
 ";
 
@@ -260,7 +260,7 @@ fn a_crawl_in_another_process_is_watched_live() {
     use std::io::{BufRead, BufReader, Write};
     let dir = folder();
     let server = common::DemoServer::start(&dir.path().join("log"), None);
-    let topic = file(dir.path(), "topic.toml", gleaner::demo::TOPIC);
+    let topic = file(dir.path(), "topic.toml", madeup::TOPIC);
     let out = dir.path().join("demo");
     let mut command = common::gleaner();
     command.arg("crawl").arg(&topic).arg("--out").arg(&out).args([
@@ -268,7 +268,7 @@ fn a_crawl_in_another_process_is_watched_live() {
         &server.resolve(),
         "--allow-private",
     ]);
-    for seed in gleaner::demo::SEEDS {
+    for seed in madeup::SEEDS {
         command.args(["--seed", seed]);
     }
     let crawl = common::Running::start(command.args(["--delay", "50ms", "--pages", "400", "--quiet"]));
@@ -356,7 +356,7 @@ fn a_topic_from_outside_opens_no_file_and_reaches_no_inner_address() {
         }
     }
     // The guard holds for a dry run: a loopback server of ours is not asked.
-    let server = serve("//- http://a.test/\n<title>inner</title><p>sql</p>\n");
+    let server = serve("== http://a.test/\n<title>inner</title><p>sql</p>\n");
     let port = server.resolve().rsplit(':').next().unwrap().to_string();
     let urls = [
         format!("http://127.0.0.1:{port}/"),
@@ -391,11 +391,11 @@ fn a_crawl_is_steered_over_the_api_and_keeps_what_was_changed() {
     let dir = folder();
     let web = common::DemoServer::start(&dir.path().join("log"), None);
     let d = Dashboard::start(dir.path(), &["--resolve", &web.resolve(), "--allow-private"]);
-    let topic = format!("{}\n[fetch]\ndelay = '1s'\n", gleaner::demo::TOPIC);
+    let topic = format!("{}\n[fetch]\ndelay = '1s'\n", madeup::TOPIC);
     let made = d.send(
         "POST",
         "/api/v1/collections",
-        &json!({ "name": "steered", "topic": topic, "seeds": gleaner::demo::SEEDS }),
+        &json!({ "name": "steered", "topic": topic, "seeds": madeup::SEEDS }),
     );
     assert_eq!(made.status, 200, "{}", made.text());
     let c = "/api/v1/collections/steered";
@@ -432,7 +432,7 @@ fn a_crawl_is_steered_over_the_api_and_keeps_what_was_changed() {
     let seeds = send(
         "POST",
         "/seeds",
-        json!({ "urls": ["http://www.kingsmere.example/brand-new", gleaner::demo::SEEDS[0]] }),
+        json!({ "urls": ["http://www.kingsmere.example/brand-new", madeup::SEEDS[0]] }),
     );
     assert_eq!(seeds["changed"], 1, "{seeds}");
     let change = json!({ "limits": { "pages": 5000 }, "fetch": { "delay_ms": 900 }, "add_terms": [{ "set": "exclude", "term": "kernel" }], "mute_terms": ["syllabus"] });

@@ -13,7 +13,7 @@ use crate::support::postgres::Server;
 use crawl::control::Command as Do;
 use crawl::helm::{Address, Asked};
 use crawl::reader::Reader;
-use gleaner::demo::{Entry, read_log};
+use madeup::{Entry, read_log};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,7 +6,7 @@ use crate::common::dashboard::Dashboard;
 use crate::common::endurance::{self, now_ms, topic};
 use crate::common::{DemoServer, Running, file, finish, folder, gleaner};
 use crate::support::postgres::Server;
-use gleaner::demo::{Entry, SEEDS, read_log};
+use madeup::{Entry, SEEDS, read_log};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@
 use crate::common;
 use crate::common::campus::{self, Ran, gleaner_with, html, serve_with_headers};
 use crate::support::endpoint::{Asked, Does, Endpoint};
-use gleaner::demo::{Log, SEEDS, Server, Site, Size};
+use madeup::{Log, SEEDS, Server, Site, Size};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;

@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::{Ran, file, finish, folder, run, serve};
-use gleaner::demo::Server;
+use madeup::Server;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -164,7 +164,7 @@ fn bad_input_is_explained() {
 
 /// Lists in which `good` stands before links to wanted pages and `bad` before the others; on each site in another order.
 fn lists(host: &str, turned: bool) -> String {
-    let mut web = format!("//- http://{host}/\n<title>Lists</title>\n");
+    let mut web = format!("== http://{host}/\n<title>Lists</title>\n");
     for i in 0..12 {
         let (a, b) =
             (format!("<p>good <a href='/g{i}'>item</a></p>"), format!("<p>bad <a href='/b{i}'>item</a></p>"));
@@ -174,7 +174,7 @@ fn lists(host: &str, turned: bool) -> String {
     }
     for i in 0..12 {
         web += &format!(
-            "//- http://{host}/g{i}\nsql and relational algebra number {i}\n//- http://{host}/b{i}\nsoup and stew number {i}\n"
+            "== http://{host}/g{i}\nsql and relational algebra number {i}\n== http://{host}/b{i}\nsoup and stew number {i}\n"
         );
     }
     web

@@ -1,8 +1,8 @@
-"""Prints the numbers that crates/focus/tests/learn_vectors.rs checks against: small data sets and what scikit-learn
+"""Prints the numbers that crates/learn/tests/vectors.rs checks against: small data sets and what scikit-learn
 (and, for WordNet, NLTK over Debian's wordnet-base) makes of them.
 
     python -m venv venv && venv/bin/pip install scikit-learn nltk
-    venv/bin/python tests/py/make_learn_vectors.py crates/focus/tests/data
+    venv/bin/python tests/py/make_learn_vectors.py crates/learn/tests/data
 
 Writes learn.json and wordnet.json there. Made with the versions named in the files; run again only to change the data.
 """
@@ -17,8 +17,7 @@ import warnings
 import numpy as np
 import sklearn
 from sklearn.calibration import _sigmoid_calibration
-from sklearn.cluster import Birch, KMeans
-from sklearn.metrics import silhouette_samples, silhouette_score
+from sklearn.cluster import KMeans
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import SVC
 
@@ -80,8 +79,7 @@ def kmeans(rng):
         model = KMeans(n_clusters=k, init=start, n_init=1, tol=0, algorithm="lloyd", max_iter=300).fit(x)
         out.append({
             "x": x.tolist(), "start": start.tolist(), "labels": model.labels_.tolist(), "inertia": float(model.inertia_),
-            "centres": short(model.cluster_centers_), "silhouette": float(silhouette_score(x, model.labels_)),
-            "silhouettes": short(silhouette_samples(x, model.labels_)),
+            "centres": short(model.cluster_centers_),
         })
     # A start in which a cluster is empty.
     x = np.array([[1.0], [2.0], [9.0], [10.0]])
@@ -89,8 +87,7 @@ def kmeans(rng):
     model = KMeans(n_clusters=2, init=start, n_init=1, tol=0).fit(x)
     out.append({
         "x": x.tolist(), "start": start.tolist(), "labels": model.labels_.tolist(), "inertia": float(model.inertia_),
-        "centres": short(model.cluster_centers_), "silhouette": float(silhouette_score(x, model.labels_)),
-        "silhouettes": short(silhouette_samples(x, model.labels_)),
+        "centres": short(model.cluster_centers_),
     })
     return out
 
@@ -102,18 +99,6 @@ def clouds(rng):
     x = x[rng.permutation(len(x))]
     model = KMeans(n_clusters=len(centres), n_init=20, random_state=1).fit(x)
     return {"x": x.tolist(), "k": len(centres), "labels": model.labels_.tolist(), "inertia": float(model.inertia_)}
-
-
-def birch(rng):
-    out = []
-    for n, d, threshold, branching in ((30, 1, 0.3, 50), (120, 2, 0.4, 5), (200, 3, 0.8, 4), (150, 1, 0.01, 50)):
-        x = np.round(rng.normal(size=(n, d)), 6)
-        model = Birch(threshold=threshold, branching_factor=branching, n_clusters=None).fit(x)
-        out.append({
-            "x": x.tolist(), "threshold": threshold, "branching": branching,
-            "centres": short(model.subcluster_centers_),
-        })
-    return out
 
 
 LEXNAMES = 45
@@ -200,7 +185,7 @@ def main(folder):
     rng = np.random.default_rng(20260101)
     learn = {
         "made_with": f"scikit-learn {sklearn.__version__}",
-        "bayes": bayes(rng), "svm": svm(rng), "kmeans": kmeans(rng), "clouds": clouds(rng), "birch": birch(rng),
+        "bayes": bayes(rng), "svm": svm(rng), "kmeans": kmeans(rng), "clouds": clouds(rng),
     }
     with open(os.path.join(folder, "learn.json"), "w") as f:
         json.dump(learn, f, separators=(",", ":"))

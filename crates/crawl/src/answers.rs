@@ -3,7 +3,7 @@
 
 use crate::crawl::Judged;
 use crate::labels::{Share, Z};
-use focus::learn::sigmoid;
+use learn::sigmoid;
 use serde::Serialize;
 use std::collections::HashMap;
 use store::Store;

@@ -531,7 +531,7 @@ impl Made {
             })
         });
         let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(make_judge()?));
-        let parts = strategy.reads().doc;
+        let parts = strategy.wants().doc;
         let documents = Documents::usual().clone();
         let analyst = Analyst { extract, text, judge, parts, documents };
         Ok(Made { analyst, strategy, make_judge })

@@ -22,7 +22,7 @@ use crate::sweep::Sweep;
 use crate::teacher::Teaching;
 use fetch::robots::Robots;
 use focus::judges::Judge;
-use focus::strategies::Strategy;
+use focus::strategies::{Strategy, Wants};
 use frontier::{Frontier, Gate, News, Next};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -460,7 +460,7 @@ impl Crawl {
             hops: 0,
             priority: self.with_rule_of(url, scored.priority),
             evidence: scored.evidence,
-            model: self.parts.strategy.model(),
+            model: self.parts.strategy.version(),
             ttl: None,
             anchor: "".into(),
         }
@@ -515,7 +515,7 @@ impl Crawl {
         }
         loop {
             self.refresh_top(now)?;
-            let lane = self.parts.strategy.lane();
+            let lane = self.parts.strategy.wants().lane;
             match self.parts.ledger.lease(now, lane)? {
                 Next::Lease(lease) => {
                     if self.turned_away(&lease, now)? {
@@ -651,14 +651,13 @@ impl Crawl {
 
     /// Scores the best pending URLs again when the model has moved on since they were scored.
     fn refresh_top(&mut self, now: Millis) -> Result<(), Problem> {
-        let k = self.parts.strategy.lookahead();
-        if k == 0 {
+        let Wants { lookahead, lane, .. } = self.parts.strategy.wants();
+        if lookahead == 0 {
             return Ok(());
         }
-        let model = self.parts.strategy.model();
-        let lane = self.parts.strategy.lane();
+        let model = self.parts.strategy.version();
         let mut fresh = Vec::new();
-        for top in self.parts.ledger.peek(now, lane, k) {
+        for top in self.parts.ledger.peek(now, lane, lookahead) {
             if top.model != model
                 && let Some(rescored) = self.rescored(top.id, None)?
             {
@@ -673,7 +672,7 @@ impl Crawl {
         let mut sources = self.parts.ledger.sources(id)?;
         // Seen while its host went first.
         sources.iter_mut().for_each(|s| s.priority = plain(s.priority));
-        let model = self.parts.strategy.model();
+        let model = self.parts.strategy.version();
         let Some(priority) = self.parts.strategy.rescore(&sources) else { return Ok(None) };
         let priority = self.with_rule(id, priority)?;
         Ok(Some(Rescored { id, priority, model, cause }))
@@ -717,7 +716,7 @@ impl Crawl {
     fn postpone(&mut self, lease: &Lease, now: Millis) -> Result<(), Problem> {
         let mut turn = Turn::new(Settle::Return { id: lease.id });
         turn.host.finished = now;
-        let (priority, model) = (later(), self.parts.strategy.model());
+        let (priority, model) = (later(), self.parts.strategy.version());
         turn.rescore.push(Rescored { id: lease.id, priority, model, cause: None });
         self.apply(turn).map(drop)
     }
@@ -794,7 +793,7 @@ impl Crawl {
             return Ok(());
         }
         for delta in std::mem::take(&mut news.deltas) {
-            if let Err(e) = self.parts.strategy.apply(&delta) {
+            if let Some(Err(e)) = self.parts.strategy.model().map(|m| m.apply(&delta)) {
                 // Of a worker with another strategy or version; ours is as good as before.
                 tracing::warn!(problem = %e, "another worker's model cannot be read");
             }
@@ -806,7 +805,7 @@ impl Crawl {
         // Asked for even when alone, so that a worker that joins is told only what it cannot have read.
         if now.since(self.told_others) >= TELL_EVERY {
             self.told_others = now;
-            if let Some(delta) = self.parts.strategy.delta() {
+            if let Some(delta) = self.parts.strategy.model().and_then(|m| m.delta()) {
                 self.parts.ledger.publish(delta);
             }
         }

@@ -49,6 +49,8 @@ mod suspects;
 mod sweep;
 pub mod teach;
 pub mod teacher;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod train;
 pub mod units;
 mod visit;

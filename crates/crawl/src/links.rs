@@ -14,7 +14,7 @@ const ANCHOR_KEPT: usize = 120;
 pub(crate) fn links(parts: &mut Parts, counts: &mut Counts, visit: &Visit, lease: &Lease) -> Vec<Candidate> {
     let page = &visit.doc.page;
     let scores = parts.strategy.score(visit);
-    let model = parts.strategy.model();
+    let model = parts.strategy.version();
     let mut out: Vec<Candidate> = Vec::with_capacity(page.links.len().min(parts.rules.links_per_page));
     let mut at: HashMap<&types::Url, usize> = HashMap::with_capacity(page.links.len());
     let mut refused = Refused::default();

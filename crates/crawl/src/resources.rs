@@ -2,11 +2,11 @@
 
 use crate::documents::Documents;
 use focus::judges::TaxonomyPage;
-use focus::model::Model;
+use focus::model::ModelFile;
 use focus::strategies::needs_wordnet;
 use focus::text::Doc;
 use focus::topic::Topic;
-use focus::wordnet::{WordNet, missing};
+use learn::wordnet::{WordNet, missing};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ const MOST_TAXONOMY_PAGES: usize = 200_000;
 const LARGEST_PAGE: u64 = 4 << 20;
 
 /// A model file that `[judge] model` or `[strategy] model` names.
-pub fn model(path: &str) -> Result<Model, Problem> {
+pub fn model(path: &str) -> Result<ModelFile, Problem> {
     let file = Path::new(path);
     let bytes = fs::read(file).map_err(|e| {
         let p = Problem::io("read the model", file, &e);
         if e.kind() == std::io::ErrorKind::NotFound { p.hint("`gleaner train` writes one") } else { p }
     })?;
-    Model::read(&bytes, path)
+    ModelFile::read(&bytes, path)
 }
 
 /// The database that `[text] wordnet` names, or the usual one; nothing when the topic's strategy does not ask for it, or

@@ -60,7 +60,7 @@ impl Crawl {
     /// What the strategy learned since it was last saved, if anything.
     fn strategy_changes(&mut self) -> Option<Vec<u8>> {
         self.unsaved = 0;
-        let bytes = self.parts.strategy.save(false)?;
+        let bytes = self.parts.strategy.model()?.save(false)?;
         self.appended.0 += bytes.len();
         Some(bytes)
     }
@@ -88,7 +88,8 @@ impl Crawl {
         }
         self.unsaved = 0;
         let (ledger, mut whole) = (&mut self.parts.ledger, 0);
-        self.parts.strategy.save_all(&mut |bytes| {
+        let Some(model) = self.parts.strategy.model() else { return Ok(()) };
+        model.save_all(&mut |bytes| {
             let change = whole > 0;
             whole += bytes.len();
             ledger.put_state("strategy", change, &bytes)
@@ -122,7 +123,7 @@ impl Crawl {
         }
         if same(&self.parts.strategy_name, |r| &r.strategy) {
             for bytes in ledger.state("strategy")? {
-                self.parts.strategy.load(&bytes)?;
+                self.parts.strategy.model().map_or(Ok(()), |m| m.load(&bytes))?;
             }
         }
         // The totals are saved now and then; the pages themselves are exact.

@@ -194,7 +194,7 @@ impl Crawl {
         }
         // The strategy does not score again: what it said of the best sighting stands.
         let best = self.parts.ledger.sources(id)?.iter().map(|s| plain(s.priority)).max();
-        let model = self.parts.strategy.model();
+        let model = self.parts.strategy.version();
         let Some(priority) = best else { return Ok(None) };
         let priority = self.with_rule(id, priority)?;
         Ok(Some(Rescored { id, priority, model, cause: None }))
@@ -292,8 +292,8 @@ impl Crawl {
             teaching.wish(&topic);
         }
         // What was learnt goes over, when the new one can read it.
-        if let Some(bytes) = self.parts.strategy.save(true)
-            && made.strategy.load(&bytes).is_err()
+        if let Some(bytes) = self.parts.strategy.model().and_then(|m| m.save(true))
+            && made.strategy.model().is_some_and(|m| m.load(&bytes).is_err())
         {
             tracing::warn!("the strategy begins to learn anew");
         }

@@ -38,7 +38,7 @@ impl Crawl {
     pub fn sweep_some(&mut self) -> Result<bool, Problem> {
         let Some(mut sweep) = self.sweep.take() else { return Ok(false) };
         let began = Instant::now();
-        let model = self.parts.strategy.model();
+        let model = self.parts.strategy.version();
         let mut fresh: Vec<Rescored> = Vec::new();
         while sweep.next < sweep.ids.len() && began.elapsed() < PIECE {
             let from = sweep.next;
@@ -76,9 +76,9 @@ pub(crate) mod tests {
     use crate::config::{Config, ScopeSection};
     use crate::scope::Scope;
     use crate::{Crawl, Parts, Rules};
-    use focus::strategies::{Rescore, Scored, Strategy, Visit};
+    use focus::strategies::{Model, Rescore, Scored, Strategy, Visit};
     use frontier::Limits;
-    use types::{Candidate, Canon, LinkKind, Millis, Priority, Source, UrlId};
+    use types::{Candidate, Canon, LinkKind, Millis, Priority, Problem, Source, UrlId};
 
     /// Its scores are the version of its model.
     pub(crate) struct Restless(pub u32);
@@ -90,8 +90,20 @@ pub(crate) mod tests {
         fn rescore(&mut self, _: &[Source]) -> Option<Priority> {
             Some(Priority::key_only(f64::from(self.0)))
         }
-        fn model(&self) -> u32 {
+        fn model(&mut self) -> Option<&mut dyn Model> {
+            Some(self)
+        }
+    }
+
+    impl Model for Restless {
+        fn version(&self) -> u32 {
             self.0
+        }
+        fn save(&mut self, _: bool) -> Option<Vec<u8>> {
+            None
+        }
+        fn load(&mut self, _: &[u8]) -> Result<(), Problem> {
+            Ok(())
         }
     }
 

@@ -45,7 +45,7 @@ pub fn teach(
     let lessons: Vec<Lesson> =
         crawl.iter().map(|p| Lesson { url: p.url.clone(), verdict: p.verdict }).collect();
     let at: HashMap<&Url, usize> = crawl.iter().enumerate().map(|(i, p)| (&p.url, i)).collect();
-    let training = strategy.school(&lessons);
+    let training = strategy.model().map_or(Training::Replay, |m| m.begin_training(&lessons));
     let mut taught = Taught::default();
     let mut sightings: HashMap<usize, Vec<Source>> = HashMap::new();
     // Links that lead out of the record.
@@ -111,9 +111,9 @@ pub fn teach(
                 continue;
             }
             taught.links += 1;
-            if training == Training::Pairs {
-                if let Some(lesson) = lessons.get(target) {
-                    strategy.pair(&scored.evidence, lesson);
+            if training == Training::Links {
+                if let (Some(model), Some(lesson)) = (strategy.model(), lessons.get(target)) {
+                    model.train_on_link(&scored.evidence, lesson);
                 }
             } else if target > i {
                 let list = sightings.entry(target).or_default();
@@ -139,9 +139,12 @@ fn number(i: usize) -> UrlId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testkit::{self, Options};
+    use focus::judges::{Example, ExampleKind};
     use focus::strategies::{StrategySetup, build};
-    use focus::testkit::Web;
     use focus::topic::Topic;
+    use madeup::WebString as Web;
+    use std::sync::Arc;
 
     const WEB: &str = "
         == http://a/
@@ -191,11 +194,10 @@ mod tests {
         let web = Web::new("== http://z/\nbad [x](/b9)\ngood [y](/g9)\n== /b9\n== /g9\n");
         let make = || {
             let mut s = build(&StrategySetup::new(&topic)).unwrap();
-            s.import(exported).unwrap();
+            s.model().unwrap().import(exported).unwrap();
             s
         };
-        let judge = || focus::judges::build(&focus::judges::JudgeSetup::new(&topic)).unwrap();
-        focus::testkit::crawl(&web, &topic.text.options, &judge, &make, &Default::default()).order()
+        testkit::crawl(web, &topic, &make, &Options::default()).order()
     }
 
     #[test]
@@ -204,14 +206,14 @@ mod tests {
         let crawl = seen(&web, &[("/", false), ("/g1", true), ("/b1", false), ("/g2", true), ("/b2", false)]);
         let topic = topic("apprentice");
         let mut s = build(&StrategySetup::new(&topic)).unwrap();
-        let mut read = |p: &Seen| Ok(Some(web.doc(p.url.path(), &topic.text.options)));
+        let mut read = |p: &Seen| Ok(Some(Doc::new(web.page(p.url.path()), &topic.text.options)));
         let taught = teach(s.as_mut(), &crawl, &mut read).unwrap();
         // Four links of / and the one back from /g2.
         assert_eq!(taught, Taught { pages: 5, relevant: 2, missing: 0, links: 5 });
-        let model = s.export().unwrap();
+        let model = s.model().unwrap().export().unwrap();
         assert_eq!(order_elsewhere("apprentice", &model), "/ /g9 /b9");
         // Without being taught it goes by the page they stand on: both alike.
-        let none = build(&StrategySetup::new(&topic)).unwrap().export().unwrap();
+        let none = build(&StrategySetup::new(&topic)).unwrap().model().unwrap().export().unwrap();
         assert_eq!(order_elsewhere("apprentice", &none), "/ /b9 /g9");
     }
 
@@ -221,8 +223,9 @@ mod tests {
         let crawl = seen(&web, &[("/", false), ("/g1", true), ("/b1", false)]);
         let topic = topic("intelligent");
         let mut s = build(&StrategySetup::new(&topic)).unwrap();
-        let mut read =
-            |p: &Seen| Ok((p.url.path() != "/g1").then(|| web.doc(p.url.path(), &topic.text.options)));
+        let mut read = |p: &Seen| {
+            Ok((p.url.path() != "/g1").then(|| Doc::new(web.page(p.url.path()), &topic.text.options)))
+        };
         let taught = teach(s.as_mut(), &crawl, &mut read).unwrap();
         assert_eq!((taught.pages, taught.missing, taught.relevant), (2, 1, 0));
     }
@@ -233,16 +236,43 @@ mod tests {
         let crawl = seen(&web, &[("/", false), ("/g1", true), ("/b1", false), ("/g2", true), ("/b2", false)]);
         for entry in focus::strategies::ALL {
             let topic = topic(entry.name);
-            let net = std::sync::Arc::new(focus::testkit::small_wordnet());
+            let net = madeup::small_wordnet();
             let setup = StrategySetup { wordnet: Some(&net), ..StrategySetup::new(&topic) };
             let mut s = build(&setup).unwrap();
-            let mut read = |p: &Seen| Ok(Some(web.doc(p.url.path(), &topic.text.options)));
+            let mut read = |p: &Seen| Ok(Some(Doc::new(web.page(p.url.path()), &topic.text.options)));
             teach(s.as_mut(), &crawl, &mut read).unwrap();
-            if let Some(model) = s.export() {
+            if let Some(model) = s.model().and_then(|m| m.export()) {
                 let mut other = build(&setup).unwrap();
+                let other = other.model().unwrap();
                 other.import(&model).unwrap_or_else(|p| panic!("{}: {p}", entry.name));
                 assert_eq!(other.export(), Some(model), "{}", entry.name);
             }
         }
+    }
+
+    #[test]
+    fn an_apprentice_learns_from_linked_examples_and_stays_as_it_is() {
+        let shown = Web::new(
+            "== http://a/\ngood [one](/g1)\nbad [two](/b1)\n[more](/list)\n== /g1\nsql\n== /b1\nsoup\n",
+        );
+        let topic = Topic::from_toml(
+            "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nmode = 'offline'",
+        )
+        .unwrap();
+        let example = |(path, good): &(&str, bool)| Example {
+            doc: Arc::new(Doc::new(shown.page(path), &topic.text.options)),
+            kind: if *good { ExampleKind::Relevant } else { ExampleKind::Irrelevant },
+        };
+        let examples: Vec<Example> =
+            [("/", false), ("/g1", true), ("/b1", false)].iter().map(example).collect();
+        // Another site with the same habits; nothing of it is learnt.
+        let order = |examples: &[Example]| {
+            let web = Web::new("== http://z/\nbad [x](/b9)\ngood [y](/g9)\n== /b9\nsql\n== /g9\n");
+            let make = || build(&StrategySetup { examples, ..StrategySetup::new(&topic) }).unwrap();
+            testkit::crawl(web, &topic, &make, &Options::default()).order()
+        };
+        assert_eq!(order(&examples), "/ /g9 /b9");
+        // Without examples there is nothing to go by but the critic.
+        assert_eq!(order(&[]), "/ /b9 /g9");
     }
 }

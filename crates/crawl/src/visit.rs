@@ -204,7 +204,7 @@ impl Crawl {
     }
 
     /// A URL that stands in for the leased one (redirect target, sitemap): same priority, same evidence.
-    fn inherit(&self, lease: &Lease, url: types::Url, kind: LinkKind) -> Candidate {
+    fn inherit(&mut self, lease: &Lease, url: types::Url, kind: LinkKind) -> Candidate {
         let same_host = url.host_key() == lease.url.host_key();
         let priority = self.with_rule_of(&url, lease.priority);
         Candidate {
@@ -221,7 +221,7 @@ impl Crawl {
             },
             priority,
             evidence: lease.evidence.clone(),
-            model: self.parts.strategy.model(),
+            model: self.parts.strategy.version(),
             ttl: None,
             anchor: "".into(),
         }
@@ -275,16 +275,13 @@ impl Crawl {
     ) -> Result<(), Problem> {
         self.counts.error(kind);
         if outcome.is_some() {
-            let reads = self.parts.strategy.reads();
-            let sources = if reads.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
+            let wants = self.parts.strategy.wants();
+            let sources = if wants.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
             self.unsaved += 1;
-            self.parts.strategy.miss(&Miss {
-                id: lease.id,
-                url: &lease.url,
-                priority: lease.priority,
-                evidence: &lease.evidence,
-                sources: &sources,
-            });
+            let (url, priority, evidence) = (&lease.url, lease.priority, &lease.evidence[..]);
+            if let Some(model) = self.parts.strategy.model() {
+                model.miss(&Miss { id: lease.id, url, priority, evidence, sources: &sources });
+            }
         }
         self.emit(Event::Miss {
             id: lease.id,
@@ -345,9 +342,9 @@ impl Crawl {
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
 
-        let reads = self.parts.strategy.reads();
-        let sources = if reads.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
-        let known: Vec<bool> = if reads.known {
+        let wants = self.parts.strategy.wants();
+        let sources = if wants.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
+        let known: Vec<bool> = if wants.known {
             doc.page.links.iter().map(|l| self.parts.ledger.knows(&l.url)).collect()
         } else {
             Vec::new()
@@ -380,7 +377,7 @@ impl Crawl {
         if follow {
             turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
             self.rule_links(&mut turn.add);
-            if assessment.stuffed && self.parts.strategy.lookahead() == 0 {
+            if assessment.stuffed && self.parts.strategy.wants().lookahead == 0 {
                 // What it recommends can wait, unless somebody else does too. (A strategy that scores again before a fetch
                 // has learnt that the page was worthless.)
                 turn.add.iter_mut().for_each(|c| c.priority = last(c.priority));
@@ -647,11 +644,11 @@ impl Crawl {
         changed: &[(UrlId, Verdict)],
         by_user: bool,
     ) -> Result<(), Problem> {
-        let reads = self.parts.strategy.reads();
+        let wants = self.parts.strategy.wants();
         // All at once: of a shared crawl many of them may be in the database only.
         let ids: Vec<UrlId> = changed.iter().map(|c| c.0).collect();
         let ledger = &self.parts.ledger;
-        let mut sources = if reads.sources { ledger.all_sources(&ids)? } else { HashMap::new() };
+        let mut sources = if wants.sources { ledger.all_sources(&ids)? } else { HashMap::new() };
         let mut urls = ledger.urls(&ids)?;
         let mut known = Vec::with_capacity(changed.len());
         for (id, verdict) in changed {
@@ -662,8 +659,10 @@ impl Crawl {
             .iter()
             .map(|(id, verdict, url, sources)| Revised { id: *id, url, verdict: *verdict, sources, by_user })
             .collect();
-        if !pages.is_empty() {
-            self.parts.strategy.revised(&pages);
+        if !pages.is_empty()
+            && let Some(model) = self.parts.strategy.model()
+        {
+            model.revise(&pages);
         }
         Ok(())
     }
@@ -677,7 +676,7 @@ impl Crawl {
     }
 
     pub(crate) fn rescores(&mut self, rescore: Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
-        let model = self.parts.strategy.model();
+        let model = self.parts.strategy.version();
         let set = |id, priority| Rescored { id, priority, model, cause: Some(cause) };
         let mut out = match rescore {
             Rescore::Nothing | Rescore::Stale => Vec::new(),

@@ -6,45 +6,10 @@ use crawl::labels::Labels;
 use crawl::scope::Scope;
 use crawl::{Crawl, Event, Parts, Rules, Stop, replay};
 use frontier::{Frontier, Limits};
-use std::collections::BTreeMap;
+use madeup::WebString;
 use std::sync::{Arc, Mutex};
 use store::{Ledger, Options, Store};
-use types::{Canon, FetchFuture, Fetched, Millis, Payload, Request, Task, Url, Web};
-
-/// `url => body` lines; a body `-> url` is a redirect, a number is a status, anything else is HTML.
-struct Pages(BTreeMap<String, String>);
-
-impl Pages {
-    fn new(text: &str) -> Pages {
-        let lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
-        Pages(lines.filter_map(|l| l.split_once(" => ")).map(|(u, b)| (u.into(), b.into())).collect())
-    }
-}
-
-impl Web for Pages {
-    fn fetch<'a>(&'a self, request: &'a Request) -> FetchFuture<'a> {
-        let mut f = Fetched::empty(request.url.clone(), Millis(0));
-        match self.0.get(request.url.as_str()).map(String::as_str) {
-            None => f.status = 404,
-            Some(to) if to.starts_with("-> ") => {
-                f.status = 301;
-                f.location = Some(to[3..].to_string());
-            }
-            Some(status) if status.parse::<u16>().is_ok() => f.status = status.parse().unwrap(),
-            Some(html) => {
-                f.status = 200;
-                let kind = if request.task == Task::Robots { "text/plain" } else { "text/html" };
-                f.headers.push(("content-type".into(), kind.into()));
-                f.payload = Payload::plain(html.replace("\\n", "\n").into_bytes());
-            }
-        }
-        Box::pin(std::future::ready(f))
-    }
-
-    fn latency(&self, _: &Url, _: Millis) -> Millis {
-        Millis(10)
-    }
-}
+use types::{Canon, Millis, Url};
 
 fn url(s: &str) -> Url {
     Canon::default().parse(s).unwrap()
@@ -92,7 +57,7 @@ fn memory(limits: Limits) -> Box<dyn crawl::Ledger> {
 }
 
 fn run(
-    web: &Pages,
+    web: &WebString,
     topic: &str,
     ledger: Box<dyn crawl::Ledger>,
     rules: Rules,
@@ -108,40 +73,42 @@ fn run(
 }
 
 /// A tree of pages with a few good branches, large enough to be interrupted anywhere.
-fn forest() -> Pages {
+fn forest() -> WebString {
     let mut text = String::new();
     for host in ["a", "b", "c"] {
         let links: String = (0..8)
             .map(|i| format!("<a href=/{i}>{}</a> ", if i % 3 == 0 { "sql joins" } else { "soup" }))
             .collect();
         text += &format!(
-            "http://{host}.org/ => <title>{host}</title>{links}<a href=http://b.org/>b</a> <a href=http://c.org/>sql</a>\n"
+            "== http://{host}.org/\n<title>{host}</title>{links}<a href=http://b.org/>b</a> <a href=http://c.org/>sql</a>\n"
         );
         for i in 0..8 {
             let words = if i % 3 == 0 { "sql joins and more sql" } else { "stew and soup" };
             let links: String = (0..4)
                 .map(|j| format!("<a href=/{i}/{j}>{}</a> ", if (i + j) % 4 == 0 { "joins" } else { "page" }))
                 .collect();
-            text += &format!("http://{host}.org/{i} => <p>{words} {i}</p>{links}\n");
+            text += &format!("== http://{host}.org/{i}\n<p>{words} {i}</p>{links}\n");
             for j in 0..4 {
                 let words = if (i * j) % 5 == 1 { "sql" } else { "bread" };
                 text += &format!(
-                    "http://{host}.org/{i}/{j} => <p>{words} number {i} {j} of {host}</p><a href=/>home</a>\n"
+                    "== http://{host}.org/{i}/{j}\n<p>{words} number {i} {j} of {host}</p><a href=/>home</a>\n"
                 );
             }
         }
     }
-    Pages::new(&text)
+    WebString::new(&text)
 }
 
 #[test]
 fn redirects_are_urls_of_their_own() {
-    let web = Pages::new(
-        "http://a.org/ => <a href=/1>sql</a> <a href=/loop>x</a>
-         http://a.org/1 => -> http://b.org/2
-         http://b.org/2 => <p>sql</p>
-         http://a.org/loop => -> /loop2
-         http://a.org/loop2 => -> /loop",
+    let web = WebString::new(
+        "== http://a.org/
+         <a href=/1>sql</a> <a href=/loop>x</a>
+         == http://a.org/1 301 location: http://b.org/2
+         == http://b.org/2
+         <p>sql</p>
+         == http://a.org/loop 301 location: /loop2
+         == http://a.org/loop2 301 location: /loop",
     );
     let (order, stop) = run(&web, TOPIC, memory(Limits::none()), Rules::default(), &["http://a.org/"]);
     assert_eq!(order, ["http://a.org/", "http://b.org/2"]);
@@ -150,13 +117,19 @@ fn redirects_are_urls_of_their_own() {
 
 #[test]
 fn robots_rules_hold_and_cost_one_request_per_host() {
-    let web = Pages::new(
-        "http://a.org/robots.txt => User-agent: *\\nDisallow: /private
-         http://a.org/ => <a href=/private/1>sql</a> <a href=/2>soup</a> <a href=http://down.org/x>sql</a>
-         http://a.org/private/1 => <p>sql</p>
-         http://a.org/2 => <p>soup</p>
-         http://down.org/robots.txt => 503
-         http://down.org/x => <p>sql</p>",
+    let web = WebString::new(
+        "== http://a.org/robots.txt
+         User-agent: *
+         Disallow: /private
+         == http://a.org/
+         <a href=/private/1>sql</a> <a href=/2>soup</a> <a href=http://down.org/x>sql</a>
+         == http://a.org/private/1
+         <p>sql</p>
+         == http://a.org/2
+         <p>soup</p>
+         == http://down.org/robots.txt 503
+         == http://down.org/x
+         <p>sql</p>",
     );
     let limits = Limits {
         use_robots: true,
@@ -185,11 +158,15 @@ fn limits_are_exact_whatever_is_in_flight() {
 
 #[test]
 fn nofollow_and_scope_are_obeyed() {
-    let web = Pages::new(
-        "http://a.org/ => <a rel=nofollow href=/1>sql</a> <a href=/2>sql</a> <a href=/3.zip>sql</a>
-         http://a.org/1 => <p>one</p>
-         http://a.org/2 => <meta name=robots content=nofollow><a href=/4>sql</a>
-         http://a.org/4 => <p>four</p>",
+    let web = WebString::new(
+        "== http://a.org/
+         <a rel=nofollow href=/1>sql</a> <a href=/2>sql</a> <a href=/3.zip>sql</a>
+         == http://a.org/1
+         <p>one</p>
+         == http://a.org/2
+         <meta name=robots content=nofollow><a href=/4>sql</a>
+         == http://a.org/4
+         <p>four</p>",
     );
     let (order, _) = run(&web, TOPIC, memory(Limits::none()), Rules::default(), &["http://a.org/"]);
     assert_eq!(order, ["http://a.org/", "http://a.org/2"]);
@@ -201,10 +178,13 @@ fn nofollow_and_scope_are_obeyed() {
 #[test]
 fn excluded_pages_are_not_relevant_and_lead_nowhere() {
     let topic = format!("{TOPIC}[exclude]\nterms = ['oracle of delphi']\n");
-    let web = Pages::new(
-        "http://a.org/ => <a href=/1>sql</a>
-         http://a.org/1 => <p>sql and the Oracle of <b>Delphi</b></p><a href=/2>sql</a>
-         http://a.org/2 => <p>sql</p>",
+    let web = WebString::new(
+        "== http://a.org/
+         <a href=/1>sql</a>
+         == http://a.org/1
+         <p>sql and the Oracle of <b>Delphi</b></p><a href=/2>sql</a>
+         == http://a.org/2
+         <p>sql</p>",
     );
     let (order, _) = run(&web, &topic, memory(Limits::none()), Rules::default(), &["http://a.org/"]);
     assert_eq!(order, ["http://a.org/", "http://a.org/1"]);
@@ -265,15 +245,17 @@ fn a_resumed_crawl_goes_on_as_if_nothing_had_happened() {
 #[test]
 fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
     // Two lists, alike to the judge: every page of both has a term. The user says that the `red` ones are wrong.
-    let mut web = String::from("http://a.org/ => ");
+    let mut web = String::from("== http://a.org/\n");
     for i in 0..30 {
         web += &format!("<p><a href=/red/{i}>sql red</a></p> <div><a href=/blue/{i}>sql blue</a></div> ");
     }
     web.push('\n');
     for i in 0..30 {
-        web += &format!("http://a.org/red/{i} => sql joins red\nhttp://a.org/blue/{i} => sql joins blue\n");
+        web += &format!(
+            "== http://a.org/red/{i}\n<p>sql joins red\n== http://a.org/blue/{i}\n<p>sql joins blue\n"
+        );
     }
-    let web = Pages::new(&web);
+    let web = WebString::new(&web);
     let topic = format!("{TOPIC}[strategy]\nkind = 'adaptive'\n");
     let red = |order: &[String]| order.iter().filter(|u| u.contains("/red/")).count();
     let next_twenty = |labelled: bool| {
@@ -297,8 +279,9 @@ fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
             let topic = Config::load(&topic, "t", toml::Table::new()).unwrap().config.topic().unwrap();
             let setup = focus::strategies::StrategySetup::new(&topic);
             let mut strategy = focus::strategies::build(&setup).unwrap();
-            open().state("strategy").unwrap().iter().for_each(|bytes| strategy.load(bytes).unwrap());
-            strategy.export()
+            let model = strategy.model().unwrap();
+            open().state("strategy").unwrap().iter().for_each(|bytes| model.load(bytes).unwrap());
+            model.export()
         };
         let before = (told(), learnt());
         // Nothing is fetched, so nothing but the labels could teach it anything.
@@ -316,7 +299,7 @@ fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
 /// Judges that ask others decide by more than one number: when a threshold moves, earlier verdicts are given again from all of it.
 #[test]
 fn a_combination_of_judges_keeps_its_verdicts_when_a_threshold_moves() {
-    let mut web = String::from("http://a.org/ => start ");
+    let mut web = String::from("== http://a.org/\nstart ");
     for i in 0..60 {
         web += &format!("<a href=/{i}>x</a> ");
     }
@@ -325,10 +308,10 @@ fn a_combination_of_judges_keeps_its_verdicts_when_a_threshold_moves() {
         // Every tenth page has all terms, the rest one to three of them: the automatic threshold moves up.
         let terms = ["sql", "joins", "index", "query", "table", "view"];
         let n = if i % 10 == 0 { 6 } else { 1 + i % 3 };
-        web += &format!("http://a.org/{i} => {}\n", terms[..n].join(" "));
+        web += &format!("== http://a.org/{i}\n<p>{}\n", terms[..n].join(" "));
     }
     let topic = "name = 'x'\n[content]\nterms = ['sql', 'joins', 'index', 'query', 'table', 'view']\n[judge]\nkind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\nthreshold = 'auto'\n[judge.regex]\ntext = 'sql'\n[strategy]\nkind = 'breadth-first'\n";
-    let web = Pages::new(&web);
+    let web = WebString::new(&web);
     let verdicts = |topic: &str| {
         let mut m = make(topic, memory(Limits::none()), Rules::default());
         m.crawl.seed(&[url("http://a.org/")], Millis(0)).unwrap();

@@ -1,6 +1,7 @@
 //! Small-sample statistics for comparing strategies: means with 95 % intervals, paired comparisons, sign test and
 //! Wilcoxon's signed-rank test. Deterministic, and the same on every machine (`libm`).
 
+use learn::rng::Rng;
 use libm::{exp, fabs, lgamma, log, sqrt};
 
 /// A mean and its 95 % interval.
@@ -39,43 +40,12 @@ pub fn bootstrap(values: &[f64], rounds: usize, seed: u64) -> Interval {
     if n < 2 || rounds == 0 {
         return Interval { mean: m, low: m, high: m, n };
     }
-    let mut rng = SplitMix(seed);
-    let mut means: Vec<f64> = (0..rounds)
-        .map(|_| (0..n).map(|_| values[rng.below(n as u64) as usize]).sum::<f64>() / n as f64)
-        .collect();
+    let mut rng = Rng(seed);
+    let mut means: Vec<f64> =
+        (0..rounds).map(|_| (0..n).map(|_| values[rng.below(n)]).sum::<f64>() / n as f64).collect();
     means.sort_by(f64::total_cmp);
     let at = |q: f64| means[((rounds - 1) as f64 * q + 0.5) as usize];
     Interval { mean: m, low: at(0.025), high: at(0.975), n }
-}
-
-/// SplitMix64: tiny, seeded, good enough to draw samples with.
-pub struct SplitMix(pub u64);
-
-impl SplitMix {
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
-    }
-    /// Uniform in `0..n` (0 when n is 0).
-    pub fn below(&mut self, n: u64) -> u64 {
-        ((self.next_u64() as u128 * n as u128) >> 64) as u64
-    }
-    /// Uniform in `[0, 1)`.
-    pub fn unit(&mut self) -> f64 {
-        unit(self.next_u64())
-    }
-}
-
-/// The finaliser of SplitMix64: every output bit depends on every input bit.
-pub fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// 53 random bits as a number in `[0, 1)`.
-pub fn unit(bits: u64) -> f64 {
-    (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// How strategy A did against B on the same topics and seeds.

@@ -20,6 +20,9 @@ pub struct Entry {
 const EXAMPLE: usize = 160;
 
 impl Tally {
+    pub const fn new() -> Tally {
+        Tally { entries: Vec::new() }
+    }
     pub fn add(&mut self, what: &'static str, example: impl fmt::Display) {
         if let Some(e) = self.entries.iter_mut().find(|e| e.what == what) {
             e.count += 1;

@@ -12,7 +12,7 @@ use crawl::collection::Made;
 use crawl::config::{Config, ScopeSection};
 use crawl::scope::Scope;
 use crawl::{Crawl, Event, Parts, Rules, replay};
-use focus::strategies::{Miss, Reads, Reason, Rescore, Revised, Scored, Strategy, Visit};
+use focus::strategies::{Model, Reason, Rescore, Scored, Strategy, Visit, Wants};
 use frontier::Limits;
 use std::collections::HashMap;
 use std::fs;
@@ -592,20 +592,14 @@ struct Timed {
 }
 
 impl Strategy for Timed {
-    fn reads(&self) -> Reads {
-        self.inner.reads()
+    fn wants(&self) -> Wants {
+        self.inner.wants()
     }
     fn seed(&mut self, url: &Url) -> Scored {
         self.inner.seed(url)
     }
     fn learn(&mut self, visit: &Visit) -> Rescore {
         self.inner.learn(visit)
-    }
-    fn miss(&mut self, miss: &Miss) {
-        self.inner.miss(miss);
-    }
-    fn revised(&mut self, pages: &[Revised]) {
-        self.inner.revised(pages);
     }
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
         let started = Instant::now();
@@ -622,32 +616,11 @@ impl Strategy for Timed {
     fn merge(&self, old: Priority, new: Priority) -> Priority {
         self.inner.merge(old, new)
     }
-    fn model(&self) -> u32 {
-        self.inner.model()
-    }
-    fn lookahead(&self) -> usize {
-        self.inner.lookahead()
-    }
-    fn lane(&mut self) -> Option<u8> {
-        self.inner.lane()
-    }
     fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
         self.inner.explain(evidence, priority)
     }
-    fn save(&mut self, full: bool) -> Option<Vec<u8>> {
-        self.inner.save(full)
-    }
-    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        self.inner.load(bytes)
-    }
-    fn save_all(&mut self, put: &mut dyn FnMut(Vec<u8>) -> Result<(), Problem>) -> Result<(), Problem> {
-        self.inner.save_all(put)
-    }
-    fn delta(&mut self) -> Option<Vec<u8>> {
-        self.inner.delta()
-    }
-    fn apply(&mut self, delta: &[u8]) -> Result<(), Problem> {
-        self.inner.apply(delta)
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        self.inner.model()
     }
 }
 

@@ -30,7 +30,7 @@
 //! assert_eq!(asked, [(2, "top"), (3, "uncertain")]);
 //! ```
 
-use crate::rng::Rng;
+use learn::rng::Rng;
 use std::collections::HashMap;
 use types::{Fingerprint, Url, UrlId, Verdict};
 

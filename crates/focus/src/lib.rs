@@ -5,19 +5,15 @@
 //! * [`judges`]: is this page what the user wants? One list, [`judges::ALL`].
 //! * [`strategies`]: which link next? One list, [`strategies::ALL`].
 //! * [`ask`]: which page to ask the user about next.
-//! * [`learn`]: the numeric parts they stand on; [`wordnet`]: what words mean; [`model`]: files of what was learnt.
+//! * [`model`]: files of what was learnt. The learners themselves are in the crate `learn`.
 
 pub mod ask;
 pub mod judges;
-pub mod learn;
 pub mod model;
-pub mod rng;
 pub mod strategies;
-#[cfg(any(test, feature = "testkit"))]
-pub mod testkit;
+#[cfg(test)]
+mod testkit;
 pub mod text;
 pub mod topic;
-pub mod wordnet;
 
-mod bytes;
 mod options;

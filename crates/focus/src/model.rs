@@ -5,8 +5,8 @@
 //! kept as hashes of their stems, so a model of stems is of no use to a crawl that does not stem. The bytes of a part belong
 //! to the judge or strategy; they are never trusted.
 
-use crate::bytes::{Reader, Writer};
 use crate::text::TextOptions;
+use learn::bytes::{Reader, Writer};
 use types::{Fingerprint, Problem};
 
 const MAGIC: &[u8] = b"gleaner model\n";
@@ -70,11 +70,11 @@ pub fn text_of(o: &TextOptions) -> String {
 
 /// A file of parts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Model {
+pub struct ModelFile {
     pub parts: Vec<Part>,
 }
 
-impl Model {
+impl ModelFile {
     pub fn find(&self, role: Role, kind: &str) -> Option<&Part> {
         self.parts.iter().find(|p| p.role == role && p.kind == kind)
     }
@@ -95,7 +95,7 @@ impl Model {
     }
 
     /// `name` is how messages call the file.
-    pub fn read(bytes: &[u8], name: &str) -> Result<Model, Problem> {
+    pub fn read(bytes: &[u8], name: &str) -> Result<ModelFile, Problem> {
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
             return Err(Problem::usage(format!("{name} is not a model file"))
                 .hint("`gleaner train` writes them; see `gleaner train --help`"));
@@ -110,13 +110,13 @@ impl Model {
         if sum != checksum(whole).to_le_bytes() {
             return Err(broken());
         }
-        Model::parse(body).map_err(|_| broken())
+        ModelFile::parse(body).map_err(|_| broken())
     }
 
-    fn parse(body: &[u8]) -> Result<Model, Problem> {
+    fn parse(body: &[u8]) -> Result<ModelFile, Problem> {
         let mut r = Reader(body);
         if r.u8()? != VERSION {
-            return Err(crate::bytes::damaged());
+            return Err(learn::bytes::damaged());
         }
         let mut parts = Vec::new();
         for _ in 0..r.var()? {
@@ -126,7 +126,7 @@ impl Model {
             parts.push(Part { role, kind, note, text: how, body: r.bytes()?.to_vec() });
         }
         r.end()?;
-        Ok(Model { parts })
+        Ok(ModelFile { parts })
     }
 }
 
@@ -144,9 +144,9 @@ mod tests {
         let text = TextOptions { stem: Some(Language::English) };
         let part = Part::new(Role::Strategy, "apprentice", "12 pages".into(), &text, vec![1, 2, 3]);
         let other = Part::new(Role::Judge, "bayes", String::new(), &TextOptions { stem: None }, vec![0; 300]);
-        let model = Model { parts: vec![part.clone(), other] };
+        let model = ModelFile { parts: vec![part.clone(), other] };
         let bytes = model.write();
-        assert_eq!(Model::read(&bytes, "m").unwrap(), model);
+        assert_eq!(ModelFile::read(&bytes, "m").unwrap(), model);
         assert_eq!(model.find(Role::Strategy, "apprentice"), Some(&part));
         assert_eq!(model.find(Role::Judge, "apprentice"), None);
         assert_eq!(part.body_for(&text).unwrap(), [1, 2, 3]);
@@ -157,13 +157,13 @@ mod tests {
     #[test]
     fn anything_else_is_refused() {
         let part = Part::new(Role::Judge, "svm", "n".into(), &TextOptions { stem: None }, vec![7; 40]);
-        let good = Model { parts: vec![part] }.write();
+        let good = ModelFile { parts: vec![part] }.write();
         for n in 0..good.len() {
-            assert!(Model::read(good.get(..n).unwrap_or(&[]), "m").is_err(), "cut at {n}");
+            assert!(ModelFile::read(good.get(..n).unwrap_or(&[]), "m").is_err(), "cut at {n}");
             let mut bad = good.clone();
             bad[n] ^= 1;
-            assert!(Model::read(&bad, "m").is_err(), "changed at {n}");
+            assert!(ModelFile::read(&bad, "m").is_err(), "changed at {n}");
         }
-        assert!(Model::read(b"<html>", "page").unwrap_err().to_string().contains("not a model file"));
+        assert!(ModelFile::read(b"<html>", "page").unwrap_err().to_string().contains("not a model file"));
     }
 }

@@ -551,9 +551,9 @@ impl Reader {
         }
         // A fresh strategy explains evidence well enough when its own state cannot be restored.
         let mut strategy = focus::strategies::build(&StrategySetup::new(&topic)).ok();
-        if let Some(s) = &mut strategy {
+        if let Some(model) = strategy.as_mut().and_then(|s| s.model()) {
             for bytes in self.kept.state("strategy")? {
-                let _ = s.load(&bytes);
+                let _ = model.load(&bytes);
             }
         }
         Ok(Explainer { kind: topic.strategy.kind, strategy })

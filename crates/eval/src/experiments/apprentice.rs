@@ -6,7 +6,7 @@ use crate::metrics;
 use crate::tournament::Run;
 use crawl::collection::Made;
 use crawl::train::Seen;
-use focus::model::{Model, Part, Role};
+use focus::model::{ModelFile, Part, Role};
 use focus::strategies::{Lesson, Strategy, Visit};
 use std::collections::HashMap;
 use types::{Assessment, Canon, LinkKind, Priority, Problem, Source, UrlId, Verdict};
@@ -116,7 +116,7 @@ fn accuracy(
         return Ok(None);
     };
     let strategy = made.strategy.as_mut();
-    strategy.school(&lessons);
+    strategy.model().map(|m| m.begin_training(&lessons));
     let (mut right, mut all) = ([0usize; 2], [0usize; 2]);
     for held_out in [false, true] {
         for (i, page) in pages.iter().enumerate().filter(|(i, _)| (i % 3 == 2) == held_out) {
@@ -128,7 +128,10 @@ fn accuracy(
                     continue;
                 }
                 if !held_out {
-                    strategy.pair(&scored.evidence, &lessons[target]);
+                    strategy
+                        .model()
+                        .into_iter()
+                        .for_each(|m| m.train_on_link(&scored.evidence, &lessons[target]));
                     continue;
                 }
                 // As the apprentice splits: in steps of 1/256.
@@ -274,10 +277,10 @@ fn taught(lab: &Lab, site: &Site, run: &Run, n: usize) -> Result<Option<String>,
     crawl::train::teach(made.strategy.as_mut(), &pages, &mut |p| {
         Ok(lab.doc(site, &analyst, p.url.as_str()))
     })?;
-    let Some(body) = made.strategy.export() else { return Ok(None) };
+    let Some(body) = made.strategy.model().and_then(|m| m.export()) else { return Ok(None) };
     let part = Part::new(Role::Strategy, "apprentice", String::new(), &topic.text.options, body);
     let file = lab.scratch.join(format!("apprentice-{n}.model"));
-    std::fs::write(&file, Model { parts: vec![part] }.write())
+    std::fs::write(&file, ModelFile { parts: vec![part] }.write())
         .map_err(|e| Problem::io("write", &file, &e))?;
     let name = toml::Value::String(file.display().to_string());
     Ok(Some(format!("{ONLINE}\nmode = 'offline'\nmodel = {name}")))

@@ -3,11 +3,10 @@
 use super::lab::{JudgedPage, Lab, Site, Variant, best_f1, best_threshold, f1_at};
 use super::{Claim, Experiment, Finding, Table, as_good, better, mean};
 use crate::labels::Class;
-use crate::stats::mix;
-use focus::rng::Rng;
 use focus::text::{Counts, DocFreq};
 use focus::topic::Estimator;
 use focus::topic::threshold::Subset;
+use learn::rng::{Rng, mix};
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::fs;

@@ -41,6 +41,8 @@ pub struct Variant {
     pub name: String,
     /// TOML; `[strategy]` replaces the site's, the rest is laid over it.
     pub settings: String,
+    /// Parts of the strategy that are switched off: not a setting of topic files.
+    pub without: Vec<String>,
     pub concurrency: usize,
     pub delay: Duration,
     /// Share of the reachable pages fetched; 1 = all.
@@ -52,6 +54,7 @@ impl Variant {
         Variant {
             name: name.into(),
             settings: settings.into(),
+            without: Vec::new(),
             concurrency: 1,
             delay: Duration::ZERO,
             budget: 1.0,
@@ -79,7 +82,9 @@ impl Variant {
                 }
             }
         }
-        table.try_into().map_err(|e| bad(&e))
+        let mut config: Config = table.try_into().map_err(|e| bad(&e))?;
+        config.strategy.without = self.without.clone();
+        Ok(config)
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::labels::Class;
 use crate::metrics::{Step, Truth, measure, sweep};
 use crate::results::{Run, RunTiming};
-use crate::stats::SplitMix;
+use learn::rng::Rng;
 
 /// A made-up tournament: strategies that find relevant pages earlier or later.
 pub fn sample(topics: usize) -> Report {
@@ -26,7 +26,7 @@ pub fn sample(topics: usize) -> Report {
     for (t, topic) in names.iter().take(topics).enumerate() {
         let truth = Truth { reachable: 4600, relevant: 300 + 100 * t, budget: None };
         let make = |power: f64, seed: u64, stop: usize| {
-            let mut rng = SplitMix(seed);
+            let mut rng = Rng(seed);
             let mut left = truth.relevant as f64;
             let order: Vec<Step> = (0..stop)
                 .map(|n| {

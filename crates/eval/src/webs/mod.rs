@@ -4,16 +4,16 @@
 //! the future plus the little the backtest needs to know of a web: which pages it has, and whether it changed.
 
 pub mod folder;
-pub mod sim;
 pub mod warc;
 
 use crawl::collection::Collection;
+use madeup::fetched::{bare, page, redirect};
 use std::path::Path;
 use std::sync::Arc;
-use types::{Canon, Fetched, Payload, Problem, Url, Web};
+use types::{Canon, Fetched, Problem, Url, Web};
 
 pub use folder::FolderWeb;
-pub use sim::SimWeb;
+pub use madeup::SimWeb;
 pub use warc::WarcWeb;
 
 /// A web that holds still.
@@ -102,28 +102,31 @@ pub struct Identity {
     pub state: u64,
 }
 
-/// An answer without a body.
-fn bare(url: &Url, status: u16) -> Fetched {
-    let mut f = Fetched::empty(url.clone(), types::Millis(0));
-    f.status = status;
-    f
-}
-
-/// A redirect to `to`.
-fn redirect(url: &Url, status: u16, to: &str) -> Fetched {
-    let mut f = bare(url, status);
-    f.headers.push(("location".into(), to.to_string()));
-    f.location = Some(to.to_string());
-    f
-}
-
-/// A page.
-fn page(url: &Url, content_type: &str, body: Vec<u8>) -> Fetched {
-    let mut f = bare(url, 200);
-    if !content_type.is_empty() {
-        f.headers.push(("content-type".into(), content_type.to_string()));
+impl Recorded for SimWeb {
+    fn answer(&self, url: &Url) -> Fetched {
+        SimWeb::answer(self, url)
     }
-    f.wire_bytes = body.len() as u64;
-    f.payload = Payload::plain(body);
-    f
+    fn resolve(&self, url: &Url) -> Option<Url> {
+        SimWeb::resolve(self, url)
+    }
+    fn pages(&self) -> usize {
+        self.options().pages as usize
+    }
+    fn page(&self, n: usize) -> Option<Url> {
+        self.url_of(u32::try_from(n).ok()?)
+    }
+    fn identity(&self) -> Identity {
+        let place = format!("sim:{}", self.options().name);
+        Identity { place, state: xxhash_rust::xxh3::xxh3_64(self.recipe().as_bytes()) }
+    }
+    fn is_trap(&self, url: &Url) -> bool {
+        SimWeb::is_trap(self, url)
+    }
+    fn is_endless(&self) -> bool {
+        SimWeb::is_endless(self)
+    }
+    fn notes(&self) -> &crate::Tally {
+        static NOTHING: crate::Tally = crate::Tally::new();
+        &NOTHING
+    }
 }

@@ -2,13 +2,13 @@
 
 use super::evidence::{self, TOP};
 use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
-use crate::bytes::{Reader, Writer, damaged};
-use crate::learn::bayes::Bayes;
-use crate::learn::taxonomy;
 use crate::options;
-use crate::rng::Rng;
 use crate::text::Doc;
 use crate::topic::{OneOrMany, did_you_mean};
+use learn::bayes::Bayes;
+use learn::bytes::{Reader, Writer, damaged};
+use learn::rng::Rng;
+use learn::taxonomy;
 use serde::Deserialize;
 use types::{Assessment, Part, Problem};
 

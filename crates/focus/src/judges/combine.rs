@@ -1,9 +1,9 @@
 //! Judges made of judges: `all`, `any`, `weighted`.
 
 use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded, find};
-use crate::bytes::{Reader, Writer, damaged};
 use crate::text::Doc;
 use crate::topic::{Threshold, Topic, WeightsSection};
+use learn::bytes::{Reader, Writer, damaged};
 use serde::Deserialize;
 use types::{Assessment, Hit, Part, Problem, Verdict};
 

@@ -1,10 +1,10 @@
 //! Judges `genre` (S0 Algorithm 2) and `terms` (its ablation, S0 Tab. 4.4).
 
 use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
-use crate::bytes::{Reader, Writer, damaged};
 use crate::text::vector::idf;
 use crate::text::{Doc, Found, Language, Terms};
 use crate::topic::{IdfSource, Weights};
+use learn::bytes::{Reader, Writer, damaged};
 use types::{Assessment, Hit, Part, Problem};
 
 pub(super) const GENRE: JudgeEntry = JudgeEntry {

@@ -19,7 +19,7 @@ pub use measure::Measure;
 pub use threshold::Thresholded;
 pub use validate::{Accuracy, validate};
 
-use crate::model::{Model, Role};
+use crate::model::{ModelFile, Role};
 use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use std::sync::Arc;
@@ -147,7 +147,7 @@ pub struct JudgeSetup<'a> {
     /// The pages of the folder that `bayes` names as its `taxonomy`, read.
     pub taxonomy: &'a [TaxonomyPage],
     /// What judges were trained to before, for those that are trained.
-    pub model: Option<&'a Model>,
+    pub model: Option<&'a ModelFile>,
 }
 
 /// A page of a topic taxonomy.
@@ -235,7 +235,7 @@ pub fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
 pub const TRAINED: &[&str] = &["relevance", "bayes", "svm"];
 
 /// A model that the chosen judge (or one of those it asks) does not know is a mistake.
-fn usable(model: &Model, kind: &str, options: &toml::Table) -> Result<(), Problem> {
+fn usable(model: &ModelFile, kind: &str, options: &toml::Table) -> Result<(), Problem> {
     let asked = options.get("of").and_then(|o| o.as_array()).into_iter().flatten().filter_map(|v| v.as_str());
     if asked.chain([kind]).any(|k| model.find(Role::Judge, k).is_some()) {
         return Ok(());

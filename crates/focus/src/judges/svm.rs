@@ -2,11 +2,11 @@
 
 use super::evidence::{self, TOP};
 use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
-use crate::bytes::{Reader, Writer, damaged};
-use crate::learn::smo::Kernel;
-use crate::learn::svm::{Search, Svm};
 use crate::options;
 use crate::text::{Doc, DocFreq, SparseVec};
+use learn::bytes::{Reader, Writer, damaged};
+use learn::smo::Kernel;
+use learn::svm::{Search, Svm};
 use serde::Deserialize;
 use types::{Assessment, Part, Problem};
 

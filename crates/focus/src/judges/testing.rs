@@ -1,7 +1,7 @@
 //! A judge trained on pages of a web in a string.
 
 use super::{Example, ExampleKind, Judge, JudgeSetup, TaxonomyPage, build};
-use crate::testkit::Web;
+use crate::testkit::{Docs, Web};
 use crate::topic::Topic;
 use std::sync::Arc;
 use types::{Assessment, Problem, Verdict};

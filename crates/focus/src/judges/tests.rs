@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::strategies::HEADINGS;
-use crate::testkit::Web;
+use crate::testkit::{Docs, Web};
 use std::collections::HashSet;
 
 const WEB: &str = "
@@ -359,7 +359,7 @@ fn combinations_by_hand() {
 
 #[test]
 fn trained_judges_judge_the_same_from_their_model() {
-    use crate::model::{Model, Part, Role};
+    use crate::model::{ModelFile, Part, Role};
     let web = crate::testkit::Web::new(
         "== http://a/y1\nsql joins\n== /y2\nsql index\n== /n1\nsoup\n== /n2\nsoup stew\n== /p\nsql soup soup\n== /empty\n",
     );
@@ -376,7 +376,7 @@ fn trained_judges_judge_the_same_from_their_model() {
         let judge = build(&JudgeSetup { examples: &examples, ..JudgeSetup::new(&t) }).unwrap();
         let body = judge.trained().unwrap();
         let part = Part::new(Role::Judge, kind, String::new(), &t.text.options, body.clone());
-        let model = Model { parts: vec![part] };
+        let model = ModelFile { parts: vec![part] };
         // No examples: everything is in the model.
         let again = build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(&t) }).unwrap();
         for p in ["/y1", "/y2", "/n1", "/n2", "/p", "/empty"] {
@@ -389,7 +389,7 @@ fn trained_judges_judge_the_same_from_their_model() {
         assert!(message.to_string().contains(&format!("[judge] kind = \"{kind}\"")), "{message}");
         for n in 0..body.len() {
             let cut = Part::new(Role::Judge, kind, String::new(), &t.text.options, body[..n].to_vec());
-            let cut = Model { parts: vec![cut] };
+            let cut = ModelFile { parts: vec![cut] };
             assert!(
                 build(&JudgeSetup { model: Some(&cut), ..JudgeSetup::new(&t) }).is_err(),
                 "{kind} cut at {n}"
@@ -400,7 +400,7 @@ fn trained_judges_judge_the_same_from_their_model() {
 
 #[test]
 fn a_taxonomy_model_takes_another_focus() {
-    use crate::model::{Model, Part, Role};
+    use crate::model::{ModelFile, Part, Role};
     let web = crate::testkit::Web::new("== http://a/b\ncell\n== /m\nproof\n== /c\nsoup\n");
     let t = |focus: &str| {
         Topic::from_toml(&format!(
@@ -416,7 +416,7 @@ fn a_taxonomy_model_takes_another_focus() {
     let pages = [page("Sci/Bio", "/b"), page("Sci/Maths", "/m"), page("Cooking", "/c")];
     let judge = build(&JudgeSetup { taxonomy: &pages, ..JudgeSetup::new(&bio) }).unwrap();
     let part = Part::new(Role::Judge, "bayes", String::new(), &bio.text.options, judge.trained().unwrap());
-    let model = Model { parts: vec![part] };
+    let model = ModelFile { parts: vec![part] };
     let relevant = |topic: &Topic, p: &str| {
         let j = build(&JudgeSetup { model: Some(&model), ..JudgeSetup::new(topic) }).unwrap();
         j.decide(&j.assess(&web.doc(p, &topic.text.options))).relevant

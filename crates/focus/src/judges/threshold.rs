@@ -13,10 +13,10 @@
 //! Mixtures, false-discovery rates, outliers and two-means on all pages draw the line anywhere (ADR 5).
 
 use super::{Example, ExampleKind, Judge, JudgeSetup, Measure};
-use crate::bytes::{Reader, Writer, damaged};
 use crate::text::Doc;
 use crate::topic::threshold::quantile;
 use crate::topic::{Estimator, Threshold};
+use learn::bytes::{Reader, Writer, damaged};
 use types::{Assessment, Problem, Verdict};
 
 /// Scores are kept in this many bins, not one by one: the state stays small however long the crawl is.

@@ -2,8 +2,8 @@
 //! the positives, on the negatives, and over all (micro-average).
 
 use super::{Example, ExampleKind, JudgeSetup, TaxonomyPage, build};
-use crate::learn::svm::stratified;
-use crate::learn::taxonomy::is_under;
+use learn::svm::stratified;
+use learn::taxonomy::is_under;
 use types::Problem;
 
 /// Examples judged right when left out, of how many.
@@ -84,7 +84,7 @@ pub fn validate(setup: &JudgeSetup, folds: usize, focus: &[String]) -> Result<Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testkit::Web;
+    use crate::testkit::{Docs, Web};
     use crate::topic::Topic;
     use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Strategy `backlink`: the URL that most known pages link to.
 
-use super::{Reads, Reason, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reason, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options::{NoOptions, parse};
 use types::{Priority, Problem, Url};
 
@@ -36,8 +36,8 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 const SEEDS: u8 = 1;
 
 impl Strategy for Backlink {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

@@ -2,9 +2,9 @@
 //! (`best-first-page`, `best-first-anchor`) share with it.
 
 use super::query_vector::QueryVector;
-use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer};
+use super::{Model, Parts, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
+use learn::bytes::{Reader, Writer};
 use serde::Deserialize;
 use types::{Priority, Problem, Source, Url};
 
@@ -81,8 +81,8 @@ impl BestFirst {
 const EVIDENCE: u8 = 1;
 
 impl Strategy for BestFirst {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING.and(Parts::COUNTS)
+    fn wants(&self) -> Wants {
+        Wants::NOTHING.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
@@ -132,6 +132,12 @@ impl Strategy for BestFirst {
         used.map(|(label, v, _)| Reason { label: label.into(), value: half * v }).collect()
     }
 
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for BestFirst {
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         if !full && !self.changed {
             return None;

@@ -1,6 +1,6 @@
 //! Strategy `breadth-first`: first found, first fetched.
 
-use super::{Reads, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options::{NoOptions, parse};
 use types::{Problem, Url};
 
@@ -36,8 +36,8 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 }
 
 impl Strategy for BreadthFirst {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
     }
 
     fn seed(&mut self, _: &Url) -> Scored {

@@ -1,6 +1,6 @@
 //! Strategy `classifier`: a trained judge drives the crawl (the SVM crawler of S0's comparison).
 
-use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
 use serde::Deserialize;
 use types::{LinkKind, Priority, Problem};
@@ -58,8 +58,8 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 }
 
 impl Strategy for Classifier {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
     }
 
     fn learn(&mut self, visit: &Visit) -> Rescore {

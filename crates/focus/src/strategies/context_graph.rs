@@ -2,14 +2,14 @@
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
 use super::{
-    Lesson, Parts, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
-    Visit,
+    Lesson, Model, Parts, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
+    Visit, Wants,
 };
-use crate::bytes::{Reader, Writer};
-use crate::learn::bayes::Bayes;
-use crate::learn::softmax;
 use crate::options;
 use crate::text::{Counts, DocFreq, SparseVec};
+use learn::bayes::Bayes;
+use learn::bytes::{Reader, Writer};
+use learn::softmax;
 use serde::Deserialize;
 use types::{LinkKind, Priority, Problem, Source, Url};
 
@@ -64,10 +64,10 @@ struct ContextGraph {
     o: Options,
     idf: Option<DocFreq>,
     warmup: Warmup,
-    model: Option<Model>,
+    model: Option<Trained>,
 }
 
-struct Model {
+struct Trained {
     layers: Layers,
     /// Where each recorded page belongs, for its links that still wait.
     pages: Vec<Place>,
@@ -170,7 +170,7 @@ impl ContextGraph {
         pages.extend(extra.iter().map(|w| (w, 0)));
         let layers = Layers::new(self.o.layers, self.o.terms, df, &pages);
         let pages = record.iter().map(|p| layers.place(&p.words, self.o.other)).collect();
-        self.model = Some(Model { layers, pages });
+        self.model = Some(Trained { layers, pages });
     }
 
     /// Nearest layer = highest queue; below all of them, "other".
@@ -179,7 +179,7 @@ impl ContextGraph {
         Priority::new(lane, place.posterior)
     }
 
-    fn read(&self, model: &Model, evidence: &[u8]) -> Option<Place> {
+    fn read(&self, model: &Trained, evidence: &[u8]) -> Option<Place> {
         if let Some(early) = Early::read(evidence) {
             return model.pages.get(early.page as usize).copied();
         }
@@ -193,8 +193,8 @@ impl ContextGraph {
 }
 
 impl Strategy for ContextGraph {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING.and(Parts::COUNTS)
+    fn wants(&self) -> Wants {
+        Wants::NOTHING.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
@@ -230,10 +230,6 @@ impl Strategy for ContextGraph {
         sources.iter().filter_map(|s| self.read(model, &s.evidence)).map(|p| self.priority(p)).max()
     }
 
-    fn model(&self) -> u32 {
-        u32::from(self.model.is_some())
-    }
-
     fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
         let reason = |label: String, value: f64| vec![Reason { label, value }];
         let Some(model) = &self.model else {
@@ -248,27 +244,20 @@ impl Strategy for ContextGraph {
         }
     }
 
-    fn revised(&mut self, pages: &[Revised]) {
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for ContextGraph {
+    fn version(&self) -> u32 {
+        u32::from(self.model.is_some())
+    }
+
+    fn revise(&mut self, pages: &[Revised]) {
         if self.model.is_none() {
             self.warmup.revise(pages);
         }
-    }
-
-    fn school(&mut self, lessons: &[Lesson]) -> Training {
-        self.model = None;
-        self.warmup.expect(lessons.len());
-        Training::Replay
-    }
-
-    /// The record: it makes the model again.
-    fn export(&mut self) -> Option<Vec<u8>> {
-        self.warmup.export()
-    }
-
-    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        self.warmup.import(bytes)?;
-        self.train();
-        Ok(())
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
@@ -282,6 +271,23 @@ impl Strategy for ContextGraph {
             self.train();
         }
         Ok(())
+    }
+
+    /// The record: it makes the model again.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        self.warmup.export()
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.warmup.import(bytes)?;
+        self.train();
+        Ok(())
+    }
+
+    fn begin_training(&mut self, lessons: &[Lesson]) -> Training {
+        self.model = None;
+        self.warmup.expect(lessons.len());
+        Training::Replay
     }
 }
 
@@ -378,7 +384,7 @@ mod tests {
         }
         let t = crate::topic::Topic::from_toml(&topic("")).unwrap();
         let mut s = build(&StrategySetup::new(&t)).unwrap();
-        let good = s.save(true).unwrap();
-        assert!((0..good.len()).all(|n| s.load(&good[..n]).is_err()));
+        let good = s.model().unwrap().save(true).unwrap();
+        assert!((0..good.len()).all(|n| s.model().unwrap().load(&good[..n]).is_err()));
     }
 }

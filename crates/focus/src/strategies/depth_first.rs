@@ -1,8 +1,8 @@
 //! Strategy `depth-first`: last found, first fetched.
 
-use super::{Reads, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer};
+use super::{Model, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options::{NoOptions, parse};
+use learn::bytes::{Reader, Writer};
 use types::{Priority, Problem, Url};
 
 pub(super) const ENTRY: StrategyEntry = StrategyEntry {
@@ -38,36 +38,48 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 }
 
 impl Strategy for DepthFirst {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
         Scored::key(0.0)
     }
+
     fn learn(&mut self, _: &Visit) -> Rescore {
         self.pages += 1;
         Rescore::Nothing
     }
+
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
         visit.doc.page.links.iter().map(|_| Some(Scored::key(self.pages as f64))).collect()
     }
+
     /// A link found again moves to the top with the page it was found on.
     fn merge(&self, _: Priority, new: Priority) -> Priority {
         new
     }
-    /// Nothing of it is of use elsewhere.
-    fn export(&mut self) -> Option<Vec<u8>> {
-        None
+
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
     }
+}
+
+impl Model for DepthFirst {
     fn save(&mut self, _: bool) -> Option<Vec<u8>> {
         let mut w = Writer::default();
         w.u64(self.pages);
         Some(w.0)
     }
+
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.pages = Reader(bytes).u64()?;
         Ok(())
+    }
+
+    /// Nothing of it is of use elsewhere.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        None
     }
 }
 

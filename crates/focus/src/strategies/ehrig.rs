@@ -3,7 +3,7 @@
 use super::semantic::{self, Nearness};
 use super::{Reason, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::options;
-use crate::wordnet::Relation;
+use learn::wordnet::Relation;
 use serde::Deserialize;
 use types::{Link, Priority, Problem};
 

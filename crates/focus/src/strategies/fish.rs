@@ -1,9 +1,9 @@
 //! Strategy `fish`: Fish-Search, a school that multiplies where there is food and dies where there is none.
 
 use super::query_vector::QueryVector;
-use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer, damaged};
+use super::{Model, Parts, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
+use learn::bytes::{Reader, Writer, damaged};
 use serde::Deserialize;
 use types::{Priority, Problem, Url, UrlId};
 
@@ -101,8 +101,8 @@ impl Fish {
 }
 
 impl Strategy for Fish {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING.and(Parts::COUNTS)
+    fn wants(&self) -> Wants {
+        Wants::NOTHING.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
@@ -149,6 +149,24 @@ impl Strategy for Fish {
         out
     }
 
+    fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
+        let under = if priority.key() >= UNDER_RELEVANT {
+            "found on a page that is food"
+        } else {
+            "found on another page"
+        };
+        vec![
+            Reason { label: under.into(), value: priority.key() },
+            Reason { label: "depth left".into(), value: f64::from(self.depth(evidence)) },
+        ]
+    }
+
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for Fish {
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         if self.o.food != Food::Match || (!full && !self.changed) {
             return None;
@@ -157,11 +175,6 @@ impl Strategy for Fish {
         let mut w = Writer::default();
         w.u8(1).u64(self.pages).f64(self.sum).bytes(&self.query.save(full).unwrap_or_default());
         Some(w.0)
-    }
-
-    /// What pages match on average is this crawl's.
-    fn export(&mut self) -> Option<Vec<u8>> {
-        None
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
@@ -175,16 +188,9 @@ impl Strategy for Fish {
         if words.is_empty() { Ok(()) } else { self.query.load(words) }
     }
 
-    fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
-        let under = if priority.key() >= UNDER_RELEVANT {
-            "found on a page that is food"
-        } else {
-            "found on another page"
-        };
-        vec![
-            Reason { label: under.into(), value: priority.key() },
-            Reason { label: "depth left".into(), value: f64::from(self.depth(evidence)) },
-        ]
+    /// What pages match on average is this crawl's.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        None
     }
 }
 

@@ -1,6 +1,6 @@
 //! Strategy `genre`: S0 Algorithm 2 with its five queuing policies (§4.4).
 
-use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
 use crate::topic::did_you_mean;
 use serde::Deserialize;
@@ -141,8 +141,8 @@ impl Genre {
 }
 
 impl Strategy for Genre {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
     }
 
     fn learn(&mut self, visit: &Visit) -> Rescore {

@@ -1,10 +1,10 @@
 //! Strategy `genre-context`: the genre policies, with a first score from the text of the link itself.
 
 use super::genre::Genre;
-use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer};
+use super::{Parts, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::text::{Terms, Token};
 use crate::topic::Weights;
+use learn::bytes::{Reader, Writer};
 use types::{Priority, Problem, Url};
 
 pub(super) const ENTRY: StrategyEntry = StrategyEntry {
@@ -58,8 +58,8 @@ impl GenreContext {
 }
 
 impl Strategy for GenreContext {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING.and(Parts::LINKS)
+    fn wants(&self) -> Wants {
+        Wants::NOTHING.and(Parts::LINKS)
     }
 
     fn seed(&mut self, url: &Url) -> Scored {

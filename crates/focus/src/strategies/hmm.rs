@@ -3,18 +3,18 @@
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
 use super::{
-    Lesson, Parts, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
-    Visit,
+    Lesson, Model, Parts, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
+    Visit, Wants,
 };
-use crate::bytes::{Reader, Writer};
-use crate::learn::hmm::Hmm;
-use crate::learn::kmeans::kmeans;
-use crate::learn::knn::Neighbours;
-use crate::learn::matrix::Matrix;
-use crate::learn::xmeans::xmeans;
 use crate::options;
-use crate::rng::Rng;
 use crate::text::{Counts, DocFreq, SparseVec};
+use learn::bytes::{Reader, Writer};
+use learn::hmm::Hmm;
+use learn::kmeans::kmeans;
+use learn::knn::Neighbours;
+use learn::matrix::Matrix;
+use learn::rng::Rng;
+use learn::xmeans::xmeans;
 use serde::Deserialize;
 use types::{LinkKind, Priority, Problem, Source, Url};
 
@@ -100,11 +100,11 @@ pub(super) struct Chain {
     rng: u64,
     idf: Option<DocFreq>,
     warmup: Warmup,
-    model: Option<Model>,
+    model: Option<Trained>,
 }
 
 /// What was learnt.
-struct Model {
+struct Trained {
     df: DocFreq,
     neighbours: Neighbours,
     hmm: Hmm,
@@ -114,7 +114,7 @@ struct Model {
     pages: Vec<(Vec<f64>, f64)>,
 }
 
-impl Model {
+impl Trained {
     fn similarity(&self, words: &Counts) -> f64 {
         cosine_with_unit(&words.tf_idf(&self.df), &self.target)
     }
@@ -258,7 +258,7 @@ impl Chain {
         let mut target = SparseVec::centroid(&relevant);
         target.normalise();
         let neighbours = Neighbours::new(&vectors, &labels);
-        let mut model = Model { df, neighbours, hmm, target, pages: Vec::with_capacity(record.len()) };
+        let mut model = Trained { df, neighbours, hmm, target, pages: Vec::with_capacity(record.len()) };
         for (i, page) in record.iter().enumerate() {
             let cluster = labels.get(i).copied().filter(|_| !page.words.is_empty());
             let before = parent(i).and_then(|p| model.pages.get(p)).map(|p| p.0.clone());
@@ -269,7 +269,7 @@ impl Chain {
         self.model = Some(model);
     }
 
-    fn key(&self, model: &Model, late: &Late) -> f64 {
+    fn key(&self, model: &Trained, late: &Late) -> f64 {
         let (one, two) = model.hmm.ahead(&late.alpha, 0);
         match self.mix {
             Mix::Alone => ordered(one, two, self.o.epsilon),
@@ -279,7 +279,7 @@ impl Chain {
     }
 
     /// The evidence of a link as it counts now.
-    fn late(&self, model: &Model, evidence: &[u8]) -> Option<Late> {
+    fn late(&self, model: &Trained, evidence: &[u8]) -> Option<Late> {
         if let Some(late) = Late::read(evidence, self.o.levels) {
             return Some(late);
         }
@@ -296,8 +296,8 @@ fn ordered(one: f64, two: f64, epsilon: f64) -> f64 {
 }
 
 impl Strategy for Chain {
-    fn reads(&self) -> Reads {
-        Reads::SOURCES.and(Parts::COUNTS)
+    fn wants(&self) -> Wants {
+        Wants::SOURCES.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
@@ -350,10 +350,6 @@ impl Strategy for Chain {
         keys.map(|late| Priority::key_only(self.key(model, &late))).max()
     }
 
-    fn model(&self) -> u32 {
-        u32::from(self.model.is_some())
-    }
-
     fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
         let reason = |label: &str, value: f64| Reason { label: label.into(), value };
         let Some(model) = &self.model else {
@@ -371,27 +367,20 @@ impl Strategy for Chain {
         out
     }
 
-    fn revised(&mut self, pages: &[Revised]) {
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for Chain {
+    fn version(&self) -> u32 {
+        u32::from(self.model.is_some())
+    }
+
+    fn revise(&mut self, pages: &[Revised]) {
         if self.model.is_none() {
             self.warmup.revise(pages);
         }
-    }
-
-    fn school(&mut self, lessons: &[Lesson]) -> Training {
-        self.model = None;
-        self.warmup.expect(lessons.len());
-        Training::Replay
-    }
-
-    /// The record: it makes the model again.
-    fn export(&mut self) -> Option<Vec<u8>> {
-        self.warmup.export()
-    }
-
-    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        self.warmup.import(bytes)?;
-        self.train();
-        Ok(())
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
@@ -405,6 +394,23 @@ impl Strategy for Chain {
             self.train();
         }
         Ok(())
+    }
+
+    /// The record: it makes the model again.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        self.warmup.export()
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.warmup.import(bytes)?;
+        self.train();
+        Ok(())
+    }
+
+    fn begin_training(&mut self, lessons: &[Lesson]) -> Training {
+        self.model = None;
+        self.warmup.expect(lessons.len());
+        Training::Replay
     }
 }
 

@@ -10,11 +10,13 @@
 //! * **Splitting**, the links of the page at hand are shared: each goes to the agent that values it more.
 
 use super::query_vector::QueryVector;
-use super::{Miss, Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer, damaged};
+use super::{
+    Miss, Model, Parts, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants,
+};
 use crate::options;
-use crate::rng::Rng;
 use crate::text::{Doc, Token, word_hash};
+use learn::bytes::{Reader, Writer, damaged};
+use learn::rng::Rng;
 use serde::Deserialize;
 use types::{Link, Priority, Problem, Source, Url, UrlId};
 
@@ -359,9 +361,20 @@ impl Carried {
     }
 }
 
+impl InfoSpiders {
+    /// Agents take turns; while seeds wait, one of them is started in every round.
+    fn next_lane(&self) -> Option<u8> {
+        let agents = &self.world.agents;
+        let waiting = usize::from(self.world.seeds > 0);
+        let round = (agents.len() + waiting) as u64;
+        let at = self.world.turn.checked_rem(round)? as usize;
+        agents.get(at).map_or(Some(SEEDS), |a| Some(a.lane))
+    }
+}
+
 impl Strategy for InfoSpiders {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING.and(Parts::COUNTS)
+    fn wants(&self) -> Wants {
+        Wants { lane: self.next_lane(), ..Wants::NOTHING.and(Parts::COUNTS) }
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
@@ -414,15 +427,6 @@ impl Strategy for InfoSpiders {
         Rescore::Nothing
     }
 
-    fn miss(&mut self, miss: &Miss) {
-        // Nothing was learnt, but the turn is over.
-        self.world.turn += 1;
-        if Carried::read(miss.evidence).is_some_and(|c| c.seed) {
-            self.world.seeds = self.world.seeds.saturating_sub(1);
-        }
-        self.changed = true;
-    }
-
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
         // A sitemap is scored without being learnt from: its links go where it was.
         let (lane, offspring) = match self.here {
@@ -472,15 +476,6 @@ impl Strategy for InfoSpiders {
         }
     }
 
-    /// Agents take turns; while seeds wait, one of them is started in every round.
-    fn lane(&mut self) -> Option<u8> {
-        let agents = &self.world.agents;
-        let waiting = usize::from(self.world.seeds > 0);
-        let round = (agents.len() + waiting) as u64;
-        let at = self.world.turn.checked_rem(round)? as usize;
-        agents.get(at).map_or(Some(SEEDS), |a| Some(a.lane))
-    }
-
     fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
         let Some(c) = Carried::read(evidence) else { return Vec::new() };
         if c.seed {
@@ -491,6 +486,21 @@ impl Strategy for InfoSpiders {
             Reason { label: "chance".into(), value: c.chance },
             Reason { label: "agent".into(), value: f64::from(priority.lane) },
         ]
+    }
+
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for InfoSpiders {
+    fn miss(&mut self, miss: &Miss) {
+        // Nothing was learnt, but the turn is over.
+        self.world.turn += 1;
+        if Carried::read(miss.evidence).is_some_and(|c| c.seed) {
+            self.world.seeds = self.world.seeds.saturating_sub(1);
+        }
+        self.changed = true;
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
@@ -515,26 +525,6 @@ impl Strategy for InfoSpiders {
         Some(w.0)
     }
 
-    /// The genes of the fittest: whoever is born elsewhere has them.
-    fn export(&mut self) -> Option<Vec<u8>> {
-        if *self.world.fittest() == self.first {
-            return None;
-        }
-        let mut w = Writer::default();
-        write_genes(&mut w, self.world.fittest());
-        Some(w.0)
-    }
-
-    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        let mut r = Reader(bytes);
-        let genes = read_genes(&mut r)?;
-        r.end()?;
-        self.world.lists = self.world.lists.max(genes.list);
-        self.world.ancestor = genes;
-        self.changed = true;
-        Ok(())
-    }
-
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let mut r = Reader(bytes);
         let (rng, lists) = (Rng(r.u64()?), r.u32()?);
@@ -556,6 +546,26 @@ impl Strategy for InfoSpiders {
         }
         r.end()?;
         self.world = World { agents, ancestor, lists, rng, visits, turn, seeds, similarity, births, deaths };
+        Ok(())
+    }
+
+    /// The genes of the fittest: whoever is born elsewhere has them.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        if *self.world.fittest() == self.first {
+            return None;
+        }
+        let mut w = Writer::default();
+        write_genes(&mut w, self.world.fittest());
+        Some(w.0)
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        let genes = read_genes(&mut r)?;
+        r.end()?;
+        self.world.lists = self.world.lists.max(genes.list);
+        self.world.ancestor = genes;
+        self.changed = true;
         Ok(())
     }
 }

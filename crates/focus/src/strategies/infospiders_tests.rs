@@ -1,7 +1,7 @@
 //! `infospiders` by hand: inputs, learning, energy, birth and death.
 
 use super::*;
-use crate::testkit::{Web, run};
+use crate::testkit::{Docs, Web, run};
 use crate::topic::Topic;
 
 const GREEDY: &str = "[strategy]\nkind = 'infospiders'\nbeta = 0\nmutation = 0";
@@ -136,13 +136,13 @@ fn energy_birth_and_death_by_hand() {
     live(&mut s, &[("soup [x](/x)", 2)]);
     assert_eq!((s.world.agents.len(), s.world.deaths, s.here.1), (1, 2, 2));
     // Turns: one agent, so always its lane; a seed that waits is started in every second turn.
-    assert_eq!(s.lane(), Some(1));
+    assert_eq!(s.next_lane(), Some(1));
     let url = types::Canon::exact().parse("http://a/seed").unwrap();
     s.seed(&url);
     let turns: Vec<Option<u8>> = (0..4)
         .map(|_| {
             s.world.turn += 1;
-            s.lane()
+            s.next_lane()
         })
         .collect();
     assert_eq!(turns.iter().filter(|l| **l == Some(SEEDS)).count(), 2);

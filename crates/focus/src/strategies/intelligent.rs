@@ -4,11 +4,13 @@
 #[path = "intelligent_share.rs"]
 mod share;
 
-use super::{Parts, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer, damaged};
+use super::{
+    Model, Parts, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants,
+};
 use crate::options;
 use crate::text::Token;
 use crate::text::vector::Plain;
+use learn::bytes::{Reader, Writer, damaged};
 use serde::Deserialize;
 use std::collections::HashMap;
 use types::{Priority, Problem, Source, Url, UrlId};
@@ -338,8 +340,8 @@ fn parents_of(sources: &[Source]) -> Vec<u32> {
 }
 
 impl Strategy for Intelligent {
-    fn reads(&self) -> Reads {
-        Reads::SOURCES.and(Parts::COUNTS_AND_LINKS)
+    fn wants(&self) -> Wants {
+        Wants { lookahead: 16, ..Wants::SOURCES.and(Parts::COUNTS_AND_LINKS) }
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
@@ -394,13 +396,6 @@ impl Strategy for Intelligent {
         Some(Priority::new(lane, self.key(&logs)))
     }
 
-    fn model(&self) -> u32 {
-        self.known.pages.all
-    }
-    fn lookahead(&self) -> usize {
-        16
-    }
-
     fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
         let Some(tokens) = read_evidence(evidence) else { return Vec::new() };
         let url = self.o.url * self.of_table(&self.known.tokens, &tokens);
@@ -411,22 +406,18 @@ impl Strategy for Intelligent {
         ]
     }
 
-    fn revised(&mut self, pages: &[Revised]) {
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for Intelligent {
+    fn version(&self) -> u32 {
+        self.known.pages.all
+    }
+
+    fn revise(&mut self, pages: &[Revised]) {
         pages.iter().filter(|p| p.by_user).for_each(|p| self.turn(p));
-    }
-
-    fn export(&mut self) -> Option<Vec<u8>> {
-        self.write_model()
-    }
-    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        self.read_model(bytes)
-    }
-
-    fn delta(&mut self) -> Option<Vec<u8>> {
-        self.write_delta()
-    }
-    fn apply(&mut self, delta: &[u8]) -> Result<(), Problem> {
-        self.read_delta(delta)
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
@@ -490,6 +481,22 @@ impl Strategy for Intelligent {
         self.told = None;
         self.log = Some(Writer::default());
         Ok(())
+    }
+
+    fn export(&mut self) -> Option<Vec<u8>> {
+        self.write_model()
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.read_model(bytes)
+    }
+
+    fn delta(&mut self) -> Option<Vec<u8>> {
+        self.write_delta()
+    }
+
+    fn apply(&mut self, delta: &[u8]) -> Result<(), Problem> {
+        self.read_delta(delta)
     }
 }
 

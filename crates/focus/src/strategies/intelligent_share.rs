@@ -2,7 +2,7 @@
 //! and itself, when a verdict turns out to have been wrong.
 
 use super::{Intelligent, Knowledge, Revised, Seen, Table, parents_of, read_evidence, read_seen};
-use crate::bytes::{Reader, Writer};
+use learn::bytes::{Reader, Writer};
 use types::Problem;
 
 /// Counts that can be added up.

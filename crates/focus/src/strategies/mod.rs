@@ -29,11 +29,11 @@ mod ssrm;
 mod synset;
 
 use crate::judges::Example;
-use crate::model::{Model, Role};
+use crate::model::{ModelFile, Role};
 pub use crate::text::Parts;
 use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
-use crate::wordnet::WordNet;
+use learn::wordnet::WordNet;
 use std::sync::Arc;
 use types::{Assessment, LinkKind, Priority, Problem, Source, Url, UrlId, Verdict};
 
@@ -52,7 +52,7 @@ pub struct StrategySetup<'a> {
     /// What words mean, for the strategies that ask ([`needs_wordnet`]), when there is such a database.
     pub wordnet: Option<&'a Arc<WordNet>>,
     /// What the strategy learnt elsewhere.
-    pub model: Option<&'a Model>,
+    pub model: Option<&'a ModelFile>,
 }
 
 impl<'a> StrategySetup<'a> {
@@ -143,7 +143,8 @@ pub fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
             ))
             .hint("name a model of this strategy, or choose the one the model is for"));
         };
-        strategy.import(part.body_for(setup.text())?).map_err(|p| {
+        let known = part.body_for(setup.text())?;
+        strategy.model().map_or(Ok(()), |m| m.import(known)).map_err(|p| {
             Problem::usage(format!("the model of strategy `{kind}` does not fit its options"))
                 .because(p.what())
                 .hint("use the options it was trained with, or train again")
@@ -211,8 +212,8 @@ pub struct Lesson {
 pub enum Training {
     /// It is shown the pages in the order they were fetched, as if it had been there: `learn`, `score`.
     Replay,
-    /// It is shown every link between two pages of the crawl and what was behind it, whichever came first: `pair`.
-    Pairs,
+    /// It is shown every link between two pages of the crawl and what was behind it, whichever came first: `train_on_link`.
+    Links,
 }
 
 /// The score of one link, and what is needed to score it again.
@@ -252,94 +253,102 @@ pub struct Reason {
     pub value: f64,
 }
 
-/// What a strategy wants to be told of a visit beside the page itself. The loop looks it up for every page or every link, so
-/// what nobody reads is left empty.
+/// What a strategy wants of the loop. The loop looks these things up for every page or every link, so what nobody reads is
+/// left empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reads {
+pub struct Wants {
     /// [`Visit::sources`] and those of [`Miss`].
     pub sources: bool,
     /// [`Visit::known`].
     pub known: bool,
     /// Parts of [`Visit::doc`] that are better made by the thread pool. What is not named here is made when it is asked for.
     pub doc: Parts,
+    /// Before each lease, so many of the best pending URLs are scored again if an older model scored them.
+    pub lookahead: usize,
+    /// The lane that is served next; `None` = the highest lane that has something.
+    pub lane: Option<u8>,
 }
 
-impl Reads {
-    pub const ALL: Reads = Reads { sources: true, known: true, doc: Parts::ALL };
-    pub const SOURCES: Reads = Reads { sources: true, known: false, doc: Parts::NONE };
-    pub const NOTHING: Reads = Reads { sources: false, known: false, doc: Parts::NONE };
+impl Wants {
+    pub const NOTHING: Wants =
+        Wants { sources: false, known: false, doc: Parts::NONE, lookahead: 0, lane: None };
+    pub const SOURCES: Wants = Wants { sources: true, ..Wants::NOTHING };
+    pub const ALL: Wants = Wants { known: true, doc: Parts::ALL, ..Wants::SOURCES };
 
-    pub const fn and(self, doc: Parts) -> Reads {
-        Reads { doc, ..self }
+    pub const fn and(self, doc: Parts) -> Wants {
+        Wants { doc, ..self }
     }
 }
 
-/// Orders the frontier. It is told of visits and answers with scores; it never sees the frontier or the store.
+/// Orders the frontier. A strategy is told of visits and answers with scores; it never sees the frontier or the store.
+/// Only `score` must be written. A strategy that learns more than one page can tell has a [`Model`].
 pub trait Strategy: Send {
-    /// What it wants to know of a visit. Everything, unless it says that it does not need it.
-    fn reads(&self) -> Reads {
-        Reads::ALL
+    /// What the loop does for it. The loop asks before every visit and every lease.
+    fn wants(&self) -> Wants {
+        Wants::ALL
     }
 
-    /// A URL the user named.
+    /// Scores a URL the user named.
     fn seed(&mut self, _url: &Url) -> Scored {
         Scored::key(1.0)
     }
 
-    /// Learn from a visit. Called in arrival order, before `score` for the same visit.
+    /// Learns from a visit. Called in arrival order, before `score` for the same visit.
     fn learn(&mut self, _visit: &Visit) -> Rescore {
         Rescore::Nothing
     }
 
-    /// Learn from a fetch that brought nothing.
-    fn miss(&mut self, _miss: &Miss) {}
-
-    /// Earlier pages were not what they seemed when they were learnt from. Called before `learn` of the page that caused it.
-    fn revised(&mut self, _pages: &[Revised]) {}
-
     /// One answer per link of the page, in order; `None` = do not follow it.
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>>;
 
-    /// Score a pending URL again under the present model, from its sightings. `None` = keep what it has.
+    /// Scores a pending URL again under the present model, from its sightings. `None` = keep what it has.
     fn rescore(&mut self, _sources: &[Source]) -> Option<Priority> {
         None
     }
 
-    /// Combine the priority a pending URL has with that of a new sighting of it.
+    /// Combines the priority a pending URL has with that of a new sighting of it.
     fn merge(&self, old: Priority, new: Priority) -> Priority {
         old.max(new)
     }
 
-    /// Version of the model; a pending URL scored under an older one may be re-scored when it comes near the top.
-    fn model(&self) -> u32 {
-        0
-    }
-
-    /// How many of the best pending URLs to look at (and re-score when stale) before each lease; 0 = none.
-    fn lookahead(&self) -> usize {
-        0
-    }
-
-    /// Which lane to serve next; `None` = the highest lane that has something.
-    fn lane(&mut self) -> Option<u8> {
-        None
-    }
-
-    /// Why a link got its score.
+    /// Says why a link got its score.
     fn explain(&self, _evidence: &[u8], _priority: Priority) -> Vec<Reason> {
         Vec::new()
     }
 
-    /// What was learnt since the last call (`full = false`) or everything (`full = true`). `None` = no state, or
-    /// nothing new. `load` of a full save and then of each later change, in order, restores the exact state.
-    fn save(&mut self, _full: bool) -> Option<Vec<u8>> {
+    /// What it has learnt, if it learns.
+    fn model(&mut self) -> Option<&mut dyn Model> {
         None
     }
-    fn load(&mut self, _bytes: &[u8]) -> Result<(), Problem> {
-        Ok(())
+}
+
+impl dyn Strategy + '_ {
+    /// Version of its model; 0 without one.
+    pub fn version(&mut self) -> u32 {
+        self.model().map_or(0, |m| m.version())
     }
-    /// Everything, piece by piece: the first is loaded like a full save, the others like later changes. A state of many
-    /// megabytes is not in memory a second time as a whole.
+}
+
+/// What a strategy has learnt. It is saved with the collection, corrected, trained on finished crawls, written to model
+/// files and shared between workers.
+pub trait Model {
+    /// A pending URL scored under an older version may be scored again when it comes near the top.
+    fn version(&self) -> u32 {
+        0
+    }
+
+    /// Learns from a fetch that brought no page.
+    fn miss(&mut self, _miss: &Miss) {}
+
+    /// Learns that earlier pages were not what they seemed. Called before `learn` of the page that caused it.
+    fn revise(&mut self, _pages: &[Revised]) {}
+
+    /// What was learnt since the last call (`full = false`) or everything (`full = true`). `None` = nothing new. `load` of
+    /// a full save and then of each later change, in order, restores the exact state.
+    fn save(&mut self, full: bool) -> Option<Vec<u8>>;
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem>;
+    /// Everything, piece by piece: the first piece is loaded like a full save, the others like later changes. A state of
+    /// many megabytes is not in memory a second time as a whole.
     fn save_all(&mut self, put: &mut dyn FnMut(Vec<u8>) -> Result<(), Problem>) -> Result<(), Problem> {
         self.save(true).map_or(Ok(()), put)
     }
@@ -353,12 +362,12 @@ pub trait Strategy: Send {
         self.load(bytes)
     }
 
-    /// A finished crawl is going to be shown to it; these are all its pages, in order.
-    fn school(&mut self, _lessons: &[Lesson]) -> Training {
+    /// A finished crawl is going to be shown to it; these are all its pages, in order. Says how they are shown.
+    fn begin_training(&mut self, _lessons: &[Lesson]) -> Training {
         Training::Replay
     }
     /// One link of a finished crawl (`evidence` as `score` gave it) and what it led to.
-    fn pair(&mut self, _evidence: &[u8], _target: &Lesson) {}
+    fn train_on_link(&mut self, _evidence: &[u8], _target: &Lesson) {}
 
     /// What was learnt since the last call, as a sum other workers can add to theirs; `apply` adds theirs to ours.
     fn delta(&mut self) -> Option<Vec<u8>> {

@@ -1,11 +1,11 @@
 //! Strategy `pagerank`: the URL to which most rank flows from the pages fetched so far.
 
-use super::{Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer, damaged};
-use crate::learn::pagerank::{PageRank, Steps};
+use super::{Model, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
 use crate::text::vector::Plain;
 use crate::text::word_hash;
+use learn::bytes::{Reader, Writer, damaged};
+use learn::pagerank::{PageRank, Steps};
 use serde::Deserialize;
 use std::collections::HashMap;
 use types::{Priority, Problem, Source, Url};
@@ -173,8 +173,8 @@ fn node_of(evidence: &[u8]) -> Option<u32> {
 }
 
 impl Strategy for Ranked {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
     }
 
     fn seed(&mut self, url: &Url) -> Scored {
@@ -248,10 +248,12 @@ impl Strategy for Ranked {
         out
     }
 
-    /// Nothing of it is of use elsewhere.
-    fn export(&mut self) -> Option<Vec<u8>> {
-        None
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
     }
+}
+
+impl Model for Ranked {
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         let log = self.log.replace(Vec::new()).filter(|_| !full);
         let mut w = Writer::default();
@@ -320,6 +322,11 @@ impl Strategy for Ranked {
         r.end()?;
         self.log = Some(Vec::new());
         Ok(())
+    }
+
+    /// Nothing of it is of use elsewhere.
+    fn export(&mut self) -> Option<Vec<u8>> {
+        None
     }
 }
 

@@ -6,9 +6,9 @@
 
 use super::query_vector::QueryVector;
 use super::{Revised, Scored, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer, damaged};
 use crate::judges::ExampleKind;
 use crate::text::{Counts, Doc, Token};
+use learn::bytes::{Reader, Writer, damaged};
 use std::collections::HashMap;
 use types::{Fingerprint, Priority, Problem, Url};
 

@@ -2,7 +2,7 @@
 
 use super::StrategySetup;
 use crate::text::{Doc, Token, normalise};
-use crate::wordnet::{self, Relation, Relations, WordNet};
+use learn::wordnet::{self, Relation, Relations, WordNet};
 use std::collections::HashMap;
 use std::sync::Arc;
 use types::Problem;

@@ -1,9 +1,9 @@
 //! Strategy `shark`: Shark-Search, fuzzy relevance that is inherited and read from around the link.
 
 use super::query_vector::QueryVector;
-use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer};
+use super::{Model, Parts, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
+use learn::bytes::{Reader, Writer};
 use serde::Deserialize;
 use types::{Link, Priority, Problem, Url};
 
@@ -91,8 +91,8 @@ impl Shark {
 }
 
 impl Strategy for Shark {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING.and(Parts::COUNTS)
+    fn wants(&self) -> Wants {
+        Wants::NOTHING.and(Parts::COUNTS)
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
@@ -132,9 +132,16 @@ impl Strategy for Shark {
         ]
     }
 
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for Shark {
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         self.query.save(full)
     }
+
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.query.load(bytes)
     }

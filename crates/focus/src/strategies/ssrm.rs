@@ -2,10 +2,10 @@
 
 use super::query_vector::QueryVector;
 use super::semantic::{self, Nearness};
-use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
+use super::{Model, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
 use crate::options;
 use crate::text::Counts;
-use crate::wordnet::Relation;
+use learn::wordnet::Relation;
 use serde::Deserialize;
 use types::{Link, Priority, Problem};
 
@@ -108,9 +108,16 @@ impl<F: Fn(&Relation) -> f64 + Send> Strategy for Ssrm<F> {
         vec![Reason { label: "semantic similarity of the anchor".into(), value: priority.key() }]
     }
 
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl<F: Fn(&Relation) -> f64 + Send> Model for Ssrm<F> {
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         self.query.save(full)
     }
+
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.query.load(bytes)?;
         self.refresh();

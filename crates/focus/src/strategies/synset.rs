@@ -2,11 +2,11 @@
 
 use super::query_vector::QueryVector;
 use super::semantic;
-use super::{Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer};
+use super::{Model, Parts, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options::{NoOptions, parse};
 use crate::text::{Counts, SparseVec, TextOptions};
-use crate::wordnet::{Synonyms, WordNet};
+use learn::bytes::{Reader, Writer};
+use learn::wordnet::{Synonyms, WordNet};
 use std::collections::HashMap;
 use std::sync::Arc;
 use types::{Link, Priority, Problem};
@@ -111,8 +111,8 @@ impl Synset {
 }
 
 impl Strategy for Synset {
-    fn reads(&self) -> Reads {
-        Reads::NOTHING.and(Parts::COUNTS)
+    fn wants(&self) -> Wants {
+        Wants::NOTHING.and(Parts::COUNTS)
     }
 
     fn learn(&mut self, visit: &Visit) -> Rescore {
@@ -152,9 +152,16 @@ impl Strategy for Synset {
         [("page", page), ("anchor", anchor)].map(|(l, v)| Reason { label: l.into(), value: v / 2.0 }).into()
     }
 
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for Synset {
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         self.query.save(full)
     }
+
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.query.load(bytes)?;
         self.refresh();

@@ -1,7 +1,7 @@
 //! Tests over the whole list: whatever is added to `ALL` is held to these.
 
 use super::*;
-use crate::testkit::{Options, run_with};
+use crate::testkit::{Docs, Options, run_with};
 use crate::text::Doc;
 use std::collections::HashSet;
 use types::Assessment;
@@ -100,6 +100,15 @@ fn an_unknown_option_names_the_nearest() {
         let message = build(&StrategySetup::new(&t)).err().unwrap().to_string();
         assert!(message.contains(hint), "{message}");
     }
+    // Switches of the laboratory are no settings.
+    for option in ["learn = false", "host = false", "step = 0.1", "misses = true"] {
+        let t = Topic::from_toml(&format!("query = 'x'\n[strategy]\nkind = 'adaptive'\n{option}")).unwrap();
+        let message = build(&StrategySetup::new(&t)).err().unwrap().to_string();
+        assert!(
+            message.contains("no longer has the option") && message.contains("remove the line"),
+            "{message}"
+        );
+    }
     for wrong in ["policy = 'XS'", "change = 2", "change = 'often'", "links = -1"] {
         let t = Topic::from_toml(&format!("query = 'x'\n[strategy]\nkind = 'genre'\n{wrong}")).unwrap();
         assert!(build(&StrategySetup::new(&t)).is_err(), "{wrong}");
@@ -111,52 +120,34 @@ fn every_strategy_that_learnt_can_teach_another_crawl() {
     let mut learners = Vec::new();
     for e in ALL {
         let t = Topic::from_toml(&topic(e.name)).unwrap();
-        let net = Arc::new(crate::testkit::small_wordnet());
+        let net = crate::testkit::small_wordnet();
         let make = || build(&StrategySetup { wordnet: Some(&net), ..StrategySetup::new(&t) }).unwrap();
-        // Learns a little, with the real numbers of this crawl.
-        let web = crate::testkit::Web::new(WEB);
-        let learnt = std::sync::Mutex::new(None);
-        struct Spy<'a>(Box<dyn Strategy>, &'a std::sync::Mutex<Option<Vec<u8>>>);
-        impl Strategy for Spy<'_> {
-            fn seed(&mut self, url: &Url) -> Scored {
-                self.0.seed(url)
-            }
-            fn learn(&mut self, visit: &Visit) -> Rescore {
-                let out = self.0.learn(visit);
-                *self.1.lock().unwrap() = self.0.export();
-                out
-            }
-            fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
-                self.0.score(visit)
-            }
-            fn rescore(&mut self, sources: &[Source]) -> Option<Priority> {
-                self.0.rescore(sources)
-            }
-            fn lane(&mut self) -> Option<u8> {
-                self.0.lane()
-            }
+        // Learns a little, with the real numbers of a crawl.
+        let mut first = make();
+        for bytes in run_with(WEB, &topic(e.name), Options::default()).learnt {
+            first.model().unwrap().load(&bytes).unwrap();
         }
-        // The crawl wants strategies that live for ever; a leak in a test is none.
-        let learnt: &'static std::sync::Mutex<Option<Vec<u8>>> = Box::leak(Box::new(learnt));
-        let judge = || crate::judges::build(&crate::judges::JudgeSetup::new(&t)).unwrap();
-        let spied = || Box::new(Spy(make(), learnt)) as Box<dyn Strategy>;
-        crate::testkit::crawl(&web, &t.text.options, &judge, &spied, &Options::default());
-        let Some(bytes) = learnt.lock().unwrap().clone() else { continue };
+        let Some(bytes) = first.model().and_then(|m| m.export()) else { continue };
         learners.push(e.name);
         let mut other = make();
-        other.import(&bytes).unwrap_or_else(|p| panic!("{}: {p}", e.name));
+        other.model().unwrap().import(&bytes).unwrap_or_else(|p| panic!("{}: {p}", e.name));
         // What is imported is what is exported again, survives a save, and damage is told.
-        assert_eq!(other.export(), Some(bytes.clone()), "{}", e.name);
+        assert_eq!(other.model().unwrap().export(), Some(bytes.clone()), "{}", e.name);
         let mut third = make();
-        if let Some(saved) = other.save(true) {
-            third.load(&saved).unwrap();
-            assert_eq!(third.export(), Some(bytes.clone()), "{} after a save", e.name);
+        if let Some(saved) = other.model().unwrap().save(true) {
+            third.model().unwrap().load(&saved).unwrap();
+            assert_eq!(third.model().unwrap().export(), Some(bytes.clone()), "{} after a save", e.name);
             let mut fourth = make();
-            other.save_all(&mut |piece| fourth.load(&piece)).unwrap();
-            assert_eq!(fourth.export(), Some(bytes.clone()), "{} after a save in pieces", e.name);
+            other.model().unwrap().save_all(&mut |piece| fourth.model().unwrap().load(&piece)).unwrap();
+            assert_eq!(
+                fourth.model().unwrap().export(),
+                Some(bytes.clone()),
+                "{} after a save in pieces",
+                e.name
+            );
         }
         let cut = bytes.len() / 2;
-        assert!(make().import(&bytes[..cut]).is_err(), "{}", e.name);
+        assert!(make().model().unwrap().import(&bytes[..cut]).is_err(), "{}", e.name);
     }
     for name in [
         "adaptive",
@@ -209,10 +200,13 @@ fn workers_that_share_what_they_learnt_know_the_same() {
                 s.learn(&visit(UrlId(i as u32), url, &doc, &assessment, &[source]));
             }
         }
-        let (da, db) = (a.delta(), b.delta());
-        a.apply(&db.unwrap()).unwrap();
-        b.apply(&da.unwrap()).unwrap();
-        assert!(a.delta().is_none() && b.delta().is_none(), "{name}: what others said is not told again");
+        let (da, db) = (a.model().unwrap().delta(), b.model().unwrap().delta());
+        a.model().unwrap().apply(&db.unwrap()).unwrap();
+        b.model().unwrap().apply(&da.unwrap()).unwrap();
+        assert!(
+            a.model().unwrap().delta().is_none() && b.model().unwrap().delta().is_none(),
+            "{name}: what others said is not told again"
+        );
         // One more page for all of them: the apprentice takes over with a page.
         let more = web.doc("/hours", &t.text.options);
         let (assessment, url) = (judge.assess(&more), web.url("/hours"));
@@ -325,7 +319,7 @@ fn revised_verdicts_change_what_was_learnt() {
                 for (n, path) in ["/good/1", "/bad/1"].iter().enumerate() {
                     let (url, sources) = (web.url(path), [source(n)]);
                     let verdict = Verdict { relevant: verdicts[n], ..Verdict::default() };
-                    s.revised(&[Revised {
+                    s.model().unwrap().revise(&[Revised {
                         id: UrlId(n as u32 + 1),
                         url: &url,
                         verdict,
@@ -335,7 +329,7 @@ fn revised_verdicts_change_what_was_learnt() {
                 }
             }
             // What another crawl would learn of it is all there is to know.
-            (s.export().unwrap(), s)
+            (s.model().unwrap().export().unwrap(), s)
         };
         let (straight, _) = learn([true, false], false);
         let (revised, mut s) = learn([true, false], true);
@@ -343,9 +337,9 @@ fn revised_verdicts_change_what_was_learnt() {
         assert_eq!(straight, revised, "{name}");
         assert_ne!(straight, wrong, "{name}");
         // And it is kept: a restart after the revision knows it too.
-        let saved = s.save(false).unwrap();
+        let saved = s.model().unwrap().save(false).unwrap();
         let mut again = build(&StrategySetup::new(&t)).unwrap();
-        again.load(&saved).unwrap();
-        assert_eq!(again.export(), Some(revised), "{name}");
+        again.model().unwrap().load(&saved).unwrap();
+        assert_eq!(again.model().unwrap().export(), Some(revised), "{name}");
     }
 }

@@ -10,10 +10,11 @@ mod words;
 
 pub use doc::{Doc, Parts};
 pub use language::{Language, stopwords};
+pub use learn::SparseVec;
 pub use own::{Line, Repeats};
 pub use terms::{Found, Terms, TermsBuilder, sim};
 pub use url_words::url_tokens;
-pub use vector::{Counts, DocFreq, SparseVec};
+pub use vector::{Counts, DocFreq};
 pub(crate) use words::word_hash_of;
 pub use words::{Token, normalise, word_hash};
 

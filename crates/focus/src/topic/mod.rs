@@ -131,6 +131,9 @@ pub struct StrategyConfig {
     pub kind: String,
     /// File of what it was taught.
     pub model: Option<String>,
+    /// Parts of the strategy that the laboratory switches off. No topic file can.
+    #[doc(hidden)]
+    pub without: Vec<String>,
     pub options: toml::Table,
 }
 
@@ -207,6 +210,7 @@ impl Topic {
         let strategy = StrategyConfig {
             kind: s.strategy.kind.unwrap_or_else(|| crate::strategies::DEFAULT.to_string()),
             model: s.strategy.model.filter(|m| !m.trim().is_empty()),
+            without: s.strategy.without,
             options: s.strategy.options,
         };
         let text = s.text.resolve()?;

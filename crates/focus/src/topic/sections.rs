@@ -135,6 +135,10 @@ pub struct StrategySection {
     pub kind: Option<String>,
     /// A file of `gleaner train`: what the strategy knows from the start.
     pub model: Option<String>,
+    /// Parts of the strategy that the laboratory switches off. No topic file can.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub without: Vec<String>,
     #[serde(flatten)]
     pub options: toml::Table,
 }

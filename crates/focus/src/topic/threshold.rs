@@ -3,7 +3,7 @@
 //! Degenerate input has a defined answer, never NaN: no value gives `None`, one value or all-equal values give that
 //! value. Values outside 0–1 are clamped, what is not a number is ignored.
 
-use crate::rng::Rng;
+use learn::rng::Rng;
 
 /// The similarity a page needs to be relevant, as the user sets it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

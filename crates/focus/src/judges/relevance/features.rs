@@ -2,9 +2,9 @@
 //! as buckets. Half a kilobyte a page, enough to judge it again without reading it again.
 
 use super::terms::TopicTerms;
-use crate::bytes::{Reader, Writer};
 use crate::text::vector::Plain;
 use crate::text::{Doc, Token};
+use learn::bytes::{Reader, Writer};
 use std::collections::HashMap;
 use std::sync::Arc;
 use types::Problem;

@@ -10,7 +10,7 @@
 
 use super::features::{BODY, BUCKETS, FIELDS, Features};
 use super::prior::MEASURES;
-use crate::learn::sigmoid;
+use learn::sigmoid;
 use std::collections::HashMap;
 
 /// How much the words of each field weigh: text, title, headings, URL.

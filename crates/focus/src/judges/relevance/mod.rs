@@ -11,11 +11,11 @@ mod prior;
 mod terms;
 
 use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Like, Reasons, WordReason};
-use crate::bytes::{Reader, Writer, damaged};
-use crate::learn::sigmoid;
 use crate::text::Doc;
 use crate::topic::Threshold;
 use features::Features;
+use learn::bytes::{Reader, Writer, damaged};
+use learn::sigmoid;
 use learner::{Row, Scales, Weights};
 use line::Aim;
 use prior::{Background, MEASURES, Prior};

@@ -1,7 +1,6 @@
 //! Strategy `adaptive`: the default. From the user's terms alone it is a good best-first; while it crawls it learns which
 //! words, places and groups of links lead to relevant pages. `docs/adaptive.md` says how and what it is worth.
 
-mod model;
 mod options;
 mod read;
 mod scale;
@@ -11,9 +10,11 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use super::{Miss, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use model::{AHEAD, HEADS, Model, RELEVANT, SIMILAR, Saving, sigmoid};
-use options::{Combine, Options};
+use super::{
+    Miss, Model, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants,
+};
+use learn::logistic::{HEADS, Logistic, Rates, Saving, sigmoid};
+use options::{Options, Parts};
 use read::{Common, Memo, PageSide, Query, Taste, own_groups};
 use scale::Scale;
 use sight::{Groups, Sight, Sim};
@@ -41,12 +42,10 @@ stand in lists, share URL patterns or are announced by words the user did not th
 Crawls of a few dozen pages (nothing can be learnt from them), and judges whose score says nothing of the topic.
 
 ## Options
-All are for measuring what a mechanism is worth: `learn`, `similar`, `prior` = true · `misses` = false · `ahead` = 0.5, how much the worth as a way
-to others counts beside the chance of being relevant, `far` = 0.5, how far it looks · hashed words: `anchor`, `pairs`, `url`,
-`context`, `offsets`, `heading`, `title`, `tags`, `place` = true · statistics: `host`, `directory`, `tag_path`, `host_path`,
-`shape`, `siblings`, `near`, `list` = true · `host_bonus` = 0.2 · `crowd` = 7 · `beta` = 10 · `soft` = 0.5 · `power` = 2 · `floor` = 0 · `page_prior`,
-`word_prior`, `group_prior` = 1 · `sources` = \"max\", \"mean\", \"noisy-or\" ·
-`refresh` = 64 · `lookahead` = 16 · `step` = 0.3 · `dense_step` = 0.15 · `level` = 0.5.
+`host_bonus` = 0.2: how much hosts of which little is known are tried · `crowd` = 7: how long a host that gave most of what was
+found waits for the others (0 = it does not) · `ahead` = 0.5: how much the worth of a link as a way to others counts beside its own
+chance of being relevant · `far` = 0.5: how far that looks · `refresh` = 64: all pending links are scored again every so many pages ·
+`lookahead` = 16: so many of the best are scored again before each fetch.
 
 ## Source
 Ours; after Chakrabarti et al. (apprentice), Assis et al. (genre, siblings), Pant and Srinivasan (link contexts). docs/adaptive.md.",
@@ -92,6 +91,18 @@ const CROWD_FROM: f64 = 200.0;
 /// Fewer pages without a relevant one are never a drought.
 const DROUGHT: f64 = 500.0;
 
+/// The heads of the regression: is it relevant, how similar is it, is it a way to relevant ones?
+const RELEVANT: usize = 0;
+const SIMILAR: usize = 1;
+const AHEAD: usize = 2;
+const RATES: Rates =
+    Rates { step: 0.3, damp: 0.1, dense_step: 0.15, dense_damp: 0.5, dense_l2: 0.002, level: 0.5 };
+/// Relevant pages after which the second head counts half.
+const BETA: f64 = 10.0;
+/// The first head learns the verdict and, by half, the soft score raised to this power.
+const POWER: f64 = 2.0;
+const SOFT: f64 = 0.5;
+
 /// What one page taught, kept until its links have been scored.
 struct Lesson {
     own: Groups,
@@ -111,8 +122,9 @@ impl Lesson {
 
 struct Adaptive {
     o: Options,
+    parts: Parts,
     query: Query,
-    model: Model<D>,
+    model: Logistic<D>,
     tally: Tally,
     /// How the judge's score, the similarity to all terms and that to genre and content at once were so far.
     scales: [Scale; 3],
@@ -145,7 +157,7 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 }
 
 /// Prior weights (spec/adaptive.md §6.3): what a link is worth before anything was learnt.
-fn prior(o: &Options, has: [bool; 2]) -> [[f64; D]; HEADS] {
+fn prior(parts: &Parts, has: [bool; 2]) -> [[f64; D]; HEADS] {
     let mut w = [0.0; D];
     // Genre and content share a weight; a topic with only one of them gives it all.
     let (g, c) = match has {
@@ -154,23 +166,22 @@ fn prior(o: &Options, has: [bool; 2]) -> [[f64; D]; HEADS] {
         _ => (0.0, 1.0),
     };
     let mut set = |x: X, v: f64| w[x as usize] = v;
-    let (page, word) = (o.page_prior, o.word_prior);
-    set(X::Parent, 1.0 * page);
-    set(X::ParentRelevant, 0.5 * page);
-    set(X::PageGenre, 2.0 * g * page);
-    set(X::PageContent, 2.0 * c * page);
+    set(X::Parent, 1.0);
+    set(X::ParentRelevant, 0.5);
+    set(X::PageGenre, 2.0 * g);
+    set(X::PageContent, 2.0 * c);
     set(X::Steps, -0.3);
-    set(X::AnchorGenre, 4.0 * g * word);
-    set(X::AnchorContent, 4.0 * c * word);
-    set(X::ContextGenre, 2.0 * g * word);
-    set(X::ContextContent, 2.0 * c * word);
-    set(X::Heading, 1.0 * word);
-    set(X::Title, 0.5 * word);
-    set(X::UrlTerms, 1.5 * word);
-    set(X::UrlWords, 1.5 * word);
+    set(X::AnchorGenre, 4.0 * g);
+    set(X::AnchorContent, 4.0 * c);
+    set(X::ContextGenre, 2.0 * g);
+    set(X::ContextContent, 2.0 * c);
+    set(X::Heading, 1.0);
+    set(X::Title, 0.5);
+    set(X::UrlTerms, 1.5);
+    set(X::UrlWords, 1.5);
     let mut out = [w; HEADS];
     for (head, w) in out.iter_mut().enumerate() {
-        if !o.prior {
+        if !parts.prior {
             *w = [0.0; D];
         }
         w[X::One as usize] = -1.0;
@@ -180,8 +191,8 @@ fn prior(o: &Options, has: [bool; 2]) -> [[f64; D]; HEADS] {
                 Kind::Siblings | Kind::List => 0.4,
                 _ => 0.3,
             };
-            if o.prior {
-                w[X::Lifts as usize + KINDS * head + kind as usize] = v * o.group_prior;
+            if parts.prior {
+                w[X::Lifts as usize + KINDS * head + kind as usize] = v;
             }
         }
     }
@@ -190,12 +201,13 @@ fn prior(o: &Options, has: [bool; 2]) -> [[f64; D]; HEADS] {
 
 impl Adaptive {
     fn new(setup: &StrategySetup) -> Result<Adaptive, Problem> {
-        let o: Options = crate::options::parse("strategy `adaptive`", setup.options)?;
-        o.check()?;
+        let o = Options::read(setup.options)?;
+        let parts = Parts::without(&setup.topic.strategy.without)?;
         let query = Query::new(setup);
-        let model = Model::new(prior(&o, query.has), o.rates());
+        let model = Logistic::new(prior(&parts, query.has), RATES);
         Ok(Adaptive {
             o,
+            parts,
             query,
             model,
             tally: Tally::default(),
@@ -249,7 +261,7 @@ impl Adaptive {
         set(X::Depth, libm::log(1.0 + f64::from(s.depth)));
         let lifts = self.tally.lifts(base, &s.groups);
         for kind in Kind::ALL {
-            if self.o.counts(kind) {
+            if self.parts.counts(kind) {
                 let lift = lifts[kind as usize];
                 for (h, lift) in lift.iter().enumerate() {
                     x[X::Lifts as usize + h * KINDS + kind as usize] = *lift;
@@ -267,11 +279,11 @@ impl Adaptive {
     /// How much the second head counts: all at first, less with every relevant page found; all again when none is found any
     /// more, because then what is similar is the only trace there is.
     fn beta(&self) -> f64 {
-        if self.dry() && self.o.similar {
-            return 1.0;
+        match self.parts.similar {
+            false => 0.0,
+            true if self.dry() => 1.0,
+            true => BETA / (BETA + f64::from(self.tally.total().relevant) + 1e-9),
         }
-        let few = self.o.beta / (self.o.beta + f64::from(self.tally.total().relevant) + 1e-9);
-        if self.o.similar { few.max(self.o.floor) } else { 0.0 }
     }
 
     fn now(&self) -> Now {
@@ -313,15 +325,8 @@ impl Adaptive {
             return None;
         }
         let now = self.now();
-        let chances = sights.iter().map(|s| self.chances(&now, s, n));
-        let value = match self.o.sources {
-            Combine::Max => chances.map(|p| self.value(&now, p)).max_by(f64::total_cmp)?,
-            Combine::Mean => chances.map(|p| self.value(&now, p)).sum::<f64>() / n as f64,
-            Combine::NoisyOr => {
-                let none = chances.fold([1.0; HEADS], |a, p| [0, 1, 2].map(|h: usize| a[h] * (1.0 - p[h])));
-                self.value(&now, none.map(|p| 1.0 - p))
-            }
-        };
+        let values = sights.iter().map(|s| self.value(&now, self.chances(&now, s, n)));
+        let value = values.max_by(f64::total_cmp)?;
         Some(shared(value, self.share(sights.first()?)))
     }
 
@@ -330,8 +335,11 @@ impl Adaptive {
         let n = sights.len();
         // All features as they were before this page counted.
         let base = self.tally.base();
-        let xs: Vec<[f64; D]> =
-            if self.o.learn { sights.iter().map(|s| self.dense(&base, s, n)).collect() } else { Vec::new() };
+        let xs: Vec<[f64; D]> = if self.parts.learn {
+            sights.iter().map(|s| self.dense(&base, s, n)).collect()
+        } else {
+            Vec::new()
+        };
         let lesson = Lesson { own: own_groups(url), sights, xs, relevant, weight, worth: None };
         self.teach(&lesson, [Some(relevant), Some(similar), None]);
         self.tally.add(&lesson.own, &lesson.groups(), weight as f32, relevant as f32, similar as f32);
@@ -412,6 +420,10 @@ fn sights(sources: &[Source]) -> Vec<Sight> {
 }
 
 impl Strategy for Adaptive {
+    fn wants(&self) -> Wants {
+        Wants { lookahead: self.o.lookahead, ..Wants::ALL }
+    }
+
     fn seed(&mut self, _: &Url) -> Scored {
         Scored::key(SEED)
     }
@@ -420,7 +432,8 @@ impl Strategy for Adaptive {
         self.query.learn(visit.doc);
         let taste = self.taste(visit);
         let verdict = f64::from(u8::from(taste.relevant));
-        let relevant = verdict + self.o.soft * (libm::pow(taste.soft, self.o.power) - verdict);
+        let soft = if self.parts.soft { SOFT } else { 0.0 };
+        let relevant = verdict + soft * (libm::pow(taste.soft, POWER) - verdict);
         self.end_lesson();
         let sights = sights(visit.sources);
         let was_dry = self.dry();
@@ -430,7 +443,7 @@ impl Strategy for Adaptive {
         for (scale, m) in self.scales.iter_mut().zip(taste.measures) {
             scale.add(m);
         }
-        let common = Common::of(&self.query, &self.o, &mut self.memo, visit, &taste);
+        let common = Common::of(&self.query, &self.parts, &mut self.memo, visit, &taste);
         self.last = Some((visit.id, taste, common));
         self.since_refresh += 1;
         // A large frontier is scored again less often: about a thousand links per page.
@@ -442,37 +455,19 @@ impl Strategy for Adaptive {
         Rescore::Stale
     }
 
-    fn miss(&mut self, miss: &Miss) {
-        self.catch_up();
-        if self.o.misses {
-            self.found(miss.url, sights(miss.sources), 0.0, 0.0, 0.3);
-        }
-    }
-
-    /// What the user says of a page counts for several pages. That the judge moved its line is no news: half of what is
-    /// learnt is the soft score, which stays.
-    fn revised(&mut self, pages: &[Revised]) {
-        self.catch_up();
-        for page in pages.iter().filter(|p| p.by_user) {
-            let relevant = f64::from(u8::from(page.verdict.relevant));
-            let lesson = self.found(page.url, sights(page.sources), relevant, relevant, LABEL);
-            self.teach(&lesson, [None, None, Some(relevant)]);
-        }
-    }
-
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
         self.catch_up();
         let (taste, common) = match &self.last {
             Some((id, taste, common)) if *id == visit.id => (*taste, common.clone()),
             _ => {
                 let taste = self.taste(visit);
-                (taste, Common::of(&self.query, &self.o, &mut self.memo, visit, &taste))
+                (taste, Common::of(&self.query, &self.parts, &mut self.memo, visit, &taste))
             }
         };
         let before = Sight::steps(visit.evidence);
         let steps = if taste.relevant { 0 } else { before.saturating_add(1) };
         let mut memo = std::mem::take(&mut self.memo);
-        let mut side = PageSide::new(&self.query, &self.o, &mut memo, visit, common, steps);
+        let mut side = PageSide::new(&self.query, &self.parts, &mut memo, visit, common, steps);
         let now = self.now();
         let mut out = Vec::with_capacity(visit.doc.page.links.len());
         let mut targets = HashSet::with_capacity(visit.doc.page.links.len());
@@ -500,21 +495,43 @@ impl Strategy for Adaptive {
         self.combined(&sights(sources)).map(Priority::key_only)
     }
 
-    fn model(&self) -> u32 {
+    fn explain(&self, evidence: &[u8], _: Priority) -> Vec<Reason> {
+        Sight::read(evidence).map_or_else(|_| Vec::new(), |s| self.reasons(&s))
+    }
+
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for Adaptive {
+    fn version(&self) -> u32 {
         self.version
     }
 
-    fn lookahead(&self) -> usize {
-        self.o.lookahead
+    /// Fetches that brought nothing teach nothing: most links out of a good page fail for reasons of their own.
+    fn miss(&mut self, _: &Miss) {
+        self.catch_up();
     }
 
-    fn explain(&self, evidence: &[u8], _: Priority) -> Vec<Reason> {
-        Sight::read(evidence).map_or_else(|_| Vec::new(), |s| self.reasons(&s))
+    /// What the user says of a page counts for several pages. That the judge moved its line is no news: half of what is
+    /// learnt is the soft score, which stays.
+    fn revise(&mut self, pages: &[Revised]) {
+        self.catch_up();
+        for page in pages.iter().filter(|p| p.by_user) {
+            let relevant = f64::from(u8::from(page.verdict.relevant));
+            let lesson = self.found(page.url, sights(page.sources), relevant, relevant, LABEL);
+            self.teach(&lesson, [None, None, Some(relevant)]);
+        }
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         self.end_lesson();
         Some(self.write_state(if full { Saving::Everything } else { Saving::Changes }))
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.read_state(bytes)
     }
 
     fn save_all(&mut self, put: &mut dyn FnMut(Vec<u8>) -> Result<(), Problem>) -> Result<(), Problem> {
@@ -524,10 +541,6 @@ impl Strategy for Adaptive {
             put(self.write_state(Saving::Piece))?;
         }
         Ok(())
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        self.read_state(bytes)
     }
 
     fn delta(&mut self) -> Option<Vec<u8>> {

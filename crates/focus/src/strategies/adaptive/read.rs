@@ -1,6 +1,6 @@
 //! From a page to the evidence of its links. Reads each link once; nothing is allocated per feature.
 
-use super::options::Options;
+use super::options::Parts;
 use super::sight::{DIRS, Groups, Sight, Sim, Space};
 use crate::judges::{Example, ExampleKind};
 use crate::strategies::{StrategySetup, Visit};
@@ -354,7 +354,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    pub fn of(query: &Query, options: &Options, memo: &mut Memo, visit: &Visit, taste: &Taste) -> Common {
+    pub fn of(query: &Query, parts: &Parts, memo: &mut Memo, visit: &Visit, taste: &Taste) -> Common {
         let doc = visit.doc;
         let mut base = Sight::default();
         base.set(Sim::Parent, taste.soft);
@@ -362,7 +362,7 @@ impl Common {
         base.set(Sim::PageContent, taste.page[CONTENT]);
         let title = query.cosines(memo, doc.title().iter().take(SENTENCE));
         base.set(Sim::Title, title[GENRE] + title[CONTENT]);
-        if options.title {
+        if parts.reads(Space::Title) {
             for t in doc.title().iter().filter(|t| !t.is_stop()) {
                 base.add(Space::Title, t.hash);
             }
@@ -376,7 +376,7 @@ impl Common {
 /// The page whose links are read one after the other.
 pub(super) struct PageSide<'a> {
     query: &'a Query,
-    options: &'a Options,
+    parts: &'a Parts,
     doc: &'a Doc,
     page: &'a Page,
     url: &'a Url,
@@ -396,7 +396,7 @@ impl<'a> PageSide<'a> {
     /// `steps`: links since the last relevant page.
     pub fn new(
         query: &'a Query,
-        options: &'a Options,
+        parts: &'a Parts,
         memo: &'a mut Memo,
         visit: &'a Visit,
         common: Common,
@@ -410,7 +410,7 @@ impl<'a> PageSide<'a> {
         };
         PageSide {
             query,
-            options,
+            parts,
             doc: visit.doc,
             page: &visit.doc.page,
             url: visit.url,
@@ -441,14 +441,14 @@ impl<'a> PageSide<'a> {
         s.groups.position = u16::try_from(i).unwrap_or(u16::MAX);
         s.set(Sim::Heading, if link.heading.is_some() { self.heading_sim } else { 0.0 });
         self.words(i, link, &mut s);
-        if self.options.place {
+        if self.parts.reads(Space::Place) {
             self.place(link, &mut s);
         }
         s
     }
 
     fn words(&mut self, i: usize, link: &Link, s: &mut Sight) {
-        let (o, q, doc) = (self.options, self.query, self.doc);
+        let (o, q, doc) = (self.parts, self.query, self.doc);
         let (anchor, label) = (doc.anchor(link), doc.label(i));
         let memo = &mut *self.memo;
         let said = q.cosines(memo, anchor.iter().chain(label).take(SENTENCE));
@@ -467,18 +467,18 @@ impl<'a> PageSide<'a> {
         let in_url = q.cosines(memo, url());
         s.set(Sim::UrlTerms, in_url[URL]);
         s.set(Sim::UrlWords, in_url[GENRE] + in_url[CONTENT]);
-        if o.anchor {
+        if o.reads(Space::Anchor) {
             for t in anchor.iter().chain(label).filter(|t| !t.is_stop()) {
                 s.add(Space::Anchor, t.hash);
             }
         }
-        if o.pairs {
+        if o.reads(Space::Pair) {
             for pair in anchor.windows(2).take(Space::Pair.most()) {
                 let h = Hash::new(salt::PAIR).number(pair[0].hash).number(pair[1].hash);
                 s.add(Space::Pair, h.done());
             }
         }
-        if o.url {
+        if o.reads(Space::Url) {
             for t in url() {
                 s.add(Space::Url, t.hash);
             }
@@ -486,7 +486,7 @@ impl<'a> PageSide<'a> {
             let extension = file.rsplit_once('.').map_or("", |(_, e)| e);
             s.add(Space::Url, Hash::new(salt::EXTENSION).text(extension).done());
         }
-        if o.context || o.offsets {
+        if o.reads(Space::Context) || o.reads(Space::Offset) {
             self.window(link, s);
         }
     }
@@ -497,10 +497,10 @@ impl<'a> PageSide<'a> {
         let before = leaves.partition_point(|l| *l < link.first_leaf);
         let after = leaves.partition_point(|l| *l <= link.last_leaf);
         let mut put = |token: &Token, bucket: u8| {
-            if self.options.context {
+            if self.parts.reads(Space::Context) {
                 s.add(Space::Context, token.hash);
             }
-            if self.options.offsets {
+            if self.parts.reads(Space::Offset) {
                 s.add(Space::Offset, token.hash ^ (u64::from(bucket) << 48));
             }
         };
@@ -543,7 +543,7 @@ impl<'a> PageSide<'a> {
         self.base.groups.tag_path = whole.key();
         self.base.groups.host_path = on_host.key();
         self.base.groups.list = list.number(self.parent).key();
-        if self.options.tags {
+        if self.parts.reads(Space::TagPath) {
             self.base.add(Space::TagPath, whole.done());
             self.base.add(Space::TagPath, on_host.done());
             let mut later = "";
@@ -565,7 +565,7 @@ impl<'a> PageSide<'a> {
         let heading = self.doc.heading(link);
         let sim = self.query.cosines(self.memo, heading.iter().take(SENTENCE));
         self.heading_sim = sim[GENRE] + sim[CONTENT];
-        if self.options.heading {
+        if self.parts.reads(Space::Heading) {
             for t in heading.iter().filter(|t| !t.is_stop()) {
                 self.base.add(Space::Heading, t.hash);
             }

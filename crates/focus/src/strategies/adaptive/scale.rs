@@ -1,6 +1,6 @@
 //! How large a number usually is in this crawl: what counts as much differs from topic to topic.
 
-use crate::bytes::{Reader, Writer, damaged};
+use learn::bytes::{Reader, Writer, damaged};
 use types::Problem;
 
 const BINS: usize = 1024;

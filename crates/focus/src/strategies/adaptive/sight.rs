@@ -1,7 +1,8 @@
 //! What is remembered of a link: its evidence. Everything that does not change while it waits (words around it, groups
 //! it belongs to, similarities to the topic) in at most 700 bytes, enough to score it again under any later model.
 
-use crate::bytes::Reader;
+use learn::bytes::Reader;
+use learn::logistic::{Hashed, SLOT_MASK};
 use types::Problem;
 
 /// Layout version of the evidence.
@@ -157,8 +158,15 @@ const STARTS: [usize; SPACES] = starts();
 
 /// Bit that carries a feature's sign: two features that share a slot cancel as often as they add.
 const SIGN: u32 = 1 << 23;
-/// Slots of the hashed features: 2^20 at most, three bytes with the sign.
-pub(super) const SLOT_MASK: u32 = (1 << 20) - 1;
+
+impl Hashed for Sight {
+    #[inline]
+    fn each(&self, mut f: impl FnMut(usize, f32)) {
+        for space in Space::ALL {
+            self.each_of(space, &mut f);
+        }
+    }
+}
 
 impl Sight {
     pub fn sim(&self, sim: Sim) -> f64 {
@@ -200,12 +208,6 @@ impl Sight {
         let value = (space.scale() / (n as f64).sqrt()) as f32;
         for &slot in self.slots.get(STARTS[s]..STARTS[s] + n).unwrap_or(&[]) {
             f((slot & SLOT_MASK) as usize, if slot & SIGN == 0 { value } else { -value });
-        }
-    }
-    #[inline]
-    pub fn each(&self, mut f: impl FnMut(usize, f32)) {
-        for space in Space::ALL {
-            self.each_of(space, &mut f);
         }
     }
 
@@ -260,7 +262,7 @@ impl Sight {
         let s = self;
         let mut r = Reader(bytes);
         if r.u8()? != VERSION {
-            return Err(crate::bytes::damaged());
+            return Err(learn::bytes::damaged());
         }
         let flags = r.u8()?;
         (s.same_host, s.parent_relevant) = (flags & 1 != 0, flags & 2 != 0);
@@ -286,11 +288,11 @@ impl Sight {
         for space in Space::ALL {
             let n = usize::from(r.u8()?);
             if n > space.most() {
-                return Err(crate::bytes::damaged());
+                return Err(learn::bytes::damaged());
             }
             s.counts[space as usize] = n as u8;
             let start = STARTS[space as usize];
-            let slots = s.slots.get_mut(start..start + n).ok_or_else(crate::bytes::damaged)?;
+            let slots = s.slots.get_mut(start..start + n).ok_or_else(learn::bytes::damaged)?;
             for (slot, b) in slots.iter_mut().zip(r.take(3 * n)?.as_chunks::<3>().0) {
                 *slot = u32::from_le_bytes([b[0], b[1], b[2], 0]);
             }

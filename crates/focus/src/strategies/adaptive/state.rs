@@ -1,10 +1,10 @@
 //! Keeping what was learnt, sharing it between workers, and saying it in words.
 
-use super::model::{RELEVANT, Saving};
 use super::sight::{Sight, Space};
 use super::tally::{KINDS, Kind};
-use super::{Adaptive, D, Reason, Scale, X};
-use crate::bytes::{Reader, Writer, damaged};
+use super::{Adaptive, D, RELEVANT, Reason, Scale, X};
+use learn::bytes::{Reader, Writer, damaged};
+use learn::logistic::Saving;
 use types::Problem;
 
 const STATE: u8 = 2;

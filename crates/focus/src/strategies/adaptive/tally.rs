@@ -1,10 +1,11 @@
 //! What was found in each group of links: under a host, in a directory, on one tag path, among the links of one page.
 //! Sums only, so that what several workers counted can be added up.
 
-use super::model::{AHEAD, HEADS};
+use super::AHEAD;
 use super::sight::{DIRS, Groups};
-use crate::bytes::{Reader, Writer, damaged};
 use crate::text::vector::Plain;
+use learn::bytes::{Reader, Writer, damaged};
+use learn::logistic::HEADS;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use types::Problem;
 

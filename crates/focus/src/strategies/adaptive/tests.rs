@@ -1,6 +1,6 @@
 //! Tests of the whole strategy; its parts are tested where they are.
 
-use crate::testkit::run;
+use crate::testkit::{Docs, Options, run, run_with};
 
 fn visit<'a>(url: &'a types::Url, doc: &'a crate::text::Doc) -> super::Visit<'a> {
     static NOTHING: std::sync::LazyLock<types::Assessment> = std::sync::LazyLock::new(Default::default);
@@ -44,15 +44,23 @@ fn it_learns_which_list_is_good() {
     (0..20).for_each(|i| web += &format!("\n== /p/{i}\nsoup and bread"));
     (0..20).for_each(|i| web += &format!("\n== /g/{i}\nsql sql sql"));
     web += "\n";
-    let found_in = |options: &str| {
-        let order = run(&web, &format!("{TOPIC}{options}")).order();
+    let found_in = |without: &'static [&'static str]| {
+        let order = run_with(&web, TOPIC, Options { without, ..Options::default() }).order();
         let first: Vec<&str> = order.split(' ').take(25).collect();
         first.iter().filter(|u| u.starts_with("/g/") && u.len() > 3).count()
     };
-    let learning = found_in("");
-    let frozen = found_in(
-        "learn = false\nhost = false\ndirectory = false\ntag_path = false\nhost_path = false\nshape = false\nsiblings = false\nnear = false\nlist = false\n",
-    );
+    let learning = found_in(&[]);
+    let frozen = found_in(&[
+        "learn",
+        "host",
+        "directory",
+        "tag_path",
+        "host_path",
+        "shape",
+        "siblings",
+        "near",
+        "list",
+    ]);
     assert!(learning >= 17, "{learning} of the first 25");
     assert!(learning > frozen, "{learning} with learning, {frozen} without");
 }
@@ -110,7 +118,7 @@ fn it_learns_from_labels() {
     for (path, relevant, i) in [("/r1", true, 0), ("/b1", false, 2)] {
         let verdict = types::Verdict { relevant, ..Default::default() };
         let url = web.url(path);
-        s.revised(&[Revised {
+        s.model().unwrap().revise(&[Revised {
             id: types::UrlId(i as u32 + 1),
             url: &url,
             verdict,

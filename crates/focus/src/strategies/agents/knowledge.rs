@@ -1,9 +1,9 @@
 //! What one agent knows (S2 §III-A): how often it has met each word, and from that the topic table.
 
 use super::links::Sets;
-use crate::bytes::{Reader, Writer, damaged};
 use crate::text::vector::{Plain, log_tf};
 use crate::text::{Counts, DocFreq, SparseVec};
+use learn::bytes::{Reader, Writer, damaged};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use types::{Problem, UrlId};

@@ -1,9 +1,9 @@
 //! What an agent sees of a link: the words of anchor, URL and surrounding text, and how much of each genre is in them.
 
 use super::knowledge::Agent;
-use crate::bytes::{Reader, Writer};
 use crate::text::{Doc, Terms, TermsBuilder, TextOptions, Token};
 use crate::topic::Preset;
+use learn::bytes::{Reader, Writer};
 use types::{Link, Span};
 
 /// Most words kept of a link's anchor, URL and text: together with the rest below 1 KB.

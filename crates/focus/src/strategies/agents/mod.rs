@@ -5,11 +5,13 @@ mod links;
 #[cfg(test)]
 mod tests;
 
-use super::{Miss, Parts, Reads, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
-use crate::bytes::{Reader, Writer, damaged};
+use super::{
+    Miss, Model, Parts, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants,
+};
 use crate::options;
 use crate::topic::presets;
 use knowledge::{Agent, TableKind};
+use learn::bytes::{Reader, Writer, damaged};
 use links::{Evidence, Genres};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -180,8 +182,9 @@ impl Agents {
 }
 
 impl Strategy for Agents {
-    fn reads(&self) -> Reads {
-        Reads::SOURCES.and(Parts::COUNTS_AND_LINKS)
+    fn wants(&self) -> Wants {
+        let lane = Some(self.turn as u8);
+        Wants { lookahead: LOOKAHEAD, lane, ..Wants::SOURCES.and(Parts::COUNTS_AND_LINKS) }
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
@@ -205,21 +208,6 @@ impl Strategy for Agents {
             self.catch_up(n);
         }
         if made || std::mem::take(&mut self.due) { Rescore::Everything } else { Rescore::Stale }
-    }
-
-    fn miss(&mut self, miss: &Miss) {
-        self.changed = true;
-        let n = self.agent_of(miss.priority);
-        self.next_turn(n);
-        if !miss.sources.iter().any(|s| s.kind == LinkKind::Seed) {
-            return;
-        }
-        if let Some(agent) = self.agents.get_mut(n)
-            && agent.seed_lost()
-        {
-            self.catch_up(n);
-            self.due = true;
-        }
     }
 
     fn score(&mut self, visit: &Visit) -> Vec<Option<Scored>> {
@@ -260,18 +248,6 @@ impl Strategy for Agents {
         if old.key() >= SEED { old } else { Priority::new(old.lane, old.key() + new.key()) }
     }
 
-    fn model(&self) -> u32 {
-        self.model
-    }
-
-    fn lookahead(&self) -> usize {
-        LOOKAHEAD
-    }
-
-    fn lane(&mut self) -> Option<u8> {
-        Some(self.turn as u8)
-    }
-
     fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
         let reason = |label: String, value: f64| Reason { label, value };
         let Some(e) = Evidence::read(evidence) else { return vec![reason("a seed".into(), priority.key())] };
@@ -290,6 +266,31 @@ impl Strategy for Agents {
         out
     }
 
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for Agents {
+    fn version(&self) -> u32 {
+        self.model
+    }
+
+    fn miss(&mut self, miss: &Miss) {
+        self.changed = true;
+        let n = self.agent_of(miss.priority);
+        self.next_turn(n);
+        if !miss.sources.iter().any(|s| s.kind == LinkKind::Seed) {
+            return;
+        }
+        if let Some(agent) = self.agents.get_mut(n)
+            && agent.seed_lost()
+        {
+            self.catch_up(n);
+            self.due = true;
+        }
+    }
+
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
         if !full && !self.changed {
             return None;
@@ -304,6 +305,28 @@ impl Strategy for Agents {
         w.var(self.agents.len() as u64);
         self.agents.iter_mut().for_each(|a| a.save(full, &mut w));
         Some(w.0)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        if r.u8()? != 1 {
+            return Err(damaged());
+        }
+        let (dealt, turn, model, due) = (r.u32()?, r.var()?, r.u32()?, r.u8()? == 1);
+        let mut parents = BTreeMap::new();
+        for _ in 0..r.var()? {
+            parents.insert(r.u32()?, r.f64()?);
+        }
+        if r.var()? != self.agents.len() as u64 {
+            return Err(damaged());
+        }
+        for agent in &mut self.agents {
+            agent.load(&mut r)?;
+        }
+        r.end()?;
+        self.turn = turn as usize % self.agents.len().max(1);
+        (self.dealt, self.model, self.due, self.parents) = (dealt, model, due, parents);
+        Ok(())
     }
 
     /// What each agent knows of the topic; its seeds and pages are this crawl's.
@@ -327,28 +350,6 @@ impl Strategy for Agents {
         }
         r.end()?;
         self.changed = true;
-        Ok(())
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        let mut r = Reader(bytes);
-        if r.u8()? != 1 {
-            return Err(damaged());
-        }
-        let (dealt, turn, model, due) = (r.u32()?, r.var()?, r.u32()?, r.u8()? == 1);
-        let mut parents = BTreeMap::new();
-        for _ in 0..r.var()? {
-            parents.insert(r.u32()?, r.f64()?);
-        }
-        if r.var()? != self.agents.len() as u64 {
-            return Err(damaged());
-        }
-        for agent in &mut self.agents {
-            agent.load(&mut r)?;
-        }
-        r.end()?;
-        self.turn = turn as usize % self.agents.len().max(1);
-        (self.dealt, self.model, self.due, self.parents) = (dealt, model, due, parents);
         Ok(())
     }
 }

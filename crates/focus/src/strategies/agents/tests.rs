@@ -235,8 +235,8 @@ fn long_links_stay_below_a_kilobyte_and_damage_is_no_panic() {
     assert!((0..bytes.len()).all(|n| Evidence::read(&bytes[..n]).is_none()));
     let t = Topic::from_toml(ONE).unwrap();
     let mut s = build(&StrategySetup::new(&t)).unwrap();
-    let good = s.save(true).unwrap();
-    assert!((0..good.len()).all(|n| s.load(&good[..n]).is_err()));
+    let good = s.model().unwrap().save(true).unwrap();
+    assert!((0..good.len()).all(|n| s.model().unwrap().load(&good[..n]).is_err()));
     for wrong in
         ["agents = 0", "add = 101", "similarity = 2", "size = 0", "genre_weight = -1", "genres = ['soup']"]
     {

@@ -3,8 +3,8 @@
 //! when its target has been judged.
 
 use super::super::Visit;
-use crate::bytes::{Reader, Writer};
 use crate::text::{Doc, Token};
+use learn::bytes::{Reader, Writer};
 use std::collections::HashMap;
 use types::{Fingerprint, Link, Url};
 

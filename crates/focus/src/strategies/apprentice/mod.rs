@@ -5,15 +5,15 @@ mod features;
 mod tests;
 
 use super::{
-    Lesson, Parts, Reads, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
-    Visit,
+    Lesson, Model, Parts, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
+    Visit, Wants,
 };
-use crate::bytes::{Reader, Writer, damaged};
 use crate::judges::{Example, ExampleKind};
-use crate::learn::bayes::Bayes;
-use crate::learn::sigmoid;
 use crate::options;
 use features::{Evidence, Reading, Window, target};
+use learn::bayes::Bayes;
+use learn::bytes::{Reader, Writer, damaged};
+use learn::sigmoid;
 use serde::Deserialize;
 use std::collections::HashMap;
 use types::{Canon, LinkKind, Priority, Problem, Source, Url, UrlId};
@@ -272,8 +272,9 @@ fn step(relevance: f64) -> usize {
 }
 
 impl Strategy for Apprentice {
-    fn reads(&self) -> Reads {
-        Reads::SOURCES.and(Parts::ALL)
+    fn wants(&self) -> Wants {
+        let lookahead = if self.in_charge && self.o.mode != Mode::Offline { LOOKAHEAD } else { 0 };
+        Wants { lookahead, ..Wants::SOURCES.and(Parts::ALL) }
     }
 
     fn seed(&mut self, _: &Url) -> Scored {
@@ -362,14 +363,6 @@ impl Strategy for Apprentice {
         }
     }
 
-    fn model(&self) -> u32 {
-        self.model
-    }
-
-    fn lookahead(&self) -> usize {
-        if self.in_charge && self.o.mode != Mode::Offline { LOOKAHEAD } else { 0 }
-    }
-
     fn explain(&self, evidence: &[u8], priority: Priority) -> Vec<Reason> {
         let Some(e) = Evidence::read(evidence) else {
             return vec![Reason { label: "a seed".into(), value: priority.key() }];
@@ -381,6 +374,35 @@ impl Strategy for Apprentice {
             out.push(Reason { label: "log-odds".into(), value: priority.key() });
         }
         out
+    }
+
+    fn model(&mut self) -> Option<&mut dyn Model> {
+        Some(self)
+    }
+}
+
+impl Model for Apprentice {
+    fn version(&self) -> u32 {
+        self.model
+    }
+
+    fn revise(&mut self, pages: &[Revised]) {
+        // The number the split looks at is as it was; only the decision has changed.
+        if self.o.split != Split::By(SplitBy::Verdict) || self.o.mode == Mode::Offline {
+            return;
+        }
+        for page in pages {
+            let high = usize::from(page.verdict.relevant);
+            for evidence in page.sources.iter().filter_map(|s| Evidence::read(&s.evidence)) {
+                let features = evidence.counted(&self.judged);
+                self.bayes.relabel(1 - high, high, features);
+            }
+            if self.o.cocitation && self.judged.contains_key(&target(page.url)) {
+                self.judged.insert(target(page.url), page.verdict.relevant);
+                self.fresh.push((target(page.url), page.verdict.relevant));
+            }
+        }
+        self.changed = true;
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {
@@ -466,7 +488,7 @@ impl Strategy for Apprentice {
     }
 
     /// S1's offline training: every fetched pair. All verdicts are known beforehand, so the median is that of the whole crawl.
-    fn school(&mut self, lessons: &[Lesson]) -> Training {
+    fn begin_training(&mut self, lessons: &[Lesson]) -> Training {
         for lesson in lessons {
             if let Some(n) = self.relevances.get_mut(step(lesson.verdict.relevance)) {
                 *n = n.saturating_add(1);
@@ -477,34 +499,15 @@ impl Strategy for Apprentice {
             self.judged.insert(target(&lesson.url), high);
         }
         self.changed = true;
-        Training::Pairs
+        Training::Links
     }
 
-    fn pair(&mut self, evidence: &[u8], lesson: &Lesson) {
+    fn train_on_link(&mut self, evidence: &[u8], lesson: &Lesson) {
         if let Some(evidence) = Evidence::read(evidence) {
             let high = self.is_high(lesson.verdict.relevance, lesson.verdict.relevant);
             self.bayes.add(usize::from(high), evidence.counted(&self.judged));
             self.in_charge = self.ready();
         }
-    }
-
-    fn revised(&mut self, pages: &[Revised]) {
-        // The number the split looks at is as it was; only the decision has changed.
-        if self.o.split != Split::By(SplitBy::Verdict) || self.o.mode == Mode::Offline {
-            return;
-        }
-        for page in pages {
-            let high = usize::from(page.verdict.relevant);
-            for evidence in page.sources.iter().filter_map(|s| Evidence::read(&s.evidence)) {
-                let features = evidence.counted(&self.judged);
-                self.bayes.relabel(1 - high, high, features);
-            }
-            if self.o.cocitation && self.judged.contains_key(&target(page.url)) {
-                self.judged.insert(target(page.url), page.verdict.relevant);
-                self.fresh.push((target(page.url), page.verdict.relevant));
-            }
-        }
-        self.changed = true;
     }
 
     fn delta(&mut self) -> Option<Vec<u8>> {

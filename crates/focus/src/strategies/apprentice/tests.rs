@@ -1,10 +1,8 @@
 use super::features::mix;
 use super::*;
-use crate::judges::{self, JudgeSetup};
-use crate::testkit::{self, Web, check, run};
-use crate::text::{Doc, TextOptions, word_hash};
+use crate::testkit::{self, Docs, Web, check, run};
+use crate::text::{TextOptions, word_hash};
 use crate::topic::Topic;
-use std::sync::Arc;
 use types::{Assessment, Verdict};
 
 const ONLINE: &str = "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nwarmup = 4\nbatch = 1\nsplit = 0.5\n";
@@ -157,42 +155,6 @@ fn recall_stays_within_the_list() {
         let message = build(&StrategySetup::new(&t)).err().unwrap().to_string();
         assert!(message.contains(hint), "{message}");
     }
-}
-
-#[test]
-fn offline_learns_from_linked_examples_and_stays_as_it_is() {
-    let shown = Web::new(WEB);
-    let topic = Topic::from_toml(
-        "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nmode = 'offline'",
-    )
-    .unwrap();
-    let examples: Vec<Example> = [("/", false), ("/g1", true), ("/b1", false)]
-        .iter()
-        .map(|(path, good)| Example {
-            doc: Arc::new(Doc::new(shown.page(path), &topic.text.options)),
-            kind: if *good { ExampleKind::Relevant } else { ExampleKind::Irrelevant },
-        })
-        .collect();
-    let setup = StrategySetup { examples: &examples, ..StrategySetup::new(&topic) };
-    // Another site with the same habits; nothing of it is learnt.
-    let web = Web::new("== http://z/\nbad [x](/b9)\ngood [y](/g9)\n== /b9\nsql\n== /g9\n");
-    let crawl = testkit::crawl(
-        &web,
-        &topic.text.options,
-        &|| judges::build(&JudgeSetup::new(&topic)).unwrap(),
-        &|| build(&setup).unwrap(),
-        &testkit::Options::default(),
-    );
-    assert_eq!(crawl.order(), "/ /g9 /b9");
-    // Without examples there is nothing to go by but the critic.
-    let crawl = testkit::crawl(
-        &web,
-        &topic.text.options,
-        &|| judges::build(&JudgeSetup::new(&topic)).unwrap(),
-        &|| build(&StrategySetup::new(&topic)).unwrap(),
-        &testkit::Options::default(),
-    );
-    assert_eq!(crawl.order(), "/ /b9 /g9");
 }
 
 #[test]
@@ -386,7 +348,7 @@ fn a_revised_verdict_is_learnt_the_other_way() {
     // Both verdicts are turned around: so are the odds.
     for (id, feature, relevant) in [(1, 5, false), (2, 6, true)] {
         let (url, sources) = (web.url(&format!("/{id}")), [source(feature)]);
-        s.revised(&[Revised {
+        s.model().unwrap().revise(&[Revised {
             id: UrlId(id),
             url: &url,
             verdict: verdict(relevant),
@@ -402,9 +364,9 @@ fn a_revised_verdict_is_learnt_the_other_way() {
 fn damaged_evidence_and_states_are_no_panic() {
     let t = Topic::from_toml("query = 'x'\n[strategy]\nkind = 'apprentice'").unwrap();
     let mut s = build(&StrategySetup::new(&t)).unwrap();
-    let good = s.save(true).unwrap();
+    let good = s.model().unwrap().save(true).unwrap();
     for n in 0..good.len() {
-        assert!(s.load(&good[..n]).is_err(), "{n}");
+        assert!(s.model().unwrap().load(&good[..n]).is_err(), "{n}");
     }
     let e = Evidence { relevance: 0.5, features: vec![3, 3, 900], beside: vec![(1, -2)] }.write();
     for n in 0..e.len() {
