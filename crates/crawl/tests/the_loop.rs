@@ -8,7 +8,7 @@ use crawl::{Crawl, Event, Parts, Rules, Stop, replay};
 use frontier::{Frontier, Limits};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use store::{Ledger, Options, Store};
+use store::{Ledger, Options, Records};
 use types::{Canon, FetchFuture, Fetched, Millis, Payload, Request, Task, Url, Web};
 
 /// `url => body` lines; a body `-> url` is a redirect, a number is a status, anything else is HTML.
@@ -286,18 +286,18 @@ fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
             let mut ledger = open();
             let mut labels = Labels::default();
             for page in fetched.iter().skip(1) {
-                let id = ledger.find(&url(page)).unwrap();
+                let id = ledger.find(&url(page)).unwrap().unwrap();
                 labels.say(&mut ledger, id, Some(page.contains("/blue/"))).unwrap();
             }
             ledger.commit().unwrap();
         }
         let (order, _) = run(&web, &topic, Box::new(open()), rules(31), &seeds);
-        let told = || open().state("labels-told").unwrap();
+        let told = || open().state(types::StateKey::LabelsTold).unwrap();
         let learnt = || {
             let topic = Config::load(&topic, "t", toml::Table::new()).unwrap().config.topic().unwrap();
             let setup = focus::strategies::StrategySetup::new(&topic);
             let mut strategy = focus::strategies::build(&setup).unwrap();
-            open().state("strategy").unwrap().iter().for_each(|bytes| strategy.load(bytes).unwrap());
+            open().state(types::StateKey::Strategy).unwrap().iter().for_each(|bytes| strategy.load(bytes).unwrap());
             strategy.export()
         };
         let before = (told(), learnt());

@@ -7,7 +7,7 @@ use super::scratch::{Facts, Revised};
 use super::{Shared, id64};
 use crate::ledger::codec;
 use crate::ledger::page;
-use crate::traits::Done;
+use crate::fleet::Done;
 use frontier::State;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use types::{Assessment, UrlId};
