@@ -116,7 +116,7 @@ impl Pages {
         match &self.place {
             Place::Live => Ok(self.live.answer(url)),
             Place::Web(web) => Ok(web.answer(url)),
-            Place::Collection(reader) => match reader.ledger().find(url) {
+            Place::Collection(reader) => match reader.ledger().find(url)? {
                 Some(id) => self.stored(reader, id),
                 None => Ok(missing(url)),
             },
@@ -125,7 +125,7 @@ impl Pages {
 
     fn stored(&self, reader: &Reader, id: UrlId) -> Result<Fetched, Problem> {
         match reader.record(id)? {
-            Some(record) => Ok(stored::answer(reader.archive(), reader.ledger(), &record)?.fetched),
+            Some(record) => Ok(stored::answer(reader.archive(), &**reader.ledger(), &record)?.fetched),
             None => Ok(missing(&reader.ledger().url(id)?)),
         }
     }

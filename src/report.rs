@@ -39,7 +39,7 @@ pub fn html(reader: &Reader) -> Result<String, Problem> {
     let mut top: Vec<(f64, UrlId)> = Vec::new();
     // Records hold the pages' texts: only those that are shown are read.
     for (id, relevant, score) in reader.verdicts() {
-        if let Some(entry) = reader.ledger().entry(id) {
+        if let Some(entry) = reader.ledger().entry(id)? {
             let host = by_host.entry(entry.host).or_default();
             host.pages += 1;
             host.relevant += u64::from(relevant);
@@ -57,7 +57,7 @@ pub fn html(reader: &Reader) -> Result<String, Problem> {
     }
     keep_best(&mut top);
     let mut hosts: BTreeMap<String, Host> = BTreeMap::new();
-    for (i, host) in reader.ledger().hosts().enumerate() {
+    for (i, host) in reader.ledger().hosts()?.into_iter().enumerate() {
         if let Some(counted) = by_host.remove(&(i as u32)) {
             hosts.insert(host.name, counted);
         }

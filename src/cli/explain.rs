@@ -37,7 +37,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     })?;
     if args.json {
         let mut e = serde_json::to_value(&e).map_err(|e| Problem::new("cannot write JSON").because(e))?;
-        if let Some(id) = reader.ledger().find(&url) {
+        if let Some(id) = reader.ledger().find(&url)? {
             e["reasons"] = serde_json::to_value(reasons(&args, &reader, id)).unwrap_or_default();
         }
         let json =

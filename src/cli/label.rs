@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use store::Store;
+use store::Records;
 use types::{Problem, UrlId};
 
 const EXAMPLES: &str = "\
@@ -294,7 +294,7 @@ fn give_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCod
     // What a model said is said again by a person.
     let by_model = |id: UrlId| reader.labels().label(id).is_some_and(|l| l.who == Who::Model);
     for (text, label) in wanted {
-        match find(reader.ledger(), &canon, text) {
+        match find(&**reader.ledger(), &canon, text) {
             Ok(id) => {
                 if let Some((other, earlier)) = heard.insert(id, (*label, text)) {
                     if other != *label {
@@ -369,9 +369,10 @@ fn told(
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn find(store: &dyn Store, canon: &types::Canon, text: &str) -> Result<UrlId, String> {
+fn find(store: &dyn Records, canon: &types::Canon, text: &str) -> Result<UrlId, String> {
     let url = canon.parse_typed(text).map_err(|e| e.to_string())?;
-    let id = store.find(&url).ok_or("this crawl never saw it; check the spelling")?;
+    let id = store.find(&url).map_err(|problem| problem.to_string())?;
+    let id = id.ok_or("this crawl never saw it; check the spelling")?;
     match store.record(id) {
         Ok(Some(_)) => Ok(id),
         Ok(None) => Err("it was not fetched as a page (`gleaner explain` tells why)".into()),

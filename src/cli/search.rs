@@ -48,7 +48,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let keep = |id| args.all || reader.is_relevant(id);
     let found = index.search(&query, args.limit, args.offset, &keep)?;
     if found.is_empty() && !args.json {
-        let pages = reader.ledger().stats().pages;
+        let pages = reader.ledger().stats()?.pages;
         eprintln!("nothing found among {} pages", index.len());
         if let Some(more) = pages.checked_sub(index.len() as u64).filter(|n| *n > 0) {
             eprintln!(

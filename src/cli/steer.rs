@@ -113,7 +113,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 
 fn commands(what: &What, reader: &Reader) -> Result<Vec<Command>, Problem> {
     let hosts = |hosts: &[String], rule| {
-        let one = |host: &String| match reader.ledger().find_host(host) {
+        let one = |host: &String| match reader.ledger().find_host(host)? {
             Some(_) => Ok(Command::Host { host: host.clone(), rule }),
             None => Err(Problem::nothing(format!("the crawl knows no host `{host}`"))
                 .hint("write it as in its URLs: www.example.org, or with a port www.example.org:8080")),

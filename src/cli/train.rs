@@ -359,7 +359,7 @@ fn strategy_of_collection(args: &Args, dir: &Path) -> Result<Option<Part>, Probl
     }
     let topic = config.topic()?;
     let canon = Collection::canon(&config);
-    let states = reader.ledger().state("strategy")?;
+    let states = reader.ledger().state(types::StateKey::Strategy)?;
     if kind == own && !args.replay && !states.is_empty() {
         let web = fetch::Http::new(Collection::fetch_settings(&config)?)?;
         let mut strategy = Made::new(&topic, &canon, &live_answer(&web), 0, args.rng)?.strategy;

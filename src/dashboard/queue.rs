@@ -5,7 +5,8 @@ use frontier::HostInfo;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
-use types::{Millis, Priority, UrlId};
+use store::Which;
+use types::{Millis, Priority, Problem, UrlId};
 
 /// Best URLs kept.
 pub const BEST: usize = 500;
@@ -42,24 +43,25 @@ pub struct HostStates {
 
 impl Queue {
     /// Looks again when it is due. A look at millions of URLs takes its time, so it is done the more rarely.
-    pub fn update(&mut self, reader: &Reader) {
+    pub fn update(&mut self, reader: &Reader) -> Result<(), Problem> {
         let pause = (20 * self.took).max(Duration::from_secs(1));
         if self.at.is_some_and(|at| at.elapsed() < pause) {
-            return;
+            return Ok(());
         }
         let begun = Instant::now();
-        self.look(reader);
+        self.look(reader)?;
         self.took = begun.elapsed();
         self.at = Some(Instant::now());
+        Ok(())
     }
 
-    fn look(&mut self, reader: &Reader) {
+    fn look(&mut self, reader: &Reader) -> Result<(), Problem> {
         let ledger = reader.ledger();
-        let mut hosts = vec![(0u32, f64::NEG_INFINITY); ledger.stats().hosts];
+        let mut hosts = vec![(0u32, f64::NEG_INFINITY); ledger.stats()?.hosts];
         let mut best: BinaryHeap<Reverse<(Priority, Reverse<UrlId>)>> = BinaryHeap::new();
         let mut keys: Vec<f32> = Vec::new();
-        // What cannot be read now is read the next time.
-        for info in ledger.waiting().map_while(Result::ok) {
+        for info in ledger.entries(Which::Pending) {
+            let info = info?;
             let key = info.priority.key();
             keys.push(key as f32);
             if let Some(h) = hosts.get_mut(info.host as usize) {
@@ -81,22 +83,23 @@ impl Queue {
         self.pending = keys.len() as u64;
         self.hosts = hosts;
         self.bars = bars(&keys);
-        self.states = self.states_of(reader);
+        self.states = self.states_of(reader)?;
+        Ok(())
     }
 
-    fn states_of(&self, reader: &Reader) -> HostStates {
+    fn states_of(&self, reader: &Reader) -> Result<HostStates, Problem> {
         let now = Millis::steady();
         let mut out = HostStates::default();
-        for (i, host) in reader.ledger().hosts().enumerate() {
+        for (i, host) in reader.ledger().hosts()?.iter().enumerate() {
             let pending = self.hosts.get(i).map_or(0, |h| h.0);
-            match host_state(&host, pending, now) {
+            match host_state(host, pending, now) {
                 "blocked" => out.blocked += 1,
                 "waiting" | "backing off" => out.waiting += 1,
                 "ready" => out.active += 1,
                 _ => out.idle += 1,
             }
         }
-        out
+        Ok(out)
     }
 }
 

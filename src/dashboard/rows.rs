@@ -95,8 +95,8 @@ impl Rows {
     /// Takes in the pages that came since, and the newest verdicts of all.
     pub fn update(&mut self, reader: &Reader) -> Result<(), Problem> {
         let ledger = reader.ledger();
-        let total = usize::try_from(ledger.stats().pages).unwrap_or(usize::MAX);
-        for page in ledger.pages_from(self.read) {
+        let total = usize::try_from(ledger.stats()?.pages).unwrap_or(usize::MAX);
+        for page in ledger.pages(self.read) {
             let (r, entry) = page?;
             let genre = r.assessment.hits.iter().filter(|h| h.set == "genre").take(GENRE_TERMS);
             let genre: Vec<u16> = genre.filter_map(|h| self.words.number(&h.term)).collect();
@@ -119,13 +119,12 @@ impl Rows {
             }
         }
         self.read = total;
-        self.count(reader);
-        Ok(())
+        self.count(reader)
     }
 
-    fn count(&mut self, reader: &Reader) {
+    fn count(&mut self, reader: &Reader) -> Result<(), Problem> {
         self.hosts.clear();
-        self.hosts.resize(reader.ledger().stats().hosts, HostTally::default());
+        self.hosts.resize(reader.ledger().stats()?.hosts, HostTally::default());
         (self.relevant, self.labelled) = (0, 0);
         self.curve = Curve::default();
         for (n, row) in self.rows.iter_mut().enumerate() {
@@ -141,6 +140,7 @@ impl Rows {
                 t.score += f64::from(row.score);
             }
         }
+        Ok(())
     }
 
     pub fn len(&self) -> usize {
@@ -160,17 +160,18 @@ impl Rows {
     }
 
     /// Makes a filter ready; `None` when a name in it does not occur, so that nothing passes.
-    pub fn pass(&self, filter: Filter, reader: &Reader) -> Option<Pass> {
+    pub fn pass(&self, filter: Filter, reader: &Reader) -> Result<Option<Pass>, Problem> {
         let host = match &filter.host {
-            Some(name) => Some(reader.ledger().find_host(name)?),
-            None => None,
+            Some(name) => reader.ledger().find_host(name)?.map(Some),
+            None => Some(None),
         };
         let word = |name: &Option<String>| match name {
             Some(name) => self.words.at.get(name.as_str()).map(|n| Some(*n)),
             None => Some(None),
         };
-        let (language, genre) = (word(&filter.language)?, word(&filter.genre)?);
-        Some(Pass { filter, host, language, genre })
+        let names = (host, word(&filter.language), word(&filter.genre));
+        let (Some(host), Some(language), Some(genre)) = names else { return Ok(None) };
+        Ok(Some(Pass { filter, host, language, genre }))
     }
 }
 

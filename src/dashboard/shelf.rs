@@ -366,9 +366,9 @@ impl Volume {
 
 impl View {
     /// What is still to be found: the same estimate as everywhere.
-    pub fn outlook(&self) -> Option<Outlook> {
-        let stats = self.reader.ledger().stats();
-        Outlook::of(self.rows.curve.points(), stats.pending + stats.leased)
+    pub fn outlook(&self) -> Result<Option<Outlook>, Problem> {
+        let stats = self.reader.ledger().stats()?;
+        Ok(Outlook::of(self.rows.curve.points(), stats.pending + stats.leased))
     }
 
     fn new(reader: Reader, file: Option<FileId>) -> Result<View, Problem> {
@@ -384,7 +384,7 @@ impl View {
             file,
         };
         view.rows.update(&view.reader)?;
-        view.queue.update(&view.reader);
+        view.queue.update(&view.reader)?;
         view.read = Instant::now();
         Ok(view)
     }
@@ -417,7 +417,7 @@ impl View {
             }
             self.index_stamp = stamp;
         }
-        self.queue.update(&self.reader);
+        self.queue.update(&self.reader)?;
         self.read = Instant::now();
         Ok(())
     }

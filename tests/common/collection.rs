@@ -5,7 +5,7 @@ use frontier::State;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use store::archive::{Limits, WarcReader};
-use store::{Ledger, Store};
+use store::{Ledger, Records};
 use types::{Outcome, Record, UrlId};
 
 /// Every URL with its state and every page. [`Snapshot::take`] panics when the collection contradicts itself.
@@ -26,14 +26,14 @@ impl Snapshot {
         let ledger = Ledger::open_read(dir).unwrap_or_else(|p| panic!("{p}"));
         assert_eq!(ledger.damage(), None, "a killed crawler must not leave damage");
         ledger.check().unwrap_or_else(|p| panic!("{p}"));
-        let stats = ledger.stats();
+        let stats = ledger.stats().unwrap();
         // Leases are not written down: for whoever comes next they are pending.
         assert_eq!(stats.leased, 0);
         assert_eq!(stats.pending + stats.settled, stats.urls, "each URL in exactly one state");
         let mut snapshot = Snapshot::default();
         for id in (0..stats.urls as u32).map(UrlId) {
             let url = ledger.url(id).unwrap_or_else(|p| panic!("{p}")).to_string();
-            let state = ledger.entry(id).expect("an admitted URL has a state").state;
+            let state = ledger.entry(id).unwrap().expect("an admitted URL has a state").state;
             let record = ledger.record(id).unwrap_or_else(|p| panic!("{p}"));
             if record.is_some() {
                 assert_eq!(state, State::Settled(Outcome::Fetched), "{url} has a record");
@@ -46,10 +46,11 @@ impl Snapshot {
             assert!(before.is_none(), "{url} was admitted twice");
         }
         assert_eq!(snapshot.pages.len() as u64, stats.pages, "each page is recorded once");
-        snapshot.archived = ledger.state("archive").unwrap_or_else(|p| panic!("{p}")).pop().map(|bytes| {
-            let (length, file) = bytes.split_at(8);
-            (String::from_utf8(file.to_vec()).unwrap(), u64::from_le_bytes(length.try_into().unwrap()))
-        });
+        snapshot.archived =
+            ledger.state(types::StateKey::Archive).unwrap_or_else(|p| panic!("{p}")).pop().map(|bytes| {
+                let (length, file) = bytes.split_at(8);
+                (String::from_utf8(file.to_vec()).unwrap(), u64::from_le_bytes(length.try_into().unwrap()))
+            });
         snapshot
     }
 

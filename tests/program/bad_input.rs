@@ -419,7 +419,7 @@ fn a_folder_that_cannot_be_written() {
 
 #[test]
 fn a_clock_that_went_backwards_blocks_nobody() {
-    use frontier::{Frontier, Next};
+    use frontier::{Frontier, Next, Pick};
     use types::{Candidate, Canon, HostUpdate, LinkKind, Millis, Priority, RobotsAnswer, Settle, Turn};
     let small = Small::new(5, "");
     // A run at a time when the clock was ten days ahead: it asked for robots.txt, and the host wanted to rest.
@@ -442,7 +442,7 @@ fn a_clock_that_went_backwards_blocks_nobody() {
             anchor: "".into(),
         };
         ledger.seed(seed, future).unwrap();
-        let Next::Lease(lease) = ledger.lease(future, None).unwrap() else { panic!("no lease") };
+        let Next::Lease(lease) = ledger.lease(future, Pick::Best).unwrap() else { panic!("no lease") };
         let answer = RobotsAnswer {
             status: 404,
             body: Vec::new(),

@@ -13,7 +13,7 @@ use madeup::read_log;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use store::{SharedReader, Store};
+use store::{Records, SharedReader};
 
 const TO: &str = "s3://crawls/demo";
 const PAGES: usize = 300;
@@ -56,8 +56,8 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 fn complete(server: &Server, storage: &Storage, name: &str, dir: &Path) -> Vec<PathBuf> {
     let reader = SharedReader::open(&server.url(), Some(name)).unwrap();
     reader.check().unwrap_or_else(|p| panic!("{p}"));
-    assert_eq!(reader.stats().pending, 0, "crawled to the end");
-    let recorded = reader.records(0).count();
+    assert_eq!(reader.stats().unwrap().pending, 0, "crawled to the end");
+    let recorded = reader.pages(0).count();
 
     // Read on a machine that has nothing but the two addresses.
     let cache = dir.join(format!("cache-{name}"));

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use store::archive::{Limits, WarcReader, read_at};
-use store::{SharedReader, Store};
+use store::{Records, SharedReader};
 
 const DELAY_MS: u64 = 40;
 const CONCURRENCY: u64 = 8;
@@ -58,7 +58,7 @@ fn exported(which: &[&str]) -> BTreeSet<String> {
 fn sound(server: &Server) {
     let reader = SharedReader::open(&server.url(), Some("demo")).unwrap();
     reader.check().unwrap_or_else(|p| panic!("{p}"));
-    let stats = reader.stats();
+    let stats = reader.stats().unwrap();
     assert_eq!(stats.pending + stats.settled, stats.urls, "each URL in exactly one state");
     let twice = server.sql(
         "SELECT s.url FROM gleaner.sight s JOIN gleaner.crawl c USING (crawl) WHERE s.n = 0 AND c.name = 'demo'
@@ -287,7 +287,7 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
 
     sound(&server);
     let reader = SharedReader::open(&server.url(), Some("demo")).unwrap();
-    assert_eq!(reader.stats().pending, 0, "crawled to the end");
+    assert_eq!(reader.stats().unwrap().pending, 0, "crawled to the end");
     calm.wait().ok();
     let (wanted, found) = (relevant_in(&dir.path().join("calm")), relevant(&server));
     let missing: Vec<_> = wanted.difference(&found).collect();
@@ -345,8 +345,8 @@ fn archived_twice(reader: &SharedReader, folders: &[PathBuf]) -> u64 {
         assert!(files.insert(name, path).is_none(), "two workers wrote a file of the same name");
     }
     let mut checked = 0;
-    for record in reader.records(0) {
-        let record = record.unwrap();
+    for page in reader.pages(0) {
+        let (record, _) = page.unwrap();
         let at = record.archive.as_ref().unwrap_or_else(|| panic!("{} is not archived", record.url));
         let there = read_at(&files[&at.file], at.offset, Limits::default()).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(there.target(), Some(record.url.as_str()), "{} at {}", at.file, at.offset);

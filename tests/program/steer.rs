@@ -358,7 +358,7 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
     all_of(&s, &act(&d, "stop"), 1);
     stopped(again);
     let reader = store::SharedReader::open(&server.url(), Some("demo")).unwrap();
-    store::Store::check(&reader).unwrap_or_else(|p| panic!("{p}"));
+    store::Records::check(&reader).unwrap_or_else(|p| panic!("{p}"));
 }
 
 #[test]

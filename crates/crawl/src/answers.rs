@@ -6,11 +6,11 @@ use crate::labels::{Share, Z};
 use learn::sigmoid;
 use serde::Serialize;
 use std::collections::HashMap;
-use store::Store;
-use types::{Problem, UrlId};
+use store::{Journal, Records};
+use types::{Problem, StateKey, UrlId};
 
 /// State of the ledger: one piece for every time something was said.
-const STATE: &str = "answers";
+const STATE: StateKey = StateKey::Answers;
 /// Id, what was said, the judge's side, its probability, pages that changed sides.
 const ENTRY: usize = 14;
 
@@ -31,7 +31,7 @@ pub struct Answer {
 pub struct Answers(Vec<Answer>);
 
 impl Answers {
-    pub fn read(store: &(impl Store + ?Sized)) -> Result<Answers, Problem> {
+    pub fn read(store: &(impl Records + ?Sized)) -> Result<Answers, Problem> {
         let mut all: Vec<Option<Answer>> = Vec::new();
         let mut at: HashMap<UrlId, usize> = HashMap::new();
         for piece in store.state(STATE)? {
@@ -64,7 +64,7 @@ impl Answers {
 
     /// Keeps what was said of pages (`None`: taken back); `before` is how they were judged. Part of the next commit.
     pub(crate) fn note(
-        store: &mut (impl Store + ?Sized),
+        store: &mut (impl Journal + ?Sized),
         said: &[(UrlId, Option<bool>)],
         before: &[Judged],
         changed: usize,

@@ -35,13 +35,15 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
+use store::Which;
 use store::archive::{
     self, Archive, ArchiveSettings, Archiver, Objects, Position, Stacks, UNCOMMITTED, beyond,
 };
 use store::files;
+use store::formats::parse_position;
 use store::index::Index;
 use store::s3::{Account, Address, Bucket};
-use types::{Canon, Fetched, Millis, Outcome, Payload, Problem, Request, Url, UrlId, Web};
+use types::{Canon, Fetched, Millis, Outcome, Payload, Problem, Request, StateKey, Url, UrlId, Web};
 
 /// How long a request of a crawl waits for its host's name; then others go first.
 const NAME_PATIENCE: Duration = Duration::from_secs(1);
@@ -362,7 +364,7 @@ impl Collection {
             ));
         }
         // What was changed while an earlier run was under way goes on.
-        let wanted = ledger.wanted()?;
+        let wanted = ledger.fleet_mut().map(|fleet| fleet.wanted()).transpose()?;
         let mut adjustments = match &wanted {
             Some(wanted) => Adjustments::parse(&wanted.json)?,
             None => Adjustments::read(ledger.as_ref())?,
@@ -390,7 +392,9 @@ impl Collection {
         let config = &adjusted;
         made.analyst.documents = Self::documents(config);
         ledger.set_limits(Self::limits(config));
-        ledger.set_budget(Self::has_budget(config));
+        if let Some(fleet) = ledger.fleet_mut() {
+            fleet.set_budget(Self::has_budget(config));
+        }
         let archive: Option<Box<dyn Archiver>> = match (objects, config.archive.warc) {
             (Some(objects), _) => Some(Box::new(objects)),
             (None, true) => {
@@ -476,9 +480,14 @@ impl Open {
 
 /// What a crawl began with, as its ledger has it.
 fn first_urls(ledger: &dyn Ledger) -> Result<Vec<Url>, Problem> {
-    let ids = (0..ledger.stats().urls as u32).map(types::UrlId);
-    let first = ids.filter(|id| ledger.entry(*id).is_some_and(|e| e.depth == 0 && e.parent.is_none()));
-    first.map(|id| ledger.url(id)).collect()
+    let mut first = Vec::new();
+    for entry in ledger.entries(Which::All) {
+        let entry = entry?;
+        if entry.depth == 0 && entry.parent.is_none() {
+            first.push(ledger.url(entry.id)?);
+        }
+    }
+    Ok(first)
 }
 
 /// The thinking parts of a crawl, made from a topic.
@@ -541,7 +550,7 @@ impl Made {
 /// The settings with the judge of the last run, when they name none and it was another than today's default.
 pub(crate) fn earlier_judge(
     loaded: &Loaded,
-    ledger: &(impl store::Store + ?Sized),
+    ledger: &(impl store::Records + ?Sized),
 ) -> Result<Option<Loaded>, Problem> {
     let last =
         Run::of(ledger)?.filter(|run| loaded.config.judge.kind.is_none() && run.judge != judges::DEFAULT);
@@ -708,7 +717,7 @@ fn open_archive(
     let warc = Collection::warc_dir(dir);
     if files.is_none() {
         // Pages come after the first URL: a ledger that knows none is not the one they were fetched with.
-        let most = if ledger.stats().urls == 0 { 0 } else { UNCOMMITTED };
+        let most = if ledger.stats()?.urls == 0 { 0 } else { UNCOMMITTED };
         if unknown_pages(&warc, ledger, most)? > most {
             return Err(archive::lost_pages(&warc));
         }
@@ -728,26 +737,27 @@ fn open_archive(
 }
 
 /// How far the archive was written when the ledger was committed last.
-pub(crate) fn committed(ledger: &(impl store::Store + ?Sized)) -> Result<Option<Position>, Problem> {
-    Ok(ledger.state("archive")?.pop().and_then(|bytes| parse_position(&bytes)))
+pub(crate) fn committed(ledger: &(impl store::Records + ?Sized)) -> Result<Option<Position>, Problem> {
+    Ok(ledger.state(StateKey::Archive)?.pop().and_then(|bytes| parse_position(&bytes)))
 }
 
 /// Pages behind the end of the archive as the ledger knows it, that the ledger does not have. No more than `most` and one
 /// are counted.
 pub(crate) fn unknown_pages(
     warc: &Path,
-    ledger: &(impl store::Store + ?Sized),
+    ledger: &(impl store::Records + ?Sized),
     most: u64,
 ) -> Result<u64, Problem> {
     let canon = Canon { drop_params: Vec::new(), max_length: usize::MAX };
-    let has = |url: &str| {
-        let entry = canon.parse(url).ok().and_then(|u| ledger.find(&u)).and_then(|id| ledger.entry(id));
-        entry.is_some_and(|e| e.state == State::Settled(Outcome::Fetched))
+    let has = |url: &str| match canon.parse(url) {
+        Ok(url) => Ok(ledger.look_up(&url)?.is_some_and(|e| e.state == State::Settled(Outcome::Fetched))),
+        Err(_) => Ok::<_, Problem>(false),
     };
     let mut unknown = 0;
     for piece in beyond(warc, &ArchiveSettings::default(), committed(ledger)?.as_ref(), 1)? {
         for page in archive::Exchanges::open(&warc.join(&piece.file), piece.from, 0)? {
-            unknown += u64::from(!page.response.target().is_some_and(has));
+            let known = page.response.target().map(has).transpose()?.unwrap_or(false);
+            unknown += u64::from(!known);
             if unknown > most {
                 return Ok(unknown);
             }
@@ -758,11 +768,11 @@ pub(crate) fn unknown_pages(
 
 /// Is the page that was archived last not in the archive any more?
 fn last_page_unreadable(warc: &Path, ledger: &dyn Ledger) -> Result<Option<String>, Problem> {
-    let pages = usize::try_from(ledger.stats().pages).unwrap_or(usize::MAX);
-    let Some(record) = pages.checked_sub(1).and_then(|last| ledger.records(last).next()) else {
+    let pages = usize::try_from(ledger.stats()?.pages).unwrap_or(usize::MAX);
+    let Some(page) = pages.checked_sub(1).and_then(|last| ledger.pages(last).next()) else {
         return Ok(None);
     };
-    let Some(at) = record?.archive else { return Ok(None) };
+    let Some(at) = page?.0.archive else { return Ok(None) };
     let read = Stacks::new(Some(warc.to_path_buf())).record(&at, archive::Limits::default());
     Ok(read.err().map(|problem| {
         let why = problem.cause().unwrap_or_default();
@@ -810,7 +820,7 @@ fn archive_settings(
 
 /// Makes the record ids of this collection's archive its own; chosen once.
 fn archive_key(ledger: &mut dyn Ledger) -> Result<(u64, u64), Problem> {
-    let stored = ledger.state("archive-key")?.pop().and_then(|b| <[u8; 16]>::try_from(b).ok());
+    let stored = ledger.state(StateKey::ArchiveKey)?.pop().and_then(|b| <[u8; 16]>::try_from(b).ok());
     let bytes = match stored {
         Some(bytes) => bytes,
         None => {
@@ -818,7 +828,7 @@ fn archive_key(ledger: &mut dyn Ledger) -> Result<(u64, u64), Problem> {
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&random());
             bytes[8..].copy_from_slice(&random());
-            ledger.put_state("archive-key", false, &bytes)?;
+            ledger.put_state(StateKey::ArchiveKey, false, &bytes)?;
             bytes
         }
     };
@@ -835,14 +845,15 @@ fn open_index(dir: &Path, ledger: &dyn Ledger, notes: &mut Vec<String>) -> Resul
         from = 0;
     }
     // A crash, or a ledger that was put back: the index may know pages that the ledger does not.
-    let fetched = |id| ledger.entry(id).is_some_and(|e| e.state == State::Settled(Outcome::Fetched));
-    let strange: Vec<UrlId> = index.ids().filter(|id| !fetched(*id)).collect();
-    for id in strange {
-        index.remove(id)?;
+    let ids: Vec<UrlId> = index.ids().collect();
+    for id in ids {
+        if !ledger.entry(id)?.is_some_and(|e| e.state == State::Settled(Outcome::Fetched)) {
+            index.remove(id)?;
+        }
     }
     let mut added = 0;
-    for record in ledger.records(from) {
-        let record = record?;
+    for page in ledger.pages(from) {
+        let (record, _) = page?;
         if !record.noindex && !index.contains(record.id) {
             index.add(&record)?;
             added += 1;
@@ -866,27 +877,16 @@ pub(crate) struct Indexed {
 }
 
 impl Indexed {
-    const STATE: &'static str = "indexed";
+    const STATE: StateKey = StateKey::Indexed;
 
-    pub fn read(store: &(impl store::Store + ?Sized)) -> Result<Indexed, Problem> {
+    pub fn read(store: &(impl store::Records + ?Sized)) -> Result<Indexed, Problem> {
         let bytes = store.state(Self::STATE)?.pop().unwrap_or_default();
         let number = |i: usize| bytes.as_chunks::<8>().0.get(i).map_or(0, |b| u64::from_le_bytes(*b));
         Ok(Indexed { pages: number(0), documents: number(1) })
     }
 
-    pub fn note(self, store: &mut (impl store::Store + ?Sized)) -> Result<(), Problem> {
+    pub fn note(self, store: &mut (impl store::Journal + ?Sized)) -> Result<(), Problem> {
         let bytes = [self.pages.to_le_bytes(), self.documents.to_le_bytes()].concat();
         store.put_state(Self::STATE, false, &bytes)
     }
-}
-
-pub(crate) fn position_bytes(p: &Position) -> Vec<u8> {
-    let mut out = p.length.to_le_bytes().to_vec();
-    out.extend(p.file.as_bytes());
-    out
-}
-
-pub(crate) fn parse_position(bytes: &[u8]) -> Option<Position> {
-    let (length, file) = bytes.split_first_chunk::<8>()?;
-    Some(Position { length: u64::from_le_bytes(*length), file: String::from_utf8(file.to_vec()).ok()? })
 }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use store::Store;
-use types::{Priority, Problem, Url, UrlId};
+use store::{Journal, Records};
+use types::{Priority, Problem, StateKey, Url, UrlId};
 
 /// What can be asked of a running crawl.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -183,14 +183,14 @@ fn is_zero(n: &u64) -> bool {
 }
 
 /// Name of the state in the ledger.
-const STATE: &str = "control";
+const STATE: StateKey = StateKey::Control;
 /// Terms and hosts that can be said in one collection.
 const MOST: usize = 10_000;
 /// Longest term.
 const LONGEST_TERM: usize = 200;
 
 impl Adjustments {
-    pub fn read(store: &(impl Store + ?Sized)) -> Result<Adjustments, Problem> {
+    pub fn read(store: &(impl Records + ?Sized)) -> Result<Adjustments, Problem> {
         let bytes = store.state(STATE)?.pop();
         Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default())
     }
@@ -205,7 +205,7 @@ impl Adjustments {
     }
 
     /// Part of the store's next commit.
-    pub fn write(&self, store: &mut (impl Store + ?Sized)) -> Result<(), Problem> {
+    pub fn write(&self, store: &mut (impl Journal + ?Sized)) -> Result<(), Problem> {
         let bytes =
             serde_json::to_vec(self).map_err(|e| Problem::new("cannot keep what was changed").because(e))?;
         store.put_state(STATE, false, &bytes)

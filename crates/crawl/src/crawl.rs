@@ -1,7 +1,7 @@
 //! The loop's one place of order: what is leased next, and what an arrival changes.
 
 use crate::analyse::Analysis;
-use crate::collection::{Indexed, MakeJudge, position_bytes};
+use crate::collection::{Indexed, MakeJudge};
 use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::{Duplicates, Earlier};
 use crate::events::{Curve, Event, Pause, Progress};
@@ -23,21 +23,21 @@ use crate::teacher::Teaching;
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::{Strategy, Wants};
-use frontier::{Frontier, Gate, News, Next};
+use frontier::{Info, Next, Pick};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
-use store::Store;
 use store::archive::{Archiver, Position};
+use store::formats::position_bytes;
 use store::index::Index;
+use store::{Gate, News, Records, Which};
 use types::{
     Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer,
-    Settle, Task, Turn, Url, UrlId, Verdict,
+    Settle, StateKey, Task, Turn, Url, UrlId, Verdict,
 };
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.
-pub trait Ledger: Frontier + Store + Send {}
-impl<T: Frontier + Store + Send> Ledger for T {}
+pub use store::Storage as Ledger;
 
 /// Settings of the loop itself; the rest belongs to the parts.
 #[derive(Clone, Debug)]
@@ -275,8 +275,8 @@ pub(crate) struct Run {
 
 impl Run {
     /// The last run's; `None` before the first.
-    pub fn of(store: &(impl Store + ?Sized)) -> Result<Option<Run>, Problem> {
-        let bytes = store.state("run")?.pop();
+    pub fn of(store: &(impl Records + ?Sized)) -> Result<Option<Run>, Problem> {
+        let bytes = store.state(StateKey::Run)?.pop();
         Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()))
     }
 }
@@ -403,8 +403,7 @@ impl Crawl {
                 self.counts.refuse(&format!("scope: {}", why.kind()), 1);
                 continue;
             }
-            let known = self.parts.ledger.find(url).and_then(|id| self.parts.ledger.entry(id));
-            if known.is_some_and(|e| !e.state.is_unanswered()) {
+            if self.parts.ledger.look_up(url)?.is_some_and(|e| !e.state.is_unanswered()) {
                 // Known from an earlier run: a strategy must not hear of it twice.
                 continue;
             }
@@ -422,11 +421,11 @@ impl Crawl {
     /// Everything that ended without an answer is asked for once more, with what is known of it. How many these are.
     pub fn retry_unanswered(&mut self, now: Millis) -> Result<usize, Problem> {
         let mut again = 0;
-        for id in (0..self.parts.ledger.stats().urls as u32).map(UrlId) {
-            let Some(e) = self.parts.ledger.entry(id) else { continue };
-            if !e.state.is_unanswered() {
-                continue;
-            }
+        let unanswered = |e: &Result<Info, Problem>| e.as_ref().is_ok_and(|e| e.state.is_unanswered());
+        let all: Result<Vec<Info>, Problem> =
+            self.parts.ledger.entries(Which::All).filter(|e| e.is_err() || unanswered(e)).collect();
+        for e in all? {
+            let id = e.id;
             let best = self.parts.ledger.sources(id)?.into_iter().max_by_key(|s| s.priority);
             let Some(source) = best else { continue };
             let candidate = Candidate {
@@ -472,7 +471,7 @@ impl Crawl {
             && Run::of(self.parts.ledger.as_ref())?.as_ref() != Some(&run)
             && let Ok(bytes) = serde_json::to_vec(&run)
         {
-            self.parts.ledger.put_state("run", false, &bytes)?;
+            self.parts.ledger.put_state(StateKey::Run, false, &bytes)?;
         }
         Ok(())
     }
@@ -516,7 +515,7 @@ impl Crawl {
         loop {
             self.refresh_top(now)?;
             let lane = self.parts.strategy.wants().lane;
-            match self.parts.ledger.lease(now, lane)? {
+            match self.parts.ledger.lease(now, Pick::of_lane(lane))? {
                 Next::Lease(lease) => {
                     if self.turned_away(&lease, now)? {
                         continue;
@@ -593,7 +592,7 @@ impl Crawl {
     fn look(&mut self, now: Millis) -> Result<Step, Problem> {
         loop {
             let network = &self.network;
-            match self.parts.ledger.lease_of(now, &|host| network.rank(host))? {
+            match self.parts.ledger.lease(now, Pick::Host(&|host| network.rank(host)))? {
                 Next::Lease(lease) => {
                     if self.turned_away(&lease, now)? {
                         continue;
@@ -625,14 +624,14 @@ impl Crawl {
     }
 
     /// Hosts that want a pause longer than this crawl waits, the longest first, and how long it still is.
-    fn pauses(&self, now: Millis) -> Vec<Pause> {
+    fn pauses(&self, now: Millis) -> Result<Vec<Pause>, Problem> {
         let pause = |h: frontier::HostInfo| {
             let left = h.next_allowed().since(now);
             self.is_too_long(left).then_some(Pause { host: h.name, seconds: left.as_secs() })
         };
-        let mut all: Vec<Pause> = self.parts.ledger.hosts().filter_map(pause).collect();
+        let mut all: Vec<Pause> = self.parts.ledger.hosts()?.into_iter().filter_map(pause).collect();
         all.sort_by(|a, b| (b.seconds, &a.host).cmp(&(a.seconds, &b.host)));
-        all
+        Ok(all)
     }
 
     fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
@@ -748,7 +747,7 @@ impl Crawl {
             (turn.host.contacted, turn.host.finished) = (true, now);
             return self.apply(turn).map(drop);
         }
-        if !self.parts.ledger.holds(arrival.lease.id) {
+        if !self.holds(arrival.lease.id) {
             // Another worker has the host by now: the page is theirs to fetch and to record.
             let url = arrival.lease.url.to_string();
             let (id, kind) = (arrival.lease.id, "handed-over".to_string());
@@ -762,7 +761,7 @@ impl Crawl {
     /// A lease that is given back as it was: its request was not sent, or (`contacted`) nobody waits for its page any more.
     pub fn withheld(&mut self, lease: &Lease, contacted: bool, now: Millis) -> Result<(), Problem> {
         self.in_flight.remove(&lease.number);
-        if self.parts.ledger.holds(lease.id) {
+        if self.holds(lease.id) {
             let mut turn = Turn::new(Settle::Return { id: lease.id });
             turn.host.contacted = contacted;
             turn.host.finished = now;
@@ -779,19 +778,22 @@ impl Crawl {
         Ok(())
     }
 
-    /// To be asked before each request is sent.
-    pub fn gate(&self) -> Gate {
-        self.parts.ledger.gate()
+    /// Does a lease still count? Of a shared crawl another worker may have its host by now.
+    pub(crate) fn holds(&self, id: UrlId) -> bool {
+        self.parts.ledger.fleet().is_none_or(|fleet| fleet.holds(id))
     }
 
-    /// Lets a shared store do what is due, and learns what the other workers learnt.
-    pub fn tend(&mut self, now: Millis) -> Result<(), Problem> {
+    /// Of a shared crawl: to be asked before each request is sent.
+    pub fn gate(&self) -> Option<Gate> {
+        self.parts.ledger.fleet().map(|fleet| fleet.gate())
+    }
+
+    /// Of a shared crawl: does what is due, and learns what the other workers learnt.
+    pub fn maintain_membership(&mut self, now: Millis) -> Result<(), Problem> {
         let strategy = &self.parts.strategy;
         let merge = |old: Priority, new: Priority| merged(old, new, |a, b| strategy.merge(a, b));
-        let mut news = self.parts.ledger.tend(now, &merge)?;
-        if news.workers == 0 {
-            return Ok(());
-        }
+        let Some(fleet) = self.parts.ledger.fleet_mut() else { return Ok(()) };
+        let Some(mut news) = fleet.maintain(now, &merge)? else { return Ok(()) };
         for delta in std::mem::take(&mut news.deltas) {
             if let Some(Err(e)) = self.parts.strategy.model().map(|m| m.apply(&delta)) {
                 // Of a worker with another strategy or version; ours is as good as before.
@@ -805,8 +807,9 @@ impl Crawl {
         // Asked for even when alone, so that a worker that joins is told only what it cannot have read.
         if now.since(self.told_others) >= TELL_EVERY {
             self.told_others = now;
-            if let Some(delta) = self.parts.strategy.model().and_then(|m| m.delta()) {
-                self.parts.ledger.publish(delta);
+            let delta = self.parts.strategy.model().and_then(|m| m.delta());
+            if let (Some(delta), Some(fleet)) = (delta, self.parts.ledger.fleet_mut()) {
+                fleet.publish(delta);
             }
         }
         self.take_seeds(std::mem::take(&mut news.seeds), now)?;
@@ -825,7 +828,7 @@ impl Crawl {
             let position = archive.position();
             if position != self.archived {
                 if let Some(p) = &position {
-                    self.parts.ledger.put_state("archive", false, &position_bytes(p))?;
+                    self.parts.ledger.put_state(StateKey::Archive, false, &position_bytes(p))?;
                 }
                 self.archived = position;
             }
@@ -867,9 +870,9 @@ impl Crawl {
             self.note_indexed()?;
         }
         self.sync()?;
-        let pauses = if stop == Stop::Pauses { self.pauses(now) } else { Vec::new() };
+        let pauses = if stop == Stop::Pauses { self.pauses(now)? } else { Vec::new() };
         self.parts.ledger.close()?;
-        let progress = Progress { pauses, ..self.progress(now) };
+        let progress = Progress { pauses, ..self.progress(now)? };
         self.emit(Event::Finished { reason: stop.reason().into(), progress: Box::new(progress.clone()) });
         Ok(progress)
     }
@@ -877,7 +880,7 @@ impl Crawl {
     /// Remembers how many pages the index is known to have, so that a resumed crawl adds only what is missing.
     pub(crate) fn note_indexed(&mut self) -> Result<(), Problem> {
         let Some(index) = &self.parts.index else { return Ok(()) };
-        let known = Indexed { pages: self.parts.ledger.stats().pages, documents: index.len() as u64 };
+        let known = Indexed { pages: self.parts.ledger.stats()?.pages, documents: index.len() as u64 };
         known.note(self.parts.ledger.as_mut())
     }
 
@@ -939,15 +942,15 @@ impl Crawl {
         }
     }
 
-    pub fn progress(&self, now: Millis) -> Progress {
-        let stats = self.parts.ledger.stats();
+    pub fn progress(&self, now: Millis) -> Result<Progress, Problem> {
+        let stats = self.parts.ledger.stats()?;
         let rate = match self.recent.front() {
             Some(first) if self.recent.len() > 1 => {
                 self.recent.len() as f64 / now.since(*first).as_secs_f64().max(0.05)
             }
             _ => 0.0,
         };
-        Progress {
+        Ok(Progress {
             pages: self.counts.pages,
             relevant: self.counts.relevant,
             pending: stats.pending,
@@ -968,6 +971,6 @@ impl Crawl {
             unanswered: stats.unanswered(),
             teacher: self.teaching.as_ref().map(|t| t.usage()),
             pauses: Vec::new(),
-        }
+        })
     }
 }

@@ -12,11 +12,10 @@ use crate::reader::Reader;
 use crate::steer::REJUDGING;
 use focus::judges::{self, JudgeSetup};
 use focus::strategies::{self, StrategySetup};
-use frontier::{News, Told};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
-use store::{Done, Given, Helm, Reached, Wanted};
-use types::{Millis, Problem, Url, UrlId};
+use store::{Done, Given, Helm, News, Reached, SharedCommand, Ticket, Wanted};
+use types::{Millis, Problem, StateKey, Url, UrlId};
 
 // ---- a worker's end --------------------------------------------------------------------------------------------------
 
@@ -24,7 +23,7 @@ use types::{Millis, Problem, Url, UrlId};
 pub(crate) fn bring_up(ledger: &mut dyn Ledger, new: &Adjustments) -> Result<(), Problem> {
     let kept = Adjustments::read(ledger)?;
     if *new != kept {
-        if new.differ_in_topic(&kept) && !ledger.state("pages")?.is_empty() {
+        if new.differ_in_topic(&kept) && !ledger.state(StateKey::Pages)?.is_empty() {
             ledger.put_state(REJUDGING, false, &[1])?;
         }
         new.write(ledger)?;
@@ -42,7 +41,7 @@ fn in_vain(when: &str, problem: &Problem) -> Done {
 const SEEDS: &str = "seeds";
 const LABELS: &str = "labels";
 
-fn parse(told: &Told) -> Result<Command, Problem> {
+fn parse(told: &SharedCommand) -> Result<Command, Problem> {
     let strange = |e| {
         Problem::new(format!("this version does not know the command `{}`", told.kind))
             .because(e)
@@ -72,7 +71,7 @@ impl Crawl {
         } else if news.missed {
             self.catch_up()?;
         }
-        for told in std::mem::take(&mut news.told) {
+        for told in std::mem::take(&mut news.commands) {
             if told.n <= self.steered {
                 continue;
             }
@@ -141,12 +140,15 @@ impl Crawl {
 
     fn done_up_to(&mut self, n: u64, done: Option<Done>) {
         self.steered = n;
-        self.parts.ledger.obeyed(n, done);
+        if let Some(fleet) = self.parts.ledger.fleet_mut() {
+            fleet.obeyed(n, done);
+        }
     }
 
     /// All but the labels; what could not be taken over, if anything.
     fn catch_up_settings(&mut self) -> Result<Option<(Wanted, Option<Done>)>, Problem> {
-        let Some(wanted) = self.parts.ledger.wanted()? else { return Ok(None) };
+        let Some(fleet) = self.parts.ledger.fleet_mut() else { return Ok(None) };
+        let wanted = fleet.wanted()?;
         let new = Adjustments::parse(&wanted.json)?;
         if new.stopped > self.steered {
             self.stop(Stop::User);
@@ -192,7 +194,7 @@ impl Crawl {
     }
 
     /// Seeds that were named to all workers and whose hosts are this one's.
-    pub(crate) fn take_seeds(&mut self, seeds: Vec<(u64, Url)>, now: Millis) -> Result<(), Problem> {
+    pub(crate) fn take_seeds(&mut self, seeds: Vec<(Ticket, Url)>, now: Millis) -> Result<(), Problem> {
         if seeds.is_empty() {
             return Ok(());
         }
@@ -202,10 +204,12 @@ impl Crawl {
                     self.counts.refuse(&format!("scope: {}", why.kind()), 1);
                     None
                 }
-                Ok(()) if self.parts.ledger.find(&url).is_some() => None,
+                Ok(()) if self.parts.ledger.find(&url)?.is_some() => None,
                 Ok(()) => Some(self.as_seed(&url)),
             };
-            self.parts.ledger.take_seed(ticket, candidate, now)?;
+            if let Some(fleet) = self.parts.ledger.fleet_mut() {
+                fleet.take_seed(ticket, candidate, now)?;
+            }
         }
         self.save_strategy_now()?;
         self.parts.ledger.commit()
@@ -319,7 +323,7 @@ pub fn in_words(kind: &str, payload: &str) -> String {
     if let (SEEDS | LABELS, Ok(n)) = (kind, payload.parse::<u64>()) {
         return if kind == SEEDS { format!("add {n} seeds") } else { format!("{n} labels") };
     }
-    match parse(&Told { n: 0, kind: kind.into(), payload: payload.into() }) {
+    match parse(&SharedCommand { n: 0, kind: kind.into(), payload: payload.into() }) {
         Ok(Command::Seeds(urls)) => match urls.as_slice() {
             [one] => format!("add the seed {one}"),
             all => format!("add {} seeds", all.len()),
@@ -410,9 +414,13 @@ mod tests {
     use crate::control::Settings;
     use types::Canon;
 
-    fn told(command: &Command) -> Told {
+    fn told(command: &Command) -> SharedCommand {
         let wire = serde_json::to_value(command).unwrap();
-        Told { n: 1, kind: wire["kind"].as_str().unwrap().into(), payload: wire["payload"].to_string() }
+        SharedCommand {
+            n: 1,
+            kind: wire["kind"].as_str().unwrap().into(),
+            payload: wire["payload"].to_string(),
+        }
     }
 
     #[test]
@@ -436,9 +444,9 @@ mod tests {
             ("add 12 seeds", "7 labels")
         );
         assert_eq!(words("labels", "[[7, true]]"), "page 7 is relevant");
-        let strange = Told { n: 1, kind: "dance".into(), payload: "{}".into() };
+        let strange = SharedCommand { n: 1, kind: "dance".into(), payload: "{}".into() };
         assert!(parse(&strange).unwrap_err().what().contains("dance"));
-        assert!(parse(&Told { n: 1, kind: "labels".into(), payload: "7".into() }).is_err());
+        assert!(parse(&SharedCommand { n: 1, kind: "labels".into(), payload: "7".into() }).is_err());
     }
 
     #[test]

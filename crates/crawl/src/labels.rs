@@ -4,10 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use store::Store;
-use types::{Problem, UrlId};
+use store::formats::LabelChange;
+use store::{Journal, Records};
+use types::{Problem, StateKey, UrlId};
 
-pub(crate) const STATE: &str = "labels";
+pub(crate) const STATE: StateKey = StateKey::Labels;
 
 /// Who said it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,7 +49,7 @@ impl Both {
     }
 }
 
-/// One change of the table, as it is kept: five bytes, an id and what was said of it.
+/// One change of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub id: UrlId,
@@ -58,22 +59,15 @@ pub(crate) struct Change {
 
 impl Change {
     fn encode(self) -> [u8; 5] {
-        let [a, b, c, d] = self.id.0.to_le_bytes();
-        // 0, 1 and 2 were there before models spoke.
-        let first = if self.who == Who::Person { 0 } else { 3 };
-        [a, b, c, d, first + self.said.map_or(2, u8::from)]
+        LabelChange { id: self.id, by_model: self.who == Who::Model, said: self.said }.to_bytes()
     }
 
     /// All changes of an entry of the state.
     pub fn all(entry: &[u8]) -> impl Iterator<Item = Change> + '_ {
-        entry.as_chunks::<5>().0.iter().map(|&[a, b, c, d, said]| Change {
-            id: UrlId(u32::from_le_bytes([a, b, c, d])),
-            who: if matches!(said, 3..=5) { Who::Model } else { Who::Person },
-            said: match said {
-                0 | 3 => Some(false),
-                1 | 4 => Some(true),
-                _ => None,
-            },
+        LabelChange::all(entry).map(|LabelChange { id, by_model, said }| Change {
+            id,
+            who: if by_model { Who::Model } else { Who::Person },
+            said,
         })
     }
 }
@@ -83,7 +77,7 @@ impl Change {
 pub struct Labels(BTreeMap<UrlId, Both>);
 
 impl Labels {
-    pub fn read(store: &(impl Store + ?Sized)) -> Result<Labels, Problem> {
+    pub fn read(store: &(impl Records + ?Sized)) -> Result<Labels, Problem> {
         let mut labels = Labels::default();
         for line in store.state(STATE)? {
             Change::all(&line).for_each(|change| labels.note(change));
@@ -94,7 +88,7 @@ impl Labels {
     /// A person says something of a page (`None` takes back what counts); part of the store's next commit.
     pub fn say(
         &mut self,
-        store: &mut (impl Store + ?Sized),
+        store: &mut (impl Journal + ?Sized),
         id: UrlId,
         label: Option<bool>,
     ) -> Result<(), Problem> {
@@ -104,7 +98,7 @@ impl Labels {
     /// As `say`, of many pages at once.
     pub fn say_all(
         &mut self,
-        store: &mut (impl Store + ?Sized),
+        store: &mut (impl Journal + ?Sized),
         said: &[(UrlId, Option<bool>)],
     ) -> Result<(), Problem> {
         self.say_as(Who::Person, store, said)
@@ -115,7 +109,7 @@ impl Labels {
     pub fn say_as(
         &mut self,
         who: Who,
-        store: &mut (impl Store + ?Sized),
+        store: &mut (impl Journal + ?Sized),
         said: &[(UrlId, Option<bool>)],
     ) -> Result<(), Problem> {
         let changes: Vec<Change> = said.iter().map(|&(id, said)| Change { id, who, said }).collect();
@@ -124,7 +118,7 @@ impl Labels {
 
     pub(crate) fn apply(
         &mut self,
-        store: &mut (impl Store + ?Sized),
+        store: &mut (impl Journal + ?Sized),
         changes: &[Change],
     ) -> Result<(), Problem> {
         let line: Vec<u8> = changes.iter().flat_map(|change| change.encode()).collect();
@@ -235,7 +229,7 @@ impl Quality {
 }
 
 /// The ledger's state of [`Choice`]s.
-pub(crate) const CHOICES: &str = "thresholds";
+pub(crate) const CHOICES: StateKey = StateKey::Thresholds;
 
 /// A threshold the judge chose by itself, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -252,7 +246,7 @@ impl Choice {
         serde_json::to_vec(&Choice { pages, threshold, why: why? }).ok()
     }
     /// All of them, in the order they were made.
-    pub fn read(store: &(impl Store + ?Sized)) -> Result<Vec<Choice>, Problem> {
+    pub fn read(store: &(impl Records + ?Sized)) -> Result<Vec<Choice>, Problem> {
         Ok(store.state(CHOICES)?.iter().filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }
 }

@@ -77,7 +77,7 @@ fn drive(
             crawl.read_inbox(Millis::steady())?;
             last_look = Some(Instant::now());
         }
-        crawl.tend(Millis::steady())?;
+        crawl.maintain_membership(Millis::steady())?;
         crawl.teach_some()?;
         let more_to_do = crawl.rejudge_some()? | crawl.sweep_some()?;
         let mut wait = if more_to_do { Duration::from_millis(1) } else { NAP };
@@ -88,7 +88,7 @@ fn drive(
                     let (web, analyst, to_loop) = (web.clone(), analyst.clone(), to_loop.clone());
                     let (gate, marks) = (gate.clone(), marks.clone());
                     runtime.spawn(async move {
-                        let back = if gate.is_open() {
+                        let back = if gate.is_none_or(|gate| gate.is_open()) {
                             fetch_and_read(lease, web, analyst, marks).await
                         } else {
                             // This process was stopped, or cut off, for so long that another worker may have the host.
@@ -150,7 +150,7 @@ fn drive(
             last_sync = Instant::now();
         }
         if last_progress.elapsed() >= PROGRESS_EVERY {
-            let progress = crawl.progress(Millis::steady());
+            let progress = crawl.progress(Millis::steady())?;
             crawl.emit(Event::Progress(Box::new(progress)));
             last_progress = Instant::now();
         }
@@ -172,7 +172,7 @@ fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Resu
         }
         let progress = Progress {
             idle: "everything is fetched; the teacher is asked about a few more pages".into(),
-            ..crawl.progress(Millis::steady())
+            ..crawl.progress(Millis::steady())?
         };
         crawl.emit(Event::Progress(Box::new(progress)));
         crawl.take_lesson(left.min(NAP))?;

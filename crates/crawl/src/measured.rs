@@ -4,10 +4,10 @@
 use focus::judges::Judge;
 use focus::text::{Doc, Repeats, word_hash};
 use std::sync::Arc;
-use types::{Assessment, Problem, Url, UrlId};
+use types::{Assessment, Problem, StateKey, Url, UrlId};
 
 /// The state's name.
-pub(crate) const FEATURES: &str = "features";
+pub(crate) const FEATURES: StateKey = StateKey::Features;
 
 /// One page's entry.
 #[derive(Debug, PartialEq)]

@@ -18,7 +18,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::PoisonError;
 use store::archive::Stacks;
-use types::{Assessment, Fetched, Problem, Record, Url, UrlId, Verdict};
+use store::{FileLog, LedgerReader, Records, Revision};
+use types::{Assessment, Fetched, Problem, Record, StateKey, Url, UrlId, Verdict};
 
 /// Pages read and measured at a time, on all cores.
 const CHUNK: usize = 256;
@@ -79,22 +80,22 @@ pub fn rejudge(
 ) -> Result<Rejudged, Problem> {
     let config = &loaded.config;
     let topic = config.topic()?;
-    let mut ledger: Box<dyn Ledger> = if keep {
-        let options = store::Options::new(Collection::limits(config));
-        Box::new(store::Ledger::open(dir, options, types::Millis::steady())?)
-    } else {
-        Box::new(store::Ledger::open_read(dir)?)
+    let options = store::Options::new(Collection::limits(config));
+    let place = match keep {
+        true => Place::Ours(store::Ledger::open(dir, options, types::Millis::steady())?),
+        false => Place::Looked(store::Ledger::open_read(dir)?),
     };
-    let labels = Labels::read(ledger.as_ref())?;
+    let ledger = place.ledger();
+    let labels = Labels::read(ledger)?;
     let scope = Scope::new(&config.scope, &[])?;
-    let lines: Vec<_> = ledger.state("pages")?.iter().filter_map(|l| PageLine::read(l)).collect();
+    let lines: Vec<_> = ledger.state(StateKey::Pages)?.iter().filter_map(|l| PageLine::read(l)).collect();
     let mut seeds = 0;
     for line in &lines {
-        seeds += usize::from(ledger.entry(line.judged.id).is_some_and(|e| e.parent.is_none()));
+        seeds += usize::from(ledger.entry(line.judged.id)?.is_some_and(|e| e.parent.is_none()));
     }
     let mut made = Made::new(&topic, &Collection::canon(config), answer, seeds, rng)?;
     made.analyst.documents = Collection::documents(config);
-    let (mut pages, without_archive) = read_all(dir, ledger.as_ref(), &lines, &made.analyst, &scope)?;
+    let (mut pages, without_archive) = read_all(dir, ledger, &lines, &made.analyst, &scope)?;
 
     // As the crawl would have: each page is shown to the judge in the order of arrival.
     let mut judge = made.analyst.judge.write().unwrap_or_else(PoisonError::into_inner);
@@ -114,18 +115,33 @@ pub fn rejudge(
     let verdicts = roll.verdicts(judge.as_ref());
     pages.iter_mut().zip(roll.assessed.drain(..)).for_each(|(page, new)| page.new = new);
     let result = compare(&mut pages, &verdicts, &labels, judge.as_ref(), without_archive);
-    if keep {
-        write(ledger.as_mut(), &mut pages, &lines, judge.as_ref(), &topic)?;
+    if let Place::Ours(mut ledger) = place {
+        write(&mut ledger, &mut pages, &lines, judge.as_ref(), &topic)?;
         drop(ledger);
         write_topic(dir, &loaded.text)?;
     }
     Ok(result)
 }
 
+/// The collection, to be written or only looked at.
+enum Place {
+    Ours(store::Ledger<FileLog>),
+    Looked(LedgerReader),
+}
+
+impl Place {
+    fn ledger(&self) -> &store::Ledger<FileLog> {
+        match self {
+            Place::Ours(ledger) => ledger,
+            Place::Looked(reader) => reader,
+        }
+    }
+}
+
 /// Every page measured by the new topic, in fetch order; and how many were not in the archive.
 fn read_all(
     dir: &Path,
-    ledger: &dyn Ledger,
+    ledger: &dyn Records,
     lines: &[PageLine],
     analyst: &Analyst,
     scope: &Scope,
@@ -244,10 +260,10 @@ fn write(
     measured::write_all(ledger, pages.iter_mut().filter_map(|p| p.measured.take()))?;
     let new: HashMap<UrlId, &Old> = pages.iter().map(|p| (p.id, p)).collect();
     for part in pages.chunks(CHUNK) {
-        let items: Vec<_> = part.iter().map(|p| (p.id, p.verdict, p.new.clone())).collect();
-        ledger.reassess(&items)?;
+        let new = |p: &Old| Revision { id: p.id, verdict: p.verdict, assessment: Some(p.new.clone()) };
+        ledger.revise(&part.iter().map(new).collect::<Vec<_>>())?;
     }
-    ledger.put_state("pages", false, &[])?;
+    ledger.put_state(StateKey::Pages, false, &[])?;
     for line in lines {
         let mut judged = line.judged;
         if let Some(page) = new.get(&judged.id) {
@@ -256,12 +272,12 @@ fn write(
             judged.turned = false;
             judged.relevant = page.verdict.relevant;
         }
-        ledger.put_state("pages", true, &PageLine { judged, ..*line }.write())?;
+        ledger.put_state(StateKey::Pages, true, &PageLine { judged, ..*line }.write())?;
     }
     if let Some(bytes) = judge.save() {
         let mut state = (lines.len() as u64).to_le_bytes().to_vec();
         state.extend(bytes);
-        ledger.put_state("judge", false, &state)?;
+        ledger.put_state(StateKey::Judge, false, &state)?;
     }
     let threshold = judge.decide(&Assessment::default()).threshold;
     if let Some(line) = Choice::line(lines.len() as u64, threshold, judge.explain()) {
@@ -272,7 +288,7 @@ fn write(
         run.judge = topic.judge.kind.clone();
         let bytes =
             serde_json::to_vec(&run).map_err(|e| Problem::new("cannot save the judge's name").because(e))?;
-        ledger.put_state("run", false, &bytes)?;
+        ledger.put_state(StateKey::Run, false, &bytes)?;
     }
     ledger.commit()?;
     ledger.close()

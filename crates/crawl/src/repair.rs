@@ -9,9 +9,7 @@
 //! are set aside; nothing is deleted.
 
 use crate::analyse::Analyst;
-use crate::collection::{
-    Collection, Made, committed, live_answer, position_bytes, unknown_pages, write_topic,
-};
+use crate::collection::{Collection, Made, committed, live_answer, unknown_pages, write_topic};
 use crate::config::Loaded;
 use crate::control::Adjustments;
 use crate::crawl::{Arrival, Crawl, Ledger, Parts, Stop};
@@ -27,16 +25,17 @@ use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::Store;
+use store::Records;
 use store::archive::{
     self, ArchiveSettings, Archiver, Digest, Exchange, Exchanges, HttpLimits, PageNote, Position, Stacks,
     Written, http_message, parse_rfc3339, rfc3339,
 };
+use store::formats::position_bytes;
 use store::index::Index;
 use store::ledger::{self as log, Found};
 use types::{
-    ArchiveRef, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Payload, Problem, Record, Task,
-    Truncation, Url, UrlId,
+    ArchiveRef, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Payload, Problem, Record,
+    StateKey, Task, Truncation, Url, UrlId,
 };
 
 /// The new ledger is made here.
@@ -137,10 +136,10 @@ impl Look {
                 if let Some(damage) = ledger.damage() {
                     look.before = damage.pages.max(look.before);
                     look.note(&damage.problem(&dir.join("ledger.log").display().to_string()));
-                } else if behind > 0 || (salvage.whole < ledger.stats().log_bytes) {
+                } else if behind > 0 || (salvage.whole < ledger.stats()?.log_bytes) {
                     look.found.push(format!("ledger.log is damaged at byte {}", salvage.whole));
                 }
-                look.at_archive(dir, &ledger)?;
+                look.at_archive(dir, &*ledger)?;
             }
             Err(problem) => look.note(&problem),
         }
@@ -152,7 +151,7 @@ impl Look {
         self.found.push(format!("{}{why}", problem.what()));
     }
 
-    fn at_archive(&mut self, dir: &Path, ledger: &impl Store) -> Result<(), Problem> {
+    fn at_archive(&mut self, dir: &Path, ledger: &impl Records) -> Result<(), Problem> {
         let (warc, position) = (Collection::warc_dir(dir), committed(ledger)?);
         if let Some(p) = &position {
             let length = fs::metadata(warc.join(&p.file)).map_or(0, |m| m.len());
@@ -185,8 +184,9 @@ fn rebuild(
     copy_whole(dir, &shop, look.whole)?;
     let place = Arc::new(Mutex::new(Place::default()));
     let (mut crawl, analyst) = open_crawl(&shop, loaded, rng, look.control.as_deref(), &place)?;
-    let known = UrlId(crawl.parts.ledger.stats().urls as u32);
-    result.kept = crawl.parts.ledger.stats().pages;
+    let stats = crawl.parts.ledger.stats()?;
+    let known = UrlId(stats.urls as u32);
+    result.kept = stats.pages;
     let mut back = Back {
         stacks: Stacks::new(Some(Collection::warc_dir(dir))).reading_on(),
         limits: Collection::limits(&loaded.config),
@@ -226,7 +226,7 @@ fn rebuild(
     result.labels = bring_labels(&mut crawl, &look.labels, known, &numbers)?;
     let end = archive_end(&warc)?;
     let bytes = end.as_ref().map(position_bytes).unwrap_or_default();
-    crawl.parts.ledger.put_state("archive", false, &bytes)?;
+    crawl.parts.ledger.put_state(StateKey::Archive, false, &bytes)?;
     place.lock().unwrap_or_else(PoisonError::into_inner).end = end.clone();
     crawl.commit()?;
     crawl.close(Stop::User, Millis::now())?;
@@ -260,7 +260,7 @@ fn open_crawl(
     let options = store::Options::new(Collection::limits(&loaded.config));
     let mut ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(shop, options, Millis::now())?);
     if let Some(bytes) = control {
-        ledger.put_state("control", false, bytes)?;
+        ledger.put_state(StateKey::Control, false, bytes)?;
     }
     let adjustments = Adjustments::read(ledger.as_ref())?;
     let config = adjustments.over(loaded)?;
@@ -368,7 +368,7 @@ impl Back<'_> {
             Origin { parent: old.parent.and_then(|id| self.number(id)), kind: old.kind, depth: old.depth };
         let came =
             self.visit(url.clone(), &origin, fetched, old.archive.clone(), Digest::from_hex(&old.digest))?;
-        if let (Came::Back, Some(id)) = (&came, self.crawl.parts.ledger.find(&url)) {
+        if let (Came::Back, Some(id)) = (&came, self.crawl.parts.ledger.find(&url)?) {
             self.numbers.insert(old.id, id);
         }
         Ok(came)
@@ -408,7 +408,8 @@ impl Back<'_> {
         if let Payload::Bytes { wire, .. } = &fetched.payload {
             fetched.wire_bytes = wire.len() as u64;
         }
-        let parent = exchange.noted("via").and_then(exact).and_then(|u| self.crawl.parts.ledger.find(&u));
+        let via = exchange.noted("via").and_then(exact);
+        let parent = via.map_or(Ok(None), |u| self.crawl.parts.ledger.find(&u))?;
         let depth = u16::try_from(noted("depth")).unwrap_or(u16::MAX);
         let kind = exchange.noted("foundAs").map_or(LinkKind::Anchor, kind_of);
         let at = ArchiveRef { file: file.to_string(), offset: response.offset, length: response.length };
@@ -419,7 +420,7 @@ impl Back<'_> {
     /// The body of the page that a revisit refers to.
     fn original(&self, url: Option<&str>) -> Result<Option<Payload>, Problem> {
         let ledger = &self.crawl.parts.ledger;
-        let Some(id) = url.and_then(exact).and_then(|u| ledger.find(&u)) else { return Ok(None) };
+        let Some(id) = url.and_then(exact).map_or(Ok(None), |u| ledger.find(&u))? else { return Ok(None) };
         let Some(at) = ledger.record(id)?.and_then(|r| r.archive) else { return Ok(None) };
         let limits = archive::Limits { block: LARGEST, ..archive::Limits::default() };
         let Ok(record) = self.stacks.record(&at, limits) else { return Ok(None) };
@@ -455,10 +456,10 @@ impl Back<'_> {
     fn lease(&mut self, url: &Url, origin: &Origin) -> Result<Option<Lease>, Problem> {
         let now = Millis::now();
         let open = |ledger: &dyn Ledger| {
-            let entry = ledger.find(url).and_then(|id| ledger.entry(id));
-            entry.filter(|e| !matches!(e.state, State::Settled(_)))
+            let entry = ledger.look_up(url)?;
+            Ok::<_, Problem>(entry.filter(|e| !matches!(e.state, State::Settled(_))))
         };
-        if open(self.crawl.parts.ledger.as_ref()).is_none() {
+        if open(self.crawl.parts.ledger.as_ref())?.is_none() {
             let candidate = Candidate {
                 parent: origin.parent,
                 kind: origin.kind,
@@ -471,7 +472,7 @@ impl Back<'_> {
             self.crawl.parts.ledger.set_limits(self.limits.clone());
             seeded?;
         }
-        let Some(entry) = open(self.crawl.parts.ledger.as_ref()) else { return Ok(None) };
+        let Some(entry) = open(self.crawl.parts.ledger.as_ref())? else { return Ok(None) };
         let sources = self.crawl.parts.ledger.sources(entry.id)?;
         let evidence = sources.into_iter().max_by_key(|s| s.priority).map(|s| s.evidence);
         Ok(Some(Lease {
@@ -493,11 +494,10 @@ impl Back<'_> {
 
     fn is_page(&self, url: &Url) -> Result<bool, Problem> {
         let ledger = &self.crawl.parts.ledger;
-        let Some(id) = ledger.find(url) else { return Ok(false) };
-        if !ledger.entry(id).is_some_and(|e| e.state == State::Settled(Outcome::Fetched)) {
-            return Ok(false);
+        match ledger.look_up(url)?.filter(|e| e.state == State::Settled(Outcome::Fetched)) {
+            Some(entry) => Ok(ledger.record(entry.id)?.is_some()),
+            None => Ok(false),
         }
-        Ok(ledger.record(id)?.is_some())
     }
 
     /// The number that a URL of the old ledger has now.
@@ -629,7 +629,7 @@ fn set_aside_rest(dir: &Path, end: Option<&Position>) -> Result<(), Problem> {
 /// Makes the index again and counts what is there now.
 fn finish(dir: &Path, loaded: &Loaded, result: &mut Repaired) -> Result<(), Problem> {
     let ledger = store::Ledger::open_read(dir)?;
-    let stats = ledger.stats();
+    let stats = ledger.stats()?;
     (result.pages, result.pending) = (stats.pages, stats.pending);
     let folder = Collection::index_dir(dir);
     let changed = result.from_ledger + result.from_archive > 0 || result.aside.is_some();
@@ -641,8 +641,8 @@ fn finish(dir: &Path, loaded: &Loaded, result: &mut Repaired) -> Result<(), Prob
     }
     Index::remove_all(&folder)?;
     let mut index = Index::open_or_create(&folder)?;
-    for record in ledger.records(0) {
-        let record = record?;
+    for page in ledger.pages(0) {
+        let (record, _) = page?;
         if !record.noindex {
             index.add(&record)?;
         }

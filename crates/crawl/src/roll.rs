@@ -13,8 +13,8 @@ use crate::visit::{decided, final_verdict};
 use focus::judges::Judge;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use store::Store;
-use types::{Assessment, Problem, Record, UrlId, Verdict};
+use store::{Journal, Records, Revision};
+use types::{Assessment, Problem, Record, StateKey, UrlId, Verdict};
 
 /// A kept probability that is off by less is left as it is: a label moves most of them a little.
 const NOTICEABLE: f64 = 0.02;
@@ -72,7 +72,7 @@ impl Roll {
     /// The pages as the ledger has them, with what was last said of them. `each` sees their digests and SimHashes, `kept`
     /// what is kept of each for judges that learn.
     pub fn read(
-        ledger: &(impl Store + ?Sized),
+        ledger: &(impl Records + ?Sized),
         judge: &dyn Judge,
         lesson: Lesson,
         each: &mut dyn FnMut(&PageLine),
@@ -80,7 +80,7 @@ impl Roll {
     ) -> Result<Roll, Problem> {
         let mut roll = Roll::default();
         let mut at: HashMap<UrlId, usize> = HashMap::new();
-        for line in ledger.state("pages")? {
+        for line in ledger.state(StateKey::Pages)? {
             let Some(page) = PageLine::read(&line) else { continue };
             each(&page);
             let mut judged = page.judged;
@@ -106,13 +106,13 @@ impl Roll {
                 None => others.push(id),
             }
         }
-        ledger.each_record(&others, &mut |record| {
+        for record in ledger.records_of(others) {
+            let record = record?;
             let id = record.id;
             if let Some(label) = labels.get(id) {
                 roll.lessons.insert(id, (lesson(record)?, label));
             }
-            Ok(())
-        })?;
+        }
         if remembers {
             let known = |j: &Judged| Assessment { score: j.score, ..Assessment::default() };
             roll.assessed = roll.judged.iter().map(known).collect();
@@ -126,10 +126,10 @@ impl Roll {
         } else if !judge.by_score() {
             let ids: Vec<UrlId> = roll.judged.iter().map(|j| j.id).collect();
             let mut kept: HashMap<UrlId, Assessment> = HashMap::with_capacity(ids.len());
-            ledger.each_record(&ids, &mut |record| {
+            for record in ledger.records_of(ids) {
+                let record = record?;
                 kept.insert(record.id, record.assessment);
-                Ok(())
-            })?;
+            }
             for j in &roll.judged {
                 let known = kept.remove(&j.id);
                 let score_only = || Assessment { score: j.score, ..Assessment::default() };
@@ -165,11 +165,6 @@ impl Roll {
     pub fn is_counted(&self, page: &Judged) -> bool {
         let original = page.copy_of.and_then(|e| self.judged.get(e.at as usize));
         page.wanted() && original.is_none_or(|o| !o.wanted())
-    }
-
-    /// Relevant pages, by the user's word where there is one.
-    pub fn wanted(&self) -> u64 {
-        self.judged.iter().map(|j| u64::from(self.is_counted(j))).sum()
     }
 
     /// The judge's verdict on the `i`th page now.
@@ -237,7 +232,7 @@ impl Roll {
     /// What of it is about pages there are. `lesson` makes of another's page what the judge sees.
     pub fn hear(
         &self,
-        ledger: &(impl Store + ?Sized),
+        ledger: &(impl Records + ?Sized),
         who: Who,
         said: &[(UrlId, Option<bool>)],
         lesson: Lesson,
@@ -249,13 +244,13 @@ impl Roll {
         }
         let mut lessons = BTreeMap::new();
         let others: Vec<UrlId> = said.keys().copied().filter(|id| !at.contains_key(id)).collect();
-        ledger.each_record(&others, &mut |record| {
+        for record in ledger.records_of(others) {
+            let record = record?;
             let id = record.id;
             let label = said.get(&id).copied().flatten();
             let known = label.map(|l| Ok::<_, Problem>((lesson(record)?, l))).transpose()?;
             lessons.insert(id, known);
-            Ok(())
-        })?;
+        }
         let known: Vec<(UrlId, Option<bool>)> = (said.iter())
             .filter(|(id, _)| at.contains_key(id) || lessons.contains_key(id))
             .map(|(id, label)| (*id, *label))
@@ -269,7 +264,7 @@ impl Roll {
     }
 
     /// Keeps what the user says.
-    pub fn note(&mut self, ledger: &mut (impl Store + ?Sized), heard: &mut Heard) -> Result<(), Problem> {
+    pub fn note(&mut self, ledger: &mut dyn Ledger, heard: &mut Heard) -> Result<(), Problem> {
         let mut labels = Labels::read(ledger)?;
         self.note_in(&mut labels, ledger, heard)
     }
@@ -277,7 +272,7 @@ impl Roll {
     fn note_in(
         &mut self,
         labels: &mut Labels,
-        ledger: &mut (impl Store + ?Sized),
+        ledger: &mut (impl Journal + ?Sized),
         heard: &mut Heard,
     ) -> Result<(), Problem> {
         labels.say_as(heard.who, ledger, &heard.said)?;
@@ -311,8 +306,8 @@ impl Roll {
         self.show(judge, 0);
         self.show_lessons(judge);
         let changes = self.revise_to(judge, step);
-        ledger.revise(&changes.sides)?;
-        ledger.revise(&changes.moved)?;
+        ledger.revise(&Revision::of(&changes.sides))?;
+        ledger.revise(&Revision::of(&changes.moved))?;
         Ok(changes)
     }
 
@@ -364,10 +359,10 @@ impl Roll {
     }
 
     /// The judge's own state.
-    pub fn keep(&self, ledger: &mut (impl Store + ?Sized), judge: &dyn Judge) -> Result<(), Problem> {
+    pub fn keep(&self, ledger: &mut (impl Journal + ?Sized), judge: &dyn Judge) -> Result<(), Problem> {
         let Some(bytes) = judge.save() else { return Ok(()) };
         let mut whole = (self.judged.len() as u64).to_le_bytes().to_vec();
         whole.extend(bytes);
-        ledger.put_state("judge", false, &whole)
+        ledger.put_state(StateKey::Judge, false, &whole)
     }
 }

@@ -9,7 +9,7 @@ use crate::roll::Roll;
 use crate::teach::Untold;
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
-use types::{Assessment, Problem, Turn, UrlId, Verdict};
+use types::{Assessment, Problem, StateKey, Turn, UrlId, Verdict};
 
 /// What a strategy learned is saved once per commit, not once per page: changes of one batch overlap. No more pages than
 /// this wait for it, however large a batch grows.
@@ -17,15 +17,15 @@ const UNSAVED: u32 = 64;
 /// The running totals and the judge's state are saved every so many pages; what came since is rebuilt from the pages.
 const SAVE_EVERY: u64 = 64;
 /// State: the labels the strategy was told of.
-const TOLD: &str = "labels-told";
+const TOLD: StateKey = StateKey::LabelsTold;
 /// State: what sitemaps have cost, a line per host and change.
-pub(crate) const LISTINGS: &str = "listings";
+pub(crate) const LISTINGS: StateKey = StateKey::Listings;
 
 impl Crawl {
     /// State that is saved with the page that caused it.
     pub(crate) fn page_state(&mut self, turn: &mut Turn, judged: Judged, digest: [u8; 20], revised: bool) {
         turn.state.push((
-            "pages".into(),
+            StateKey::Pages,
             true,
             PageLine { judged, digest, copy_of: judged.copy_of.map(|e| e.id) }.write(),
         ));
@@ -34,14 +34,14 @@ impl Crawl {
             && self.appended.1 > 0
             && let Some(bytes) = self.strategy_changes()
         {
-            turn.state.push(("strategy".into(), true, bytes));
+            turn.state.push((StateKey::Strategy, true, bytes));
         }
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let now_and_then = self.counts.pages.is_multiple_of(SAVE_EVERY);
         if (revised || self.counts.pages == 1)
             && let Some(line) = Choice::line(self.counts.pages, self.counts.threshold, judge.explain())
         {
-            turn.state.push((CHOICES.into(), true, line));
+            turn.state.push((CHOICES, true, line));
         }
         // Saved when it changed its mind, and now and then: `restore` shows it the pages since, so it is exact.
         if (revised || now_and_then)
@@ -49,11 +49,11 @@ impl Crawl {
         {
             let mut state = self.counts.pages.to_le_bytes().to_vec();
             state.extend(bytes);
-            turn.state.push(("judge".into(), false, state));
+            turn.state.push((StateKey::Judge, false, state));
         }
         drop(judge);
         if now_and_then && let Ok(bytes) = serde_json::to_vec(&self.counts) {
-            turn.state.push(("counts".into(), false, bytes));
+            turn.state.push((StateKey::Counts, false, bytes));
         }
     }
 
@@ -76,7 +76,7 @@ impl Crawl {
             return self.save_strategy_now();
         }
         match self.strategy_changes() {
-            Some(bytes) => self.parts.ledger.put_state("strategy", true, &bytes),
+            Some(bytes) => self.parts.ledger.put_state(StateKey::Strategy, true, &bytes),
             None => Ok(()),
         }
     }
@@ -92,7 +92,7 @@ impl Crawl {
         model.save_all(&mut |bytes| {
             let change = whole > 0;
             whole += bytes.len();
-            ledger.put_state("strategy", change, &bytes)
+            ledger.put_state(StateKey::Strategy, change, &bytes)
         })?;
         if whole > 0 {
             self.appended = (0, whole);
@@ -103,13 +103,13 @@ impl Crawl {
     pub(crate) fn save_counts(&mut self) -> Result<(), Problem> {
         let bytes = serde_json::to_vec(&self.counts)
             .map_err(|e| Problem::new("cannot save the totals").because(e))?;
-        self.parts.ledger.put_state("counts", false, &bytes)
+        self.parts.ledger.put_state(StateKey::Counts, false, &bytes)
     }
 
     /// Takes up the state of an earlier run.
     pub(crate) fn restore(&mut self) -> Result<(), Problem> {
         let ledger = &self.parts.ledger;
-        if let Some(bytes) = ledger.state("counts")?.into_iter().next_back() {
+        if let Some(bytes) = ledger.state(StateKey::Counts)?.into_iter().next_back() {
             self.counts = serde_json::from_slice::<Counts>(&bytes).unwrap_or_default();
         }
         for lines in ledger.state(LISTINGS)? {
@@ -119,10 +119,10 @@ impl Crawl {
         let same = |mine: &str, kept: fn(&Run) -> &str| last.as_ref().is_none_or(|r| kept(r) == mine);
         let mut judge_state = None;
         if same(&self.parts.judge_name, |r| &r.judge) {
-            judge_state = ledger.state("judge")?.into_iter().next_back();
+            judge_state = ledger.state(StateKey::Judge)?.into_iter().next_back();
         }
         if same(&self.parts.strategy_name, |r| &r.strategy) {
-            for bytes in ledger.state("strategy")? {
+            for bytes in ledger.state(StateKey::Strategy)? {
                 self.parts.strategy.model().map_or(Ok(()), |m| m.load(&bytes))?;
             }
         }
@@ -163,9 +163,18 @@ impl Crawl {
         let mut mirrors = Mirrors::default();
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let ledger = &self.parts.ledger;
-        let names: HashMap<u32, String> =
-            ledger.hosts().filter_map(|h| Some((ledger.find_host(&h.name)?, h.name))).collect();
-        let host = |id: UrlId| names.get(&ledger.entry(id)?.host).map(String::as_str);
+        let mut names: HashMap<u32, String> = HashMap::new();
+        for host in ledger.hosts()? {
+            names.extend(ledger.find_host(&host.name)?.map(|number| (number, host.name)));
+        }
+        let mut unread = Ok(());
+        let mut host = |id: UrlId| match ledger.entry(id) {
+            Ok(entry) => names.get(&entry?.host).map(String::as_str),
+            Err(problem) => {
+                unread = Err(problem);
+                None
+            }
+        };
         let roll = Roll::read(
             ledger.as_ref(),
             judge.as_ref(),
@@ -173,12 +182,13 @@ impl Crawl {
             &mut |page| {
                 duplicates.meet(page.judged.id, page.digest, page.judged.simhash);
                 if let Some(name) = host(page.judged.id) {
-                    mirrors.met(name, page.copy_of.and_then(host));
+                    mirrors.met(name, page.copy_of.and_then(&mut host));
                 }
             },
             &mut |page| measurer.restore(page),
         )?;
         drop(judge);
+        unread?;
         (self.roll, self.duplicates, self.measurer) = (roll, duplicates, measurer);
         self.mirrors = mirrors;
         Ok(())

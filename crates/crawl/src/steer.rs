@@ -16,12 +16,13 @@ use crate::stored;
 use crate::visit::final_verdict;
 use focus::judges::Judge;
 use focus::strategies::Rescore;
-use frontier::State;
+use frontier::{Info, State};
 use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use store::archive::Stacks;
-use types::{Assessment, Fetched, Millis, Problem, Record, Rescored, Url, UrlId, domain_of};
+use store::{Revision, Which};
+use types::{Assessment, Fetched, Millis, Problem, Record, Rescored, StateKey, Url, UrlId, domain_of};
 
 /// What steering needs to know of a collection.
 pub(crate) struct Steering {
@@ -56,7 +57,7 @@ struct New {
 const SLICE: Duration = Duration::from_millis(40);
 
 /// State in the ledger: 1 while pages wait to be judged again, so that a crawl that was stopped meanwhile goes on with it.
-pub(crate) const REJUDGING: &str = "rejudging";
+pub(crate) const REJUDGING: StateKey = StateKey::Rejudging;
 
 impl Crawl {
     /// Labels are told to a judge made by this one: it has to be as it was before it saw any page.
@@ -142,17 +143,25 @@ impl Crawl {
 
     /// A host's pending URLs get the place that its rule gives them.
     pub(crate) fn move_pending(&mut self, host: &str, rule: HostRule) -> Result<usize, Problem> {
-        let pending = self.pending_on(&self.parts.ledger.find_host(host).into_iter().collect());
+        let pending = self.pending_on(&self.parts.ledger.find_host(host)?.into_iter().collect())?;
         if rule != HostRule::Block {
             self.place(&pending)?;
         }
         Ok(pending.len())
     }
 
-    fn pending_on(&self, hosts: &HashSet<u32>) -> Vec<UrlId> {
-        let ledger = &self.parts.ledger;
-        let is_there = |id: &UrlId| ledger.entry(*id).is_some_and(|e| hosts.contains(&e.host));
-        if hosts.is_empty() { Vec::new() } else { ledger.pending().filter(is_there).collect() }
+    fn pending_on(&self, hosts: &HashSet<u32>) -> Result<Vec<UrlId>, Problem> {
+        if hosts.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.pending_if(|entry| hosts.contains(&entry.host))
+    }
+
+    /// The pending URLs of which this is true.
+    fn pending_if(&self, wanted: impl Fn(&Info) -> bool) -> Result<Vec<UrlId>, Problem> {
+        let pending = self.parts.ledger.entries(Which::Pending);
+        let wanted = pending.filter(|entry| entry.as_ref().map_or(true, &wanted));
+        wanted.map(|entry| entry.map(|e| e.id)).collect()
     }
 
     /// Gives pending URLs the priority they have under the present model and rules. How many have one.
@@ -173,17 +182,23 @@ impl Crawl {
         }
         let ledger = &self.parts.ledger;
         let rules = self.adjustments.hosts.iter().filter(|(_, rule)| **rule == HostRule::Boost);
-        let first: HashSet<u32> = rules.filter_map(|(host, _)| ledger.find_host(host)).collect();
-        let astray = |id: &UrlId| {
-            ledger.entry(*id).is_some_and(|e| {
-                let is_first = e.priority.lane == BOOSTED;
-                e.state == State::Pending && is_first != first.contains(&e.host)
-            })
+        let mut first: HashSet<u32> = HashSet::new();
+        for (host, _) in rules {
+            first.extend(ledger.find_host(host)?);
+        }
+        let is_astray = |e: &Info| {
+            let is_first = e.priority.lane == BOOSTED;
+            e.state == State::Pending && is_first != first.contains(&e.host)
         };
-        let astray: Vec<UrlId> = match which {
-            Some(some) => some.iter().copied().filter(astray).collect(),
-            None => ledger.pending().filter(astray).collect(),
-        };
+        let mut astray = Vec::new();
+        match which {
+            None => astray = self.pending_if(is_astray)?,
+            Some(some) => {
+                for id in some {
+                    astray.extend(ledger.entry(*id)?.filter(is_astray).map(|e| e.id));
+                }
+            }
+        }
         self.place(&astray)
     }
 
@@ -203,11 +218,11 @@ impl Crawl {
     /// The priority with what the user wants of its host.
     pub(crate) fn with_rule(&mut self, id: UrlId, p: types::Priority) -> Result<types::Priority, Problem> {
         // What another worker has it puts where it belongs, and may not even have a number here.
-        if !self.has_rules() || !self.parts.ledger.holds(id) {
+        if !self.has_rules() || !self.holds(id) {
             return Ok(plain(p));
         }
         if self.adjustments.hosts.is_empty() {
-            let Some(entry) = self.parts.ledger.entry(id) else { return Ok(plain(p)) };
+            let Some(entry) = self.parts.ledger.entry(id)? else { return Ok(plain(p)) };
             let ledger = &self.parts.ledger;
             let name = || ledger.url(id).map(|url| url.host_key().to_string());
             let waits = self.mirrors.is_mirror_numbered(entry.host, name)?;
@@ -234,18 +249,18 @@ impl Crawl {
     /// and go back if it was none.
     pub(crate) fn watch_for_mirrors(&mut self, url: &Url, original: Option<UrlId>) -> Result<(), Problem> {
         let ledger = &self.parts.ledger;
-        let original = original.filter(|id| ledger.holds(*id)).map(|id| ledger.url(id)).transpose()?;
+        let original = original.filter(|id| self.holds(*id)).map(|id| ledger.url(id)).transpose()?;
         let host = url.host_key();
         if !self.mirrors.met(host, original.as_ref().map(Url::host_key)) {
             return Ok(());
         }
         tracing::info!(host, mirror = self.mirrors.is_mirror(host), "the same pages stand on another host");
         let domain = domain_of(host);
-        let of_domain: HashSet<u32> = (self.parts.ledger.hosts())
-            .filter(|h| domain_of(&h.name) == domain)
-            .filter_map(|h| self.parts.ledger.find_host(&h.name))
-            .collect();
-        let pending = self.pending_on(&of_domain);
+        let mut of_domain: HashSet<u32> = HashSet::new();
+        for host in self.parts.ledger.hosts()?.iter().filter(|h| domain_of(&h.name) == domain) {
+            of_domain.extend(self.parts.ledger.find_host(&host.name)?);
+        }
+        let pending = self.pending_on(&of_domain)?;
         self.place(&pending)?;
         Ok(())
     }
@@ -286,7 +301,9 @@ impl Crawl {
         self.adjustments = adjustments;
         self.parts.rules = rules;
         self.parts.ledger.set_limits(Collection::limits(&config));
-        self.parts.ledger.set_budget(Collection::has_budget(&config));
+        if let Some(fleet) = self.parts.ledger.fleet_mut() {
+            fleet.set_budget(Collection::has_budget(&config));
+        }
         let Some((mut made, topic)) = made else { return Ok(Effect::says("changed")) };
         if let Some(teaching) = &mut self.teaching {
             teaching.wish(&topic);
@@ -382,12 +399,12 @@ impl Crawl {
             }
             let (judged, copy_of) = (*j, j.copy_of.map(|e| e.id));
             lines.push(PageLine { judged, digest: new.digest, copy_of }.write());
-            items.push((new.id, verdict, new.assessment));
+            items.push(Revision { id: new.id, verdict, assessment: Some(new.assessment) });
         }
-        self.parts.ledger.reassess(&items)?;
-        self.parts.ledger.put_state("pages", false, &[])?;
+        self.parts.ledger.revise(&items)?;
+        self.parts.ledger.put_state(StateKey::Pages, false, &[])?;
         for line in &lines {
-            self.parts.ledger.put_state("pages", true, line)?;
+            self.parts.ledger.put_state(StateKey::Pages, true, line)?;
         }
         measured::write_all(self.parts.ledger.as_mut(), features.into_iter())?;
         self.measurer = r.measurer;
@@ -395,7 +412,7 @@ impl Crawl {
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = r.judge;
         self.roll.assessed = match self.by_score() {
             true => Vec::new(),
-            false => items.iter().map(|(_, _, assessment)| measured::kept(assessment)).collect(),
+            false => items.iter().filter_map(|r| r.assessment.as_ref()).map(measured::kept).collect(),
         };
         self.tell_revised(&told, false)?;
         self.save_strategy_now()?;
@@ -413,14 +430,14 @@ impl Crawl {
         let ledger = self.parts.ledger.as_ref();
         let ids: Vec<UrlId> = self.roll.lessons.keys().copied().collect();
         let lessons = &mut self.roll.lessons;
-        ledger.each_record(&ids, &mut |record| {
+        for record in ledger.records_of(ids) {
+            let record = record?;
             let answer = stored::answer(&steering.archive, ledger, &record)?;
             let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
             if let Some((assessment, _)) = lessons.get_mut(&record.id) {
                 *assessment = doc.map_or(record.assessment, |doc| judge.assess(&doc));
             }
-            Ok(())
-        })?;
+        }
         self.roll.show_lessons(judge);
         Ok(())
     }
@@ -483,7 +500,9 @@ impl Crawl {
         self.roll.keep(self.parts.ledger.as_mut(), judge.as_ref())?;
         drop(judge);
         self.count_pages();
-        self.parts.ledger.recounted(self.counts.relevant);
+        if let Some(fleet) = self.parts.ledger.fleet_mut() {
+            fleet.recount(self.counts.relevant);
+        }
         Ok(())
     }
 
@@ -515,7 +534,8 @@ mod tests {
 
     fn first(c: &Crawl) -> Vec<UrlId> {
         let ledger = &c.parts.ledger;
-        ledger.pending().filter(|id| ledger.entry(*id).unwrap().priority.lane == BOOSTED).collect()
+        let first = ledger.entries(Which::Pending).map(Result::unwrap);
+        first.filter(|e| e.priority.lane == BOOSTED).map(|e| e.id).collect()
     }
 
     #[test]

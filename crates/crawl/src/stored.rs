@@ -2,7 +2,7 @@
 //! none of it, from the text that was kept.
 
 use std::sync::Arc;
-use store::Store;
+use store::Records;
 use store::archive::{HttpLimits, Limits, Stacks, http_message};
 use types::{Block, Canon, Fetched, Page, PageKind, Payload, Problem, Record, Region, Span};
 
@@ -13,7 +13,7 @@ pub struct Answer {
 }
 
 /// Reads a record's page again. `archive`: where the collection's pages are.
-pub fn answer(archive: &Stacks, store: &(impl Store + ?Sized), record: &Record) -> Result<Answer, Problem> {
+pub fn answer(archive: &Stacks, store: &(impl Records + ?Sized), record: &Record) -> Result<Answer, Problem> {
     let url = Canon { drop_params: Vec::new(), max_length: usize::MAX }
         .parse(&record.url)
         .map_err(|e| Problem::new(format!("the ledger has a bad URL: {}", record.url)).because(e))?;

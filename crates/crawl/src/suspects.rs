@@ -13,10 +13,10 @@ use crate::crawl::{Crawl, Out};
 use crate::marks::{Left, Marks};
 use frontier::State;
 use std::collections::{BTreeMap, HashSet};
-use types::{Lease, Millis, Outcome, Problem, Settle, Task, Turn, UrlId};
+use types::{Lease, Millis, Outcome, Problem, Settle, StateKey, Task, Turn, UrlId};
 
 /// State: [`Kept`] as JSON.
-const STATE: &str = "crashes";
+const STATE: StateKey = StateKey::Crashes;
 /// Dying so often while one page is read is enough.
 const ENOUGH: u32 = 2;
 
@@ -79,9 +79,11 @@ impl Crawl {
                 *kept.deaths.entry(id.0).or_default() += 1;
             }
             // Whatever is settled by now did no harm.
-            kept.deaths.retain(|id, _| {
-                !ledger.entry(UrlId(*id)).is_some_and(|e| matches!(e.state, State::Settled(_)))
-            });
+            for id in kept.deaths.keys().copied().collect::<Vec<_>>() {
+                if ledger.entry(UrlId(id))?.is_some_and(|e| matches!(e.state, State::Settled(_))) {
+                    kept.deaths.remove(&id);
+                }
+            }
             let bytes = serde_json::to_vec(&kept)
                 .map_err(|e| Problem::new("cannot note which pages were being read").because(e))?;
             ledger.put_state(STATE, false, &bytes)?;

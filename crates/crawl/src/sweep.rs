@@ -3,6 +3,7 @@
 
 use crate::crawl::Crawl;
 use std::time::{Duration, Instant};
+use store::Which;
 use types::{Problem, Rescored, UrlId};
 
 /// How long one piece may take.
@@ -21,17 +22,21 @@ pub(crate) struct Sweep {
 
 impl Crawl {
     /// Leaves the scoring of all pending URLs to the background. `false`: there are so few that it is done at once.
-    pub(crate) fn sweep_later(&mut self) -> bool {
+    pub(crate) fn sweep_later(&mut self) -> Result<bool, Problem> {
         if let Some(sweep) = &mut self.sweep {
             sweep.again = true;
-            return true;
+            return Ok(true);
         }
-        let pending = self.parts.ledger.stats().pending;
-        if self.parts.rules.sweep_above.is_none_or(|most| pending <= most) {
-            return false;
+        let Some(most) = self.parts.rules.sweep_above else { return Ok(false) };
+        if self.parts.ledger.stats()?.pending <= most {
+            return Ok(false);
         }
-        self.sweep = Some(Sweep { ids: self.parts.ledger.pending().collect(), next: 0, again: false });
-        true
+        self.sweep = Some(Sweep { ids: self.pending_ids()?, next: 0, again: false });
+        Ok(true)
+    }
+
+    pub(crate) fn pending_ids(&self) -> Result<Vec<UrlId>, Problem> {
+        self.parts.ledger.entries(Which::Pending).map(|e| e.map(|e| e.id)).collect()
     }
 
     /// A piece of the sweep. `true` when there is more of it.
@@ -45,10 +50,10 @@ impl Crawl {
             sweep.next = (from + FEW).min(sweep.ids.len());
             for &id in sweep.ids.get(from..sweep.next).unwrap_or_default() {
                 // Fetched meanwhile, or another worker's by now.
-                if !self.parts.ledger.holds(id) {
+                if !self.holds(id) {
                     continue;
                 }
-                let Some(entry) = self.parts.ledger.entry(id) else { continue };
+                let Some(entry) = self.parts.ledger.entry(id)? else { continue };
                 if entry.state == frontier::State::Pending
                     && entry.model != model
                     && let Some(rescored) = self.rescored(id, None)?
@@ -64,7 +69,7 @@ impl Crawl {
         if sweep.next < sweep.ids.len() {
             self.sweep = Some(sweep);
         } else if sweep.again {
-            self.sweep_later();
+            self.sweep_later()?;
         }
         Ok(self.sweep.is_some())
     }
@@ -147,7 +152,7 @@ pub(crate) mod tests {
 
     fn keys(crawl: &Crawl) -> Vec<f64> {
         let ledger = &crawl.parts.ledger;
-        ledger.pending().filter_map(|id| ledger.entry(id)).map(|e| e.priority.key()).collect()
+        ledger.entries(store::Which::Pending).map(|e| e.unwrap().priority.key()).collect()
     }
 
     #[test]

@@ -16,8 +16,8 @@ use frontier::State;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
-use store::Store;
-use types::{Assessment, Fetched, Outcome, Problem, Record, Url, UrlId, Verdict};
+use store::{Journal, Records, Which};
+use types::{Assessment, Fetched, Outcome, Problem, Record, StateKey, Url, UrlId, Verdict};
 
 /// A stopped collection that is being taught. Nobody else can write it meanwhile.
 pub struct Teaching {
@@ -39,7 +39,7 @@ impl Teaching {
         Collection::check_remains(dir)?;
         let options = store::Options::new(Collection::limits(&loaded.config));
         let ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(dir, options, types::Millis::steady())?);
-        let made = made(ledger.as_ref(), loaded, answer, first_pages(ledger.as_ref()))?;
+        let made = made(ledger.as_ref(), loaded, answer, first_pages(ledger.as_ref())?)?;
         let judge = (made.make_judge)()?;
         let roll = Roll::read(
             ledger.as_ref(),
@@ -84,7 +84,6 @@ impl Teaching {
             let known: Vec<(UrlId, bool)> =
                 changes.sides.iter().filter_map(|(id, _)| Some((*id, *before.get(id)?))).collect();
             Untold::note(self.ledger.as_mut(), &known)?;
-            self.ledger.recounted(self.roll.wanted());
             let threshold = judge.decide(&Assessment::default()).threshold;
             self.roll.effect(&heard.said, &changes, threshold)
         };
@@ -98,7 +97,7 @@ impl Teaching {
         Labels::read(self.ledger.as_ref())
     }
 
-    pub fn ledger(&self) -> &dyn Store {
+    pub fn ledger(&self) -> &dyn Records {
         self.ledger.as_ref()
     }
 
@@ -124,7 +123,7 @@ impl Teaching {
 
 /// The judge of a collection as its last crawl had it, before it saw any page.
 fn made(
-    store: &(impl Store + ?Sized),
+    store: &(impl Records + ?Sized),
     loaded: &Loaded,
     answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
     seeds: usize,
@@ -161,19 +160,19 @@ pub fn reasons(
 ) -> Result<Option<PageReasons>, Problem> {
     let store = reader.ledger();
     // Judges that remember pages do not ask how many seeds there are.
-    let made = made(store, reader.loaded(), answer, 0)?;
+    let made = made(&**store, reader.loaded(), answer, 0)?;
     let mut judge = (made.make_judge)()?;
     if !judge.remembers_pages() {
         return Ok(None);
     }
     let lesson = |record: Record| Ok(record.assessment);
-    let roll = Roll::read(store, judge.as_ref(), &lesson, &mut |_| {}, &mut |_| {})?;
+    let roll = Roll::read(&**store, judge.as_ref(), &lesson, &mut |_| {}, &mut |_| {})?;
     let Some(at) = roll.judged.iter().position(|j| j.id == id) else { return Ok(None) };
     let (Some(assessment), Some(record)) = (roll.assessed.get(at), store.record(id)?) else {
         return Ok(None);
     };
     roll.show(judge.as_mut(), 0);
-    let fetched = stored::answer(reader.archive(), store, &record)?.fetched;
+    let fetched = stored::answer(reader.archive(), &**store, &record)?.fetched;
     let Some((doc, _)) = made.analyst.read(&fetched) else { return Ok(None) };
     let Some(reasons) = judge.reasons(assessment, &doc) else { return Ok(None) };
     // As the judge was shown them.
@@ -185,23 +184,23 @@ pub fn reasons(
 }
 
 /// Pages that are seeds: so many the judge is told there are.
-fn first_pages(store: &(impl Store + ?Sized)) -> usize {
-    let ids = (0..u32::try_from(store.stats().urls).unwrap_or(u32::MAX)).map(UrlId);
-    let first = |id: &UrlId| {
-        let fetched = |e: &frontier::Info| e.state == State::Settled(Outcome::Fetched);
-        store.entry(*id).is_some_and(|e| e.parent.is_none() && fetched(&e))
-    };
-    ids.filter(first).count()
+fn first_pages(store: &(impl Records + ?Sized)) -> Result<usize, Problem> {
+    let mut first = 0;
+    for entry in store.entries(Which::All) {
+        let entry = entry?;
+        first += usize::from(entry.parent.is_none() && entry.state == State::Settled(Outcome::Fetched));
+    }
+    Ok(first)
 }
 
 /// Verdicts that labels changed while nobody crawled, as the strategy knows them: it is told when a crawl goes on.
 pub(crate) struct Untold;
 
 impl Untold {
-    const STATE: &str = "verdicts-untold";
+    const STATE: StateKey = StateKey::VerdictsUntold;
 
     /// Pages that changed sides, with the side they were on.
-    fn note(store: &mut (impl Store + ?Sized), known: &[(UrlId, bool)]) -> Result<(), Problem> {
+    fn note(store: &mut (impl Journal + ?Sized), known: &[(UrlId, bool)]) -> Result<(), Problem> {
         if known.is_empty() {
             return Ok(());
         }
@@ -214,7 +213,7 @@ impl Untold {
     }
 
     /// The side that the strategy knows each of them on: the first one.
-    pub fn read(store: &(impl Store + ?Sized)) -> Result<HashMap<UrlId, bool>, Problem> {
+    pub fn read(store: &(impl Records + ?Sized)) -> Result<HashMap<UrlId, bool>, Problem> {
         let mut known = HashMap::new();
         for piece in store.state(Self::STATE)? {
             for &[a, b, c, d, side] in piece.as_chunks::<5>().0 {
@@ -224,7 +223,7 @@ impl Untold {
         Ok(known)
     }
 
-    pub fn clear(store: &mut (impl Store + ?Sized)) -> Result<(), Problem> {
+    pub fn clear(store: &mut (impl Journal + ?Sized)) -> Result<(), Problem> {
         store.put_state(Self::STATE, false, &[])
     }
 }

@@ -154,7 +154,7 @@ pub fn crawl(
         ledger = go_on(&web, topic, Box::new(watched), pages, ledger).unwrap_or_else(|p| panic!("{p}"));
     }
     let mut out = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    out.learnt = ledger.state("strategy").unwrap_or_else(|p| panic!("{p}"));
+    out.learnt = ledger.state(types::StateKey::Strategy).unwrap_or_else(|p| panic!("{p}"));
     out
 }
 

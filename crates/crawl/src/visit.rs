@@ -1,6 +1,7 @@
 //! Steps 4–7 for one answer: decide, learn, score its links, record, settle.
 
 use crate::analyse::{Analysis, is_soft_404};
+use crate::control::plain;
 use crate::crawl::{Arrival, Crawl, Judged};
 use crate::events::{Curve, Event};
 use crate::links::links;
@@ -17,6 +18,7 @@ use focus::strategies::{Miss, Rescore, Revised, Visit};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use store::Revision;
 use store::archive::{Digest, Original, PageNote};
 use types::{
     ArchiveRef, Assessment, Candidate, Failure, Fetched, HostUpdate, Lease, LinkKind, Millis, Outcome, Page,
@@ -58,7 +60,7 @@ impl Crawl {
 
     fn settle(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
         let Arrival { lease, fetched, analysis } = arrival;
-        if !self.parts.ledger.holds(lease.id) {
+        if !self.holds(lease.id) {
             return Ok(());
         }
         self.counts.requests += u64::from(!fetched.failure.as_ref().is_some_and(Failure::is_refusal));
@@ -394,6 +396,7 @@ impl Crawl {
         } else if let Some(term) = &assessment.excluded {
             self.counts.refuse(&format!("excluded by `{term}`"), 1);
         }
+        let siblings = if let Rescore::Siblings(priority) = &rescore { Some(*priority) } else { None };
         turn.rescore = self.rescores(rescore, lease.id)?;
 
         if self.parts.rules.keep {
@@ -407,14 +410,17 @@ impl Crawl {
                 index.add(&record)?;
             }
             if record.archive.is_none() && !doc.page.robots.noarchive {
-                turn.state.push((UNARCHIVED.into(), true, record.id.0.to_le_bytes().to_vec()));
+                turn.state.push((UNARCHIVED, true, record.id.0.to_le_bytes().to_vec()));
             }
             turn.record = Some(record);
             self.page_state(&mut turn, judged, digest, revise);
-            turn.state.extend(measured.map(|m| (FEATURES.into(), true, m.encode())));
+            turn.state.extend(measured.map(|m| (FEATURES, true, m.encode())));
         }
         let revised = turn.revised.len();
         let applied = self.apply(turn)?;
+        if let (Some(priority), Some(fleet)) = (siblings, self.parts.ledger.fleet_mut()) {
+            fleet.rescore_far_siblings(lease.id, plain(priority), self.parts.strategy.version())?;
+        }
         self.count_applied(&applied);
         if let Some(index) = &mut self.parts.index
             && index.commit_if_due(now)?
@@ -572,7 +578,7 @@ impl Crawl {
         if self.parts.rules.keep
             && let Some(line) = self.listings.line(url.host_key())
         {
-            turn.state.push((LISTINGS.into(), true, line));
+            turn.state.push((LISTINGS, true, line));
         }
     }
 
@@ -613,7 +619,7 @@ impl Crawl {
             self.count_pages();
         }
         if self.parts.rules.keep {
-            self.parts.ledger.revise(&changes.moved)?;
+            self.parts.ledger.revise(&Revision::of(&changes.moved))?;
         }
         Ok(changes.sides)
     }
@@ -681,14 +687,13 @@ impl Crawl {
         let mut out = match rescore {
             Rescore::Nothing | Rescore::Stale => Vec::new(),
             Rescore::Siblings(priority) => {
-                self.parts.ledger.siblings(cause).into_iter().map(|id| set(id, priority)).collect()
+                self.parts.ledger.siblings(cause)?.into_iter().map(|id| set(id, priority)).collect()
             }
             Rescore::Urls(list) => list.into_iter().map(|(id, priority)| set(id, priority)).collect(),
-            Rescore::Everything if self.sweep_later() => return Ok(Vec::new()),
+            Rescore::Everything if self.sweep_later()? => return Ok(Vec::new()),
             Rescore::Everything => {
-                let all: Vec<UrlId> = self.parts.ledger.pending().collect();
-                let mut out = Vec::with_capacity(all.len());
-                for id in all {
+                let mut out = Vec::new();
+                for id in self.pending_ids()? {
                     out.extend(self.rescored(id, None)?);
                 }
                 return Ok(out);
@@ -706,7 +711,7 @@ impl Crawl {
 /// The URL of a page's parent. A hub has many children, and its own record is large: it is not read for each of them.
 fn parent_url(
     known: &mut HashMap<UrlId, Arc<str>>,
-    ledger: &(impl store::Store + ?Sized),
+    ledger: &(impl store::Records + ?Sized),
     id: UrlId,
 ) -> Result<Arc<str>, Problem> {
     if let Some(url) = known.get(&id) {

@@ -8,7 +8,7 @@ use crawl::{Crawl, Event, Parts, Rules, Stop, replay};
 use frontier::{Frontier, Limits};
 use madeup::WebString;
 use std::sync::{Arc, Mutex};
-use store::{Ledger, Options, Store};
+use store::{Ledger, Options, Records};
 use types::{Canon, Millis, Url};
 
 fn url(s: &str) -> Url {
@@ -268,19 +268,23 @@ fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
             let mut ledger = open();
             let mut labels = Labels::default();
             for page in fetched.iter().skip(1) {
-                let id = ledger.find(&url(page)).unwrap();
+                let id = ledger.find(&url(page)).unwrap().unwrap();
                 labels.say(&mut ledger, id, Some(page.contains("/blue/"))).unwrap();
             }
             ledger.commit().unwrap();
         }
         let (order, _) = run(&web, &topic, Box::new(open()), rules(31), &seeds);
-        let told = || open().state("labels-told").unwrap();
+        let told = || open().state(types::StateKey::LabelsTold).unwrap();
         let learnt = || {
             let topic = Config::load(&topic, "t", toml::Table::new()).unwrap().config.topic().unwrap();
             let setup = focus::strategies::StrategySetup::new(&topic);
             let mut strategy = focus::strategies::build(&setup).unwrap();
             let model = strategy.model().unwrap();
-            open().state("strategy").unwrap().iter().for_each(|bytes| model.load(bytes).unwrap());
+            open()
+                .state(types::StateKey::Strategy)
+                .unwrap()
+                .iter()
+                .for_each(|bytes| model.load(bytes).unwrap());
             model.export()
         };
         let before = (told(), learnt());

@@ -38,4 +38,4 @@ pub use idle::{Idle, Next};
 pub use limits::{Limits, Patience, Refusal, Shares};
 pub use order::{Counts, Fresh, Order, SOURCES_KEPT};
 pub use schedule::Choice;
-pub use traits::{Applied, Frontier, Gate, News, Peek, Told};
+pub use traits::{Applied, Frontier, Peek, Pick};

@@ -8,14 +8,14 @@
 //!
 //! CPU time is that of the one thread that works; wall time includes waiting for the disk and for other processes.
 
-use frontier::{Frontier, Limits, Next};
+use frontier::{Frontier, Limits, Next, Pick};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use store::ledger::{Durability, FileLog, Ledger, Options};
-use store::{Stats, Store};
+use store::{Records, Stats};
 use types::{Candidate, Canon, HostUpdate, LinkKind, Millis, Outcome, Priority, Settle, Turn, UrlId};
 
 const LINKS: usize = 50;
@@ -99,7 +99,7 @@ fn ledger(
             l.commit().expect("committed");
         });
     }
-    let stats = l.stats();
+    let stats = l.stats().unwrap();
     println!(
         "admitted {} ({} pending): {}, resident {} (start {})",
         stats.urls,
@@ -111,7 +111,7 @@ fn ledger(
     cycle.add(|| {
         for i in 0..cycles {
             now += 1;
-            let Next::Lease(lease) = l.lease(Millis(now), None).expect("an answer") else {
+            let Next::Lease(lease) = l.lease(Millis(now), Pick::Best).expect("an answer") else {
                 panic!("nothing to lease")
             };
             let finished = Millis(now);
@@ -125,7 +125,7 @@ fn ledger(
         l.commit().expect("committed");
     });
     println!("leased and settled {cycles}: {cycle}, resident {}", mib(resident()));
-    let stats = l.stats();
+    let stats = l.stats().unwrap();
     (admit, cycle, web.bytes, stats)
     // Dropped without `close`: the next start finds what a crash leaves.
 }
@@ -137,7 +137,7 @@ fn reopen(dir: &Path, durability: Durability, what: &str) {
     let mut l: Ledger<FileLog> = Ledger::open(dir, options, Millis(1_000_000_000)).expect("opened again");
     let opened = start.elapsed();
     // The delay of the unclean start is over.
-    let Next::Lease(_) = l.lease(Millis(1_000_001_000), None).expect("an answer") else {
+    let Next::Lease(_) = l.lease(Millis(1_000_001_000), Pick::Best).expect("an answer") else {
         panic!("nothing to lease")
     };
     println!(
@@ -145,7 +145,7 @@ fn reopen(dir: &Path, durability: Durability, what: &str) {
         opened.as_secs_f64(),
         start.elapsed().as_secs_f64(),
         cpu_seconds() - cpu,
-        l.stats().pending,
+        l.stats().unwrap().pending,
         mib(resident())
     );
 }

@@ -8,9 +8,9 @@
 #[path = "../../../tests/support/postgres.rs"]
 mod postgres;
 
-use frontier::{Frontier, Limits, Next};
+use frontier::{Frontier, Limits, Next, Pick};
 use std::time::{Duration, Instant};
-use store::{Shared, SharedOptions, Store};
+use store::{Fleet, Journal, Records, Shared, SharedOptions, Which};
 use types::{
     Candidate, Canon, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, Settle, Turn, UrlId,
 };
@@ -72,11 +72,13 @@ fn main() {
     let started = Instant::now();
     let mut n = 1;
     while n < urls {
-        let Next::Lease(lease) = a.lease(now, None).expect("a lease") else { panic!("nothing to lease") };
+        let Next::Lease(lease) = a.lease(now, Pick::Best).expect("a lease") else {
+            panic!("nothing to lease")
+        };
         let add = (n..n + LINKS as u64).map(|i| link(i, Some(lease.id))).collect();
         a.apply(done(lease.id, add), &best).expect("applied");
         a.commit().expect("committed");
-        a.tend(now, &best).expect("tended");
+        a.maintain(now, &best).expect("tended");
         n += LINKS as u64;
     }
     a.sync().expect("committed");
@@ -86,7 +88,7 @@ fn main() {
     let before = Instant::now();
     let mut settled = 0;
     while settled < settle {
-        let Next::Lease(lease) = a.lease(now, None).expect("a lease") else { break };
+        let Next::Lease(lease) = a.lease(now, Pick::Best).expect("a lease") else { break };
         a.apply(done(lease.id, Vec::new()), &best).expect("applied");
         settled += 1;
         // About a batch of a busy worker.
@@ -98,13 +100,13 @@ fn main() {
     rate("lease and settle, committed in batches of 25", settled, before.elapsed());
     sizes(&server, "after settling");
 
-    let pending: Vec<UrlId> = a.pending().collect();
+    let pending: Vec<UrlId> = a.entries(Which::Pending).map(|e| e.expect("an entry").id).collect();
     let (before, mut longest) = (Instant::now(), Duration::ZERO);
     for part in pending.chunks(5_000) {
         let chunk = Instant::now();
         let new: Vec<Rescored> = part
             .iter()
-            .filter_map(|&id| a.entry(id).map(|e| (id, e)))
+            .filter_map(|&id| a.entry(id).unwrap().map(|e| (id, e)))
             // A new model moves most a little and some a lot.
             .map(|(id, e)| {
                 let key = e.priority.key() * if id.0 % 10 == 0 { 1.5 } else { 1.001 };
@@ -122,10 +124,10 @@ fn main() {
     // It goes on for a while; then it falls silent, and another is there.
     let until = Instant::now() + Duration::from_secs(6);
     while Instant::now() < until {
-        a.tend(now, &best).expect("tended");
+        a.maintain(now, &best).expect("tended");
         std::thread::sleep(Duration::from_millis(100));
     }
-    let (total, pending) = (a.stats().urls, a.stats().pending);
+    let (total, pending) = (a.stats().unwrap().urls, a.stats().unwrap().pending);
     let rested = now.plus(Duration::from_secs(60));
     let next: Vec<UrlId> = a.peek(rested, None, FIRST).iter().map(|p| p.id).collect();
     let mut b = Shared::open(options("b"), now).expect("joins");
@@ -138,10 +140,10 @@ fn main() {
     let expired = Instant::now();
     let (mut owned, mut first, mut longest) = (None, None, Duration::ZERO);
     let shards = "SELECT count(*) FROM gleaner.shard s JOIN gleaner.worker w ON w.incarnation = s.owner WHERE w.name = 'b'";
-    while b.stats().urls < total {
-        assert!(Instant::now() < end, "not taken over: {} of {total}", b.stats().urls);
+    while b.stats().unwrap().urls < total {
+        assert!(Instant::now() < end, "not taken over: {} of {total}", b.stats().unwrap().urls);
         let t = Instant::now();
-        b.tend(now, &best).expect("tended");
+        b.maintain(now, &best).expect("tended");
         longest = longest.max(t.elapsed());
         if owned.is_none() && server.sql(shards) == "256" {
             owned = Some(expired.elapsed());
@@ -160,7 +162,7 @@ fn main() {
         expired.elapsed().as_secs_f64(),
         longest.as_secs_f64()
     );
-    assert_eq!(b.stats().pending, pending);
+    assert_eq!(b.stats().unwrap().pending, pending);
     memory();
     drop((a, b));
     let _ = std::fs::remove_dir_all(dir);

@@ -3,6 +3,8 @@
 pub mod archive;
 pub mod export;
 pub mod files;
+mod fleet;
+pub mod formats;
 pub mod index;
 pub mod ledger;
 pub mod postgres;
@@ -10,8 +12,9 @@ pub mod s3;
 mod traits;
 mod trust;
 
-pub use ledger::{Durability, FileLog, Ledger, MemLog, Options};
+pub use fleet::{Done, Fleet, Gate, News, SharedCommand, Ticket, Wanted};
+pub use ledger::{Durability, FileLog, Ledger, LedgerReader, MemLog, Options};
 pub use postgres::{
     CommandInfo, Given, Helm, Judged, LOAD_AT_ONCE, Reached, Shared, SharedOptions, SharedReader, WorkerInfo,
 };
-pub use traits::{Done, Stats, Store, Wanted};
+pub use traits::{Each, Journal, Records, Revision, Stats, Storage, Which};

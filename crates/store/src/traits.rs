@@ -1,90 +1,150 @@
-//! The store as everyone but the frontier sees it: records, verdicts, state.
+//! Where a crawl keeps what it knows, as small traits. What is next is [`frontier::Frontier`]; what is known is
+//! [`Records`]; what is written outside a turn is [`Journal`]; what is shared with other workers is
+//! [`Fleet`](crate::Fleet). A crawl runs on a [`Storage`], which is all of them; a reader has [`Records`] only.
 
-use frontier::{HostInfo, Info};
-use std::collections::HashMap;
-use types::{Assessment, Problem, Record, Url, UrlId, Verdict};
+use crate::fleet::Fleet;
+use frontier::{Frontier, HostInfo, Info, State};
+use std::collections::{HashMap, HashSet};
+use types::{Assessment, Problem, Record, RobotsAnswer, Source, StateKey, Url, UrlId, Verdict};
 
-/// What a collection keeps. Reading works while a crawl writes.
-pub trait Store {
-    fn find(&self, url: &Url) -> Option<UrlId>;
-    /// Was it sighted before, as far as can be told without asking anyone? For every link of every page.
-    fn knows(&self, url: &Url) -> bool {
-        self.find(url).is_some()
-    }
+/// Answers that come one by one: there may be millions.
+pub type Each<'a, T> = Box<dyn Iterator<Item = Result<T, Problem>> + 'a>;
+
+/// What is known of a collection. Read-only; works while a crawl writes.
+pub trait Records {
+    // ---- URLs ------------------------------------------------------------------------------------------------
+
+    fn find(&self, url: &Url) -> Result<Option<UrlId>, Problem>;
+
     fn url(&self, id: UrlId) -> Result<Url, Problem>;
-    /// As `url`, of many pages at once; those that are not there are left out.
-    fn urls(&self, pages: &[UrlId]) -> Result<HashMap<UrlId, Url>, Problem> {
-        pages.iter().map(|id| Ok((*id, self.url(*id)?))).collect()
+
+    /// As `url`, of many at once; those that are not there are left out.
+    fn urls(&self, ids: &[UrlId]) -> Result<HashMap<UrlId, Url>, Problem> {
+        ids.iter().map(|id| Ok((*id, self.url(*id)?))).collect()
     }
-    /// Where a URL stands.
-    fn entry(&self, id: UrlId) -> Option<Info>;
+
+    /// Where a URL stands; `None`: there is no such URL.
+    fn entry(&self, id: UrlId) -> Result<Option<Info>, Problem>;
+
+    /// As `entry`, by its text.
+    fn look_up(&self, url: &Url) -> Result<Option<Info>, Problem> {
+        self.find(url)?.map_or(Ok(None), |id| self.entry(id))
+    }
+
+    /// Where all these URLs stand, first found first.
+    fn entries(&self, which: Which) -> Each<'_, Info>;
+
+    /// Every remembered sighting of a URL, first found first.
+    fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem>;
+
+    /// As `sources`, of many at once; those that are not there are left out.
+    fn all_sources(&self, ids: &[UrlId]) -> Result<HashMap<UrlId, Vec<Source>>, Problem> {
+        ids.iter().map(|id| Ok((*id, self.sources(*id)?))).collect()
+    }
+
     /// The URLs a fetched page links to, as far as they were admitted, in page order.
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem>;
+
+    /// The other links of the page `id` was first found on, if still pending, in page order.
+    fn siblings(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
+        let Some(parent) = self.entry(id)?.and_then(|i| i.parent) else { return Ok(Vec::new()) };
+        let (mut out, mut met) = (Vec::new(), HashSet::new());
+        for child in self.children(parent)? {
+            let pending = self.entry(child)?.is_some_and(|i| i.state == State::Pending);
+            if pending && child != id && met.insert(child) {
+                out.push(child);
+            }
+        }
+        Ok(out)
+    }
+
+    // ---- pages -----------------------------------------------------------------------------------------------
+
     /// A fetched page, with its newest verdict.
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem>;
-    /// These pages, in no particular order; those that are not there are left out.
-    fn each_record(
-        &self,
-        ids: &[UrlId],
-        with: &mut dyn FnMut(Record) -> Result<(), Problem>,
-    ) -> Result<(), Problem> {
-        for id in ids {
-            self.record(*id)?.map_or(Ok(()), &mut *with)?;
-        }
-        Ok(())
+
+    /// As `record`, of many, in this order; those that are not there are left out.
+    fn records_of(&self, ids: Vec<UrlId>) -> Each<'_, Record> {
+        Box::new(ids.into_iter().filter_map(|id| self.record(id).transpose()))
     }
-    /// Fetched pages in the order they were fetched, with their newest verdicts, from the `from`th on.
-    fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_>;
+
+    /// Fetched pages in the order they were fetched, from the `from`th on, each with its newest verdict and
+    /// where its URL stands.
+    fn pages(&self, from: usize) -> Each<'_, (Record, Info)>;
+
     /// Every verdict that was changed after the page was recorded.
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem>;
-    /// Changes verdicts; part of the next commit.
-    fn revise(&mut self, verdicts: &[(UrlId, Verdict)]) -> Result<(), Problem>;
-    /// Changes verdicts together with what they rest on: the topic is another now. Part of the next commit.
-    fn reassess(&mut self, pages: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem>;
-    /// A named piece of state: the newest whole one, then every change appended to it.
-    fn state(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem>;
-    /// Part of the next commit.
-    fn put_state(&mut self, name: &str, change: bool, bytes: &[u8]) -> Result<(), Problem>;
-    fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_>;
-    /// The number of a host, as [`Info::host`] has it.
-    fn find_host(&self, name: &str) -> Option<u32>;
-    fn stats(&self) -> Stats;
-    /// What was committed is on the disk when this returns.
-    fn sync(&mut self) -> Result<(), Problem>;
-    /// Makes the next start fast.
-    fn checkpoint(&mut self) -> Result<(), Problem>;
-    /// Commits, and notes that the run ended in order: the next one need not let every host rest first.
-    fn close(&mut self) -> Result<(), Problem>;
-    /// Reads on in a collection another process writes. `true` when there was something new.
-    fn refresh(&mut self) -> Result<bool, Problem>;
-    /// Of a crawl that several workers share: what was asked of all of them so far. `None`: it is not shared.
-    fn wanted(&mut self) -> Result<Option<Wanted>, Problem> {
-        Ok(None)
-    }
-    /// Everything that was asked up to number `n` was done (or, having failed, will not be); part of the next commit.
-    fn obeyed(&mut self, _n: u64, _done: Option<Done>) {}
-    /// How many pages are relevant now, after verdicts changed outside a turn.
-    fn recounted(&mut self, _relevant: u64) {}
-    /// Verifies every invariant of the frontier (slow).
+
+    // ---- hosts, state, totals --------------------------------------------------------------------------------
+
+    /// Every host, in the order of the numbers that [`Info::host`] has.
+    fn hosts(&self) -> Result<Vec<HostInfo>, Problem>;
+
+    /// The number of a host.
+    fn find_host(&self, name: &str) -> Result<Option<u32>, Problem>;
+
+    /// The name of a host, by its number.
+    fn host_name(&self, number: u32) -> Result<Option<String>, Problem>;
+
+    /// The newest answer to a host's robots.txt.
+    fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem>;
+
+    /// A piece of state: the newest whole one, then every change appended to it.
+    fn state(&self, key: StateKey) -> Result<Vec<Vec<u8>>, Problem>;
+
+    fn stats(&self) -> Result<Stats, Problem>;
+
+    /// Verifies every invariant (slow).
     fn check(&self) -> Result<(), Problem>;
 }
 
-/// What commands to a shared crawl add up to.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wanted {
-    /// The newest command.
-    pub n: u64,
-    /// JSON; whoever gives commands knows what it means.
-    pub json: String,
-    pub labels: Vec<(UrlId, bool)>,
+/// Which URLs are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All that were ever admitted.
+    All,
+    /// Those that wait to be fetched.
+    Pending,
 }
 
-/// What came of a command.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Done {
-    pub changed: u64,
-    pub failed: bool,
-    pub text: String,
+/// What is written outside a turn. All of it is part of the next commit.
+pub trait Journal {
+    /// Changes verdicts.
+    fn revise(&mut self, pages: &[Revision]) -> Result<(), Problem>;
+
+    /// Keeps a piece of state; with `change`, appends to the one that is kept.
+    fn put_state(&mut self, key: StateKey, change: bool, bytes: &[u8]) -> Result<(), Problem>;
+
+    /// What was committed survives a loss of power when this returns.
+    fn sync(&mut self) -> Result<(), Problem>;
+
+    /// Commits, and notes that the run ended in order: the next one need not let every host rest first.
+    fn close(&mut self) -> Result<(), Problem>;
+}
+
+/// A page's new verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revision {
+    pub id: UrlId,
+    pub verdict: Verdict,
+    /// What the verdict rests on, when that changed too: the topic is another now.
+    pub assessment: Option<Assessment>,
+}
+
+impl Revision {
+    /// Verdicts that rest on the same as before.
+    pub fn of(verdicts: &[(UrlId, Verdict)]) -> Vec<Revision> {
+        let one =
+            |(id, verdict): &(UrlId, Verdict)| Revision { id: *id, verdict: *verdict, assessment: None };
+        verdicts.iter().map(one).collect()
+    }
+}
+
+/// What a crawl runs on.
+pub trait Storage: Frontier + Records + Journal + Send {
+    /// The other workers, if the crawl is shared.
+    fn fleet(&self) -> Option<&dyn Fleet>;
+    fn fleet_mut(&mut self) -> Option<&mut dyn Fleet>;
 }
 
 /// How much of what there is.

@@ -5,7 +5,6 @@
 #[path = "../../../tests/support/tools.rs"]
 mod tools;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use store::archive::{HttpLimits, Limits, WarcReader, http_message, read_at};

@@ -14,6 +14,7 @@ mod order;
 mod page;
 mod problem;
 mod record;
+mod state;
 mod time;
 mod url;
 mod web;
@@ -28,6 +29,7 @@ pub use order::{
 pub use page::{Block, Heading, Leaf, Link, MetaRobots, NESTED_SITEMAP, Page, PageKind, Region, Rel, Span};
 pub use problem::{Problem, with_causes};
 pub use record::{ArchiveRef, Record};
+pub use state::{Holder, StateKey};
 pub use time::Millis;
 pub use url::{Fingerprint, Trusted, Url, UrlError, domain_of};
 pub use web::{FetchFuture, Request, Web};

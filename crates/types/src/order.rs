@@ -1,4 +1,4 @@
-use crate::{Millis, Record, Url, Verdict};
+use crate::{Millis, Record, StateKey, Url, Verdict};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::net::IpAddr;
@@ -246,8 +246,8 @@ pub struct Turn {
     pub record: Option<Record>,
     /// Verdicts given earlier that changed.
     pub revised: Vec<(UrlId, Verdict)>,
-    /// Named pieces of state (strategy, judge, counters): `(name, is a change to be appended, bytes)`.
-    pub state: Vec<(String, bool, Vec<u8>)>,
+    /// Pieces of state (strategy, judge, counters): `(key, is a change to be appended, bytes)`.
+    pub state: Vec<(StateKey, bool, Vec<u8>)>,
 }
 
 impl Turn {

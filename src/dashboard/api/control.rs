@@ -205,7 +205,7 @@ pub fn host(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let Rule { rule } = call.body()?;
     let host = call.text("host").unwrap_or("").to_lowercase();
-    if volume.view()?.reader.ledger().find_host(&host).is_none() {
+    if volume.view()?.reader.ledger().find_host(&host)?.is_none() {
         return Err(Refusal::not_found("this crawl knows no such host"));
     }
     command(app, &volume, Command::Host { host, rule }, true)

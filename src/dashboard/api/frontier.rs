@@ -6,6 +6,7 @@ use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
 use super::{finite, page};
 use serde_json::{Value, json};
+use store::Which;
 
 const USUAL: u64 = 50;
 
@@ -15,7 +16,7 @@ pub fn best(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let limit = call.int("limit").unwrap_or(USUAL) as usize;
     let ledger = view.reader.ledger();
     let host = match call.words("host") {
-        Some(name) => match ledger.find_host(&name.to_lowercase()) {
+        Some(name) => match ledger.find_host(&name.to_lowercase())? {
             Some(host) => Some(host),
             None => return Ok(Reply::json(&json!({ "urls": [], "pending": view.queue.pending }))),
         },
@@ -25,12 +26,13 @@ pub fn best(app: &App, call: &Call) -> Result<Reply, Refusal> {
     match host {
         // A host may have nothing among the best of all.
         Some(h) => {
-            let mut all: Vec<_> = ledger
-                .waiting()
-                .map_while(Result::ok)
-                .filter(|e| e.host == h)
-                .map(|e| (e.priority, e.id))
-                .collect();
+            let mut all = Vec::new();
+            for entry in ledger.entries(Which::Pending) {
+                let entry = entry?;
+                if entry.host == h {
+                    all.push((entry.priority, entry.id));
+                }
+            }
             all.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
             ids.extend(all.into_iter().take(limit).map(|(_, id)| id));
         }
@@ -39,7 +41,9 @@ pub fn best(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let mut urls = Vec::new();
     for id in ids {
         // It may have been fetched since the look at the queue.
-        let Some(info) = ledger.entry(id).filter(|e| e.state == ::frontier::State::Pending) else { continue };
+        let Some(info) = ledger.entry(id)?.filter(|e| e.state == ::frontier::State::Pending) else {
+            continue;
+        };
         let Some(url) = view.reader.url(id) else { continue };
         let e = view.explain(|e| e.sources(&view.reader, id))?;
         let sources: Vec<Value> = e
@@ -76,7 +80,7 @@ pub fn hosts(app: &App, call: &Call) -> Result<Reply, Refusal> {
     };
     let now = types::Millis::steady();
     let limits = crawl::collection::Collection::limits(view.reader.config());
-    let mut all: Vec<(u32, ::frontier::HostInfo)> = (view.reader.ledger().hosts().enumerate())
+    let mut all: Vec<(u32, ::frontier::HostInfo)> = (view.reader.ledger().hosts()?.into_iter().enumerate())
         .map(|(i, h)| (i as u32, h))
         .filter(|(_, h)| part.as_ref().is_none_or(|p| h.name.contains(p.as_str())))
         .collect();

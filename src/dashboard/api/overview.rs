@@ -9,6 +9,7 @@ use super::super::shelf::{View, Volume};
 use super::finite;
 use serde_json::{Value, json};
 use std::time::Duration;
+use types::Problem;
 
 /// The pace is measured over this long.
 const PACE: Duration = Duration::from_secs(30);
@@ -44,7 +45,7 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let view = volume.view()?;
     let s = view.reader.summary()?;
-    let mut out = progress(&volume, &view);
+    let mut out = progress(&volume, &view)?;
     let config = view.reader.config();
     let bars: Vec<Value> = (view.queue.bars.iter())
         .map(|b| json!({ "from": finite(b.from), "to": finite(b.to), "urls": b.urls }))
@@ -74,7 +75,8 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
 
 /// What was asked of the workers of a shared crawl of late, and how many have done it.
 fn commands(view: &View) -> Result<Vec<Value>, Refusal> {
-    let asked = view.reader.ledger().commands(COMMANDS)?;
+    let shared = view.reader.ledger().shared();
+    let asked = shared.map_or(Ok(Vec::new()), |shared| shared.commands(COMMANDS))?;
     let line = |c: store::CommandInfo| {
         json!({
             "n": c.n, "kind": c.kind, "what": crawl::helm::in_words(&c.kind, &c.payload), "who": c.who,
@@ -89,7 +91,7 @@ pub fn live(app: &App, call: &Call) -> Result<Reply, Refusal> {
     volume.view()?;
     let messages = Hub::listen(&volume, |volume| {
         let view = volume.view().ok()?;
-        let data = serde_json::to_string(&progress(volume, &view)).ok()?;
+        let data = serde_json::to_string(&progress(volume, &view).ok()?).ok()?;
         Some(format!("event: progress\ndata: {data}\n\n"))
     });
     Ok(Reply::live(messages))
@@ -103,7 +105,7 @@ fn counts(map: &std::collections::BTreeMap<String, u64>) -> Vec<Value> {
 }
 
 /// What changes from moment to moment: small, because hundreds may listen.
-pub fn progress(volume: &Volume, view: &View) -> Value {
+pub fn progress(volume: &Volume, view: &View) -> Result<Value, Problem> {
     let rows = view.rows.all();
     let (pages, relevant) = (rows.len() as u64, view.rows.relevant);
     let now = types::Millis::now();
@@ -123,7 +125,7 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
     let lately = rows.len().min(100);
     let lately_relevant = rows.iter().rev().take(lately).filter(|r| r.relevant).count();
     let harvest = if pages == 0 { 0.0 } else { relevant as f64 / pages as f64 };
-    let outlook = view.outlook();
+    let outlook = view.outlook()?;
     let recall = outlook.and_then(|o| o.recall);
     let limits = &view.reader.config().limits;
     let newest: Vec<Value> = rows
@@ -140,7 +142,7 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
         .collect();
     let eta = running.then(|| eta(limits, pages, relevant, rate, harvest)).flatten();
     let h = view.queue.states;
-    json!({
+    Ok(json!({
         "name": volume.name,
         "state": state,
         "controlled": controlled,
@@ -168,7 +170,7 @@ pub fn progress(volume: &Volume, view: &View) -> Value {
             "time_ms": limits.time.map(|t| t.0.as_millis() as u64),
         },
         "newest": newest,
-    })
+    }))
 }
 
 /// One word for how it stands, whether it can be steered from here, what it tells of itself, and why it failed.

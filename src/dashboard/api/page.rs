@@ -31,7 +31,8 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let e = view.explain(|e| view.reader.explain_with(e, &url))?.ok_or_else(|| no_such_page(id))?;
     let shown = cut(&record.text, TEXT_SHOWN);
     let children = view.reader.ledger().children(id)?;
-    let links: Vec<Value> = children.iter().take(LINKS_SHOWN).filter_map(|c| link(&view, *c)).collect();
+    let links = children.iter().take(LINKS_SHOWN).filter_map(|c| link(&view, *c).transpose());
+    let links: Vec<Value> = links.collect::<Result<_, _>>()?;
     let a = &record.assessment;
     Ok(Reply::json(&json!({
         "id": id,
@@ -118,16 +119,16 @@ fn cut(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-fn link(view: &View, id: UrlId) -> Option<Value> {
-    let info = view.reader.ledger().entry(id)?;
+fn link(view: &View, id: UrlId) -> Result<Option<Value>, Problem> {
+    let Some(info) = view.reader.ledger().entry(id)? else { return Ok(None) };
     let row = view.rows.get(id);
-    Some(json!({
+    Ok(Some(json!({
         "id": id,
-        "url": view.reader.url(id)?,
+        "url": view.reader.ledger().url(id)?,
         "state": super::super::rows::state_name(info.state),
         "page": row.is_some(),
         "relevant": row.map(|r| r.relevant),
-    }))
+    })))
 }
 
 pub fn priority(p: Priority) -> Value {

@@ -32,7 +32,7 @@ pub fn list(app: &App, call: &Call) -> Result<Reply, Refusal> {
     };
     let sort = call.text("sort").unwrap_or("newest");
     let cursor = call.text("cursor").map(|c| Cursor::read(c).ok_or_else(bad_cursor)).transpose()?;
-    let Some(pass) = view.rows.pass(filter, &view.reader) else {
+    let Some(pass) = view.rows.pass(filter, &view.reader)? else {
         return Ok(Reply::json(&json!({ "pages": [], "next": null, "matching": 0 })));
     };
     let (rows, next, matching) = match call.words("q") {

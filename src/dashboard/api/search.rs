@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use store::archive::rfc3339;
 use store::index::snippet;
-use types::{Millis, Record, UrlId};
+use types::{Millis, Problem, Record, UrlId};
 
 const USUAL: u64 = 20;
 /// Facets count the best so many.
@@ -37,11 +37,11 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
     };
     let nothing = || json!({ "results": [], "facets": [], "counted": 0, "more": false, "indexed": 0 });
     let (Some(q), Some(index)) = (call.words("q"), &view.index) else { return Ok(Reply::json(&nothing())) };
-    let Some(pass) = view.rows.pass(filter, &view.reader) else { return Ok(Reply::json(&nothing())) };
+    let Some(pass) = view.rows.pass(filter, &view.reader)? else { return Ok(Reply::json(&nothing())) };
     let keep = |id: UrlId| view.rows.get(id).is_some_and(|r| pass.admits(r));
     let found = index.search(q, COUNTED.max(offset + limit), 0, &keep)?;
     let rows: Vec<&Row> = found.iter().take(COUNTED).filter_map(|f| view.rows.get(f.id)).collect();
-    let facets = facets(&view, &rows);
+    let facets = facets(&view, &rows)?;
     let mut results = Vec::new();
     for hit in found.iter().skip(offset).take(limit) {
         let Some(record) = view.reader.record(hit.id)? else { continue };
@@ -72,7 +72,7 @@ fn marked(q: &str, record: &Record) -> Vec<Value> {
         .collect()
 }
 
-fn facets(view: &View, rows: &[&Row]) -> Vec<Value> {
+fn facets(view: &View, rows: &[&Row]) -> Result<Vec<Value>, Problem> {
     let mut hosts: BTreeMap<u32, u64> = BTreeMap::new();
     let (mut languages, mut genres) = (BTreeMap::new(), BTreeMap::new());
     let mut months: BTreeMap<String, u64> = BTreeMap::new();
@@ -85,15 +85,15 @@ fn facets(view: &View, rows: &[&Row]) -> Vec<Value> {
         *months.entry(rfc3339(Millis(row.fetched)).chars().take(7).collect()).or_default() += 1;
     }
     let ledger = view.reader.ledger();
-    let hosts = hosts.into_iter().map(|(h, n)| (ledger.host_name(h).unwrap_or_default(), n));
+    let hosts = hosts.into_iter().map(|(h, n)| Ok((ledger.host_name(h)?.unwrap_or_default(), n)));
     let words = |m: BTreeMap<u16, u64>| m.into_iter().map(|(w, n)| (view.rows.word(w).to_string(), n));
-    [
-        facet("host", hosts.collect()),
+    Ok([
+        facet("host", hosts.collect::<Result<_, Problem>>()?),
         facet("language", words(languages).collect()),
         facet("genre", words(genres).collect()),
         facet("month", months.into_iter().collect()),
     ]
-    .into()
+    .into())
 }
 
 fn facet(name: &str, mut values: Vec<(String, u64)>) -> Value {
@@ -132,7 +132,9 @@ pub fn searx(app: &App, call: &Call) -> Result<Reply, Refusal> {
         let Ok(view) = volume.view() else { continue };
         let filter =
             Filter { relevant: (!all).then_some(true), language: language.clone(), ..Filter::default() };
-        let (Some(index), Some(pass)) = (&view.index, view.rows.pass(filter, &view.reader)) else { continue };
+        let (Some(index), Some(pass)) = (&view.index, view.rows.pass(filter, &view.reader)?) else {
+            continue;
+        };
         let keep = |id: UrlId| view.rows.get(id).is_some_and(|r| pass.admits(r));
         if q.is_empty() {
             continue;

@@ -1,58 +1,104 @@
-//! What a reader needs of the place a collection is kept in: a folder, or a database that many workers share. Both are
-//! read on while others write.
+//! The place a reader finds a collection in: a folder, or a database that many workers share. Both are read on while
+//! others write.
 
 use crate::state::PageLine;
-use frontier::{Frontier, Info};
 use std::collections::HashMap;
 use std::path::Path;
 use store::index::Index;
 use store::ledger::Damage;
-use store::{CommandInfo, FileLog, Ledger, SharedReader, Store, WorkerInfo};
-use types::{Problem, Record, Source, UrlId, Verdict};
+use store::{LedgerReader, Records, SharedReader, WorkerInfo};
+use types::{Problem, StateKey, UrlId, Verdict};
 
-/// See the module. Everything here goes by what [`Store::refresh`] last saw.
-pub trait Kept: Store + Send + Sync {
-    /// What was said of pages since `mark`, which moves on.
-    fn said_since(&self, mark: &mut Mark) -> Result<Said, Problem>;
+/// See the module. Everything here goes by what [`Kept::refresh`] last saw; what is known of URLs and pages is
+/// [`Records`].
+pub enum Kept {
+    Folder(LedgerReader),
+    Shared(SharedReader),
+}
 
-    /// Fetched pages from the `from`th on, each with where its URL stands.
-    fn pages_from(&self, from: usize) -> Box<dyn Iterator<Item = Result<(Record, Info), Problem>> + '_>;
+impl std::ops::Deref for Kept {
+    type Target = dyn Records;
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Kept::Folder(ledger) => &**ledger,
+            Kept::Shared(shared) => shared,
+        }
+    }
+}
 
-    /// These pages, in this order; those that are gone are left out.
-    fn records_of<'a>(&'a self, ids: Vec<UrlId>) -> Box<dyn Iterator<Item = Result<Record, Problem>> + 'a>;
-
-    /// Every remembered sighting of a URL, first found first.
-    fn sources_of(&self, id: UrlId) -> Result<Vec<Source>, Problem>;
-
-    /// Where every URL stands that waits to be fetched, in no particular order.
-    fn waiting(&self) -> Box<dyn Iterator<Item = Result<Info, Problem>> + '_>;
-
-    /// The name of a host, by the number that [`Info::host`] has and [`Store::hosts`] counts.
-    fn host_name(&self, host: u32) -> Option<String>;
-
-    /// Is anyone crawling into it? `dir` is its folder.
-    fn is_running(&self, dir: &Path) -> bool;
-
-    /// Of a shared crawl, the workers that are alive.
-    fn workers(&self) -> Result<Vec<WorkerInfo>, Problem>;
-
-    /// Of a shared crawl, its name.
-    fn shared_name(&self) -> Option<&str> {
-        None
+impl Kept {
+    /// Reads on. `true` when there was something new.
+    pub fn refresh(&mut self) -> Result<bool, Problem> {
+        match self {
+            Kept::Folder(ledger) => ledger.refresh(),
+            Kept::Shared(shared) => shared.refresh(),
+        }
     }
 
-    /// Of a shared crawl, what was asked of its workers of late, the newest first.
-    fn commands(&self, _most: usize) -> Result<Vec<CommandInfo>, Problem> {
-        Ok(Vec::new())
+    /// The crawl in the database, if that is what it is.
+    pub fn shared(&self) -> Option<&SharedReader> {
+        match self {
+            Kept::Folder(_) => None,
+            Kept::Shared(shared) => Some(shared),
+        }
+    }
+
+    /// What was said of pages since `mark`, which moves on.
+    pub fn said_since(&self, mark: &mut Mark) -> Result<Said, Problem> {
+        match self {
+            Kept::Folder(ledger) => said_in_folder(ledger, mark),
+            Kept::Shared(shared) => said_in_database(shared, mark),
+        }
+    }
+
+    /// Is anyone crawling into it? `dir` is its folder.
+    pub fn is_running(&self, dir: &Path) -> bool {
+        match self {
+            Kept::Folder(_) => store::ledger::is_locked(dir),
+            Kept::Shared(shared) => shared.workers().is_ok_and(|w| !w.is_empty()),
+        }
+    }
+
+    /// Of a shared crawl, the workers that are alive.
+    pub fn workers(&self) -> Result<Vec<WorkerInfo>, Problem> {
+        self.shared().map_or(Ok(Vec::new()), SharedReader::workers)
+    }
+
+    /// Of a shared crawl, its name.
+    pub fn shared_name(&self) -> Option<&str> {
+        self.shared().map(SharedReader::name)
+    }
+
+    /// How the ledger is damaged, if it is.
+    pub fn damage(&self) -> Option<&Damage> {
+        match self {
+            Kept::Folder(ledger) => ledger.damage(),
+            Kept::Shared(_) => None,
+        }
     }
 
     /// The full-text index in `dir`. Of a shared crawl, whose workers each know a part only, it is made here: whatever
     /// is missing in it is added first.
-    fn index(&self, dir: &Path) -> Result<Index, Problem>;
-
-    /// How the ledger is damaged, if it is.
-    fn damage(&self) -> Option<&Damage> {
-        None
+    pub fn index(&self, dir: &Path) -> Result<Index, Problem> {
+        let Kept::Shared(shared) = self else { return Index::open(dir) };
+        std::fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
+        let mut index = Index::open_or_create(dir)?;
+        let ids = shared.judged().iter().map(|p| p.id);
+        let missing: Vec<UrlId> = ids.filter(|id| !index.contains(*id)).collect();
+        let fill = || {
+            for record in shared.records_of(missing) {
+                let record = record?;
+                if !record.noindex {
+                    index.add(&record)?;
+                }
+            }
+            index.commit()
+        };
+        match fill() {
+            Ok(()) => Ok(index),
+            // Another process may be adding to it just now: what is there is shown.
+            Err(e) => Index::open(dir).map_err(|_| e),
+        }
     }
 }
 
@@ -85,144 +131,48 @@ pub struct Line {
     pub simhash: u64,
 }
 
-impl Kept for Ledger<FileLog> {
-    fn said_since(&self, mark: &mut Mark) -> Result<Said, Problem> {
-        let mut said = Said::default();
-        let places = self.state_places("pages");
-        // Judged again as a whole: what was said before is void.
-        if places.first().copied() != mark.first || places.len() < mark.pieces {
-            said.anew = true;
-            *mark = Mark { first: places.first().copied(), ..Mark::default() };
+fn said_in_folder(ledger: &LedgerReader, mark: &mut Mark) -> Result<Said, Problem> {
+    let mut said = Said::default();
+    let places = ledger.state_places(StateKey::Pages);
+    // Judged again as a whole: what was said before is void.
+    if places.first().copied() != mark.first || places.len() < mark.pieces {
+        said.anew = true;
+        *mark = Mark { first: places.first().copied(), ..Mark::default() };
+    }
+    for place in places.iter().skip(mark.pieces) {
+        let line = ledger.state_at(*place)?;
+        if let Some(PageLine { judged: j, copy_of, .. }) = PageLine::read(&line) {
+            let (relevant, score, simhash) = (j.relevant, j.score, j.simhash);
+            said.lines.push(Line { id: j.id, relevant, score, copy_of, simhash });
         }
-        for place in places.iter().skip(mark.pieces) {
-            let line = self.state_at(*place)?;
-            if let Some(PageLine { judged: j, copy_of, .. }) = PageLine::read(&line) {
-                let (relevant, score, simhash) = (j.relevant, j.score, j.simhash);
-                said.lines.push(Line { id: j.id, relevant, score, copy_of, simhash });
-            }
-        }
-        mark.pieces = places.len();
-        let revisions = Some(self.revisions());
-        if mark.revisions != revisions {
-            mark.revisions = revisions;
-            said.revised = Some(self.revised()?.into_iter().collect());
-        }
-        Ok(said)
     }
-
-    fn pages_from(&self, from: usize) -> Box<dyn Iterator<Item = Result<(Record, Info), Problem>> + '_> {
-        Box::new(self.records(from).filter_map(|record| match record {
-            Ok(record) => self.entry(record.id).map(|info| Ok((record, info))),
-            Err(e) => Some(Err(e)),
-        }))
+    mark.pieces = places.len();
+    let revisions = Some(ledger.revisions());
+    if mark.revisions != revisions {
+        mark.revisions = revisions;
+        said.revised = Some(ledger.revised()?.into_iter().collect());
     }
-
-    fn records_of<'a>(&'a self, ids: Vec<UrlId>) -> Box<dyn Iterator<Item = Result<Record, Problem>> + 'a> {
-        Box::new(ids.into_iter().filter_map(|id| self.record(id).transpose()))
-    }
-
-    fn sources_of(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        Frontier::sources(self, id)
-    }
-
-    fn waiting(&self) -> Box<dyn Iterator<Item = Result<Info, Problem>> + '_> {
-        Box::new(Frontier::pending(self).filter_map(|id| self.entry(id)).map(Ok))
-    }
-
-    fn host_name(&self, host: u32) -> Option<String> {
-        self.order().host_info(host).map(|h| h.name)
-    }
-
-    fn is_running(&self, dir: &Path) -> bool {
-        store::ledger::is_locked(dir)
-    }
-    fn workers(&self) -> Result<Vec<WorkerInfo>, Problem> {
-        Ok(Vec::new())
-    }
-
-    fn index(&self, dir: &Path) -> Result<Index, Problem> {
-        Index::open(dir)
-    }
-
-    fn damage(&self) -> Option<&Damage> {
-        Ledger::damage(self)
-    }
+    Ok(said)
 }
 
-impl Kept for SharedReader {
-    fn said_since(&self, mark: &mut Mark) -> Result<Said, Problem> {
-        let mut said = Said::default();
-        let revisions = Some(self.revisions());
-        if mark.revisions != revisions {
-            // Whatever was said last is in the pages' own rows.
-            *mark = Mark { revisions, ..Mark::default() };
-            said.anew = true;
-            said.revised = Some(self.revised()?.into_iter().collect());
-        }
-        let new = self.judged().get(mark.pieces..).unwrap_or_default();
-        said.lines.extend(new.iter().map(|p| Line {
-            id: p.id,
-            relevant: p.relevant,
-            score: p.score,
-            // The database does not tell copies apart: each worker sees its own pages only.
-            copy_of: None,
-            simhash: 0,
-        }));
-        mark.pieces = self.judged().len();
-        Ok(said)
+fn said_in_database(shared: &SharedReader, mark: &mut Mark) -> Result<Said, Problem> {
+    let mut said = Said::default();
+    let revisions = Some(shared.revisions());
+    if mark.revisions != revisions {
+        // Whatever was said last is in the pages' own rows.
+        *mark = Mark { revisions, ..Mark::default() };
+        said.anew = true;
+        said.revised = Some(shared.revised()?.into_iter().collect());
     }
-
-    fn pages_from(&self, from: usize) -> Box<dyn Iterator<Item = Result<(Record, Info), Problem>> + '_> {
-        Box::new(self.pages_of(self.judged().iter().skip(from).map(|p| p.id)))
-    }
-
-    fn records_of<'a>(&'a self, ids: Vec<UrlId>) -> Box<dyn Iterator<Item = Result<Record, Problem>> + 'a> {
-        Box::new(self.pages_of(ids.into_iter()).map(|page| page.map(|(record, _)| record)))
-    }
-
-    fn sources_of(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        self.sources(id)
-    }
-
-    fn waiting(&self) -> Box<dyn Iterator<Item = Result<Info, Problem>> + '_> {
-        Box::new(SharedReader::waiting(self))
-    }
-
-    fn host_name(&self, host: u32) -> Option<String> {
-        SharedReader::host_name(self, host)
-    }
-
-    fn is_running(&self, _: &Path) -> bool {
-        SharedReader::workers(self).is_ok_and(|w| !w.is_empty())
-    }
-    fn workers(&self) -> Result<Vec<WorkerInfo>, Problem> {
-        SharedReader::workers(self)
-    }
-    fn shared_name(&self) -> Option<&str> {
-        Some(self.name())
-    }
-    fn commands(&self, most: usize) -> Result<Vec<CommandInfo>, Problem> {
-        SharedReader::commands(self, most)
-    }
-
-    fn index(&self, dir: &Path) -> Result<Index, Problem> {
-        std::fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
-        let mut index = Index::open_or_create(dir)?;
-        let ids = self.judged().iter().map(|p| p.id);
-        let missing: Vec<UrlId> = ids.filter(|id| !index.contains(*id)).collect();
-        let fill = || {
-            for page in self.pages_of(missing.into_iter()) {
-                let (record, _) = page?;
-                if !record.noindex {
-                    index.add(&record)?;
-                }
-            }
-            index.commit()
-        };
-        match fill() {
-            Ok(()) => Ok(index),
-            // Another process may be adding to it just now: what is there is shown.
-            Err(e) => Index::open(dir).map_err(|_| e),
-        }
-    }
+    let new = shared.judged().get(mark.pieces..).unwrap_or_default();
+    said.lines.extend(new.iter().map(|p| Line {
+        id: p.id,
+        relevant: p.relevant,
+        score: p.score,
+        // The database does not tell copies apart: each worker sees its own pages only.
+        copy_of: None,
+        simhash: 0,
+    }));
+    mark.pieces = shared.judged().len();
+    Ok(said)
 }

@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use store::archive::{Stacks, UNCOMMITTED, lost_pages};
 use store::index::Index;
 use store::{Ledger, SharedReader, WorkerInfo};
-use types::{Priority, Problem, Record, Url, UrlId};
+use types::{Priority, Problem, Record, StateKey, Url, UrlId};
 
 pub struct Reader {
     dir: PathBuf,
-    kept: Box<dyn Kept>,
+    kept: Kept,
     loaded: Loaded,
     /// What was changed while a crawl ran.
     adjustments: Adjustments,
@@ -154,7 +154,7 @@ pub struct Explainer {
 impl Explainer {
     /// Every sighting of a URL with its reasons, first found first.
     pub fn sources(&self, reader: &Reader, id: UrlId) -> Result<Vec<SeenOn>, Problem> {
-        let seen = reader.kept.sources_of(id)?;
+        let seen = reader.kept.sources(id)?;
         let strategy = self.strategy.as_ref();
         Ok(seen
             .into_iter()
@@ -178,7 +178,7 @@ impl Reader {
             return Err(Problem::usage(format!("{} is not a collection", dir.display()))
                 .hint("name the folder that `gleaner crawl` wrote (--out)"));
         }
-        let kept = Box::new(Ledger::open_read(dir)?);
+        let kept = Kept::Folder(Ledger::open_read(dir)?);
         let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new()).map_err(|problem| {
             match problem.next_step() {
                 Some(_) => problem,
@@ -193,10 +193,10 @@ impl Reader {
         let shared = SharedReader::open(url, crawl)?;
         let loaded = Config::load(shared.topic(), "the topic in the database", toml::Table::new())?;
         let dir = dir.join(shared.name());
-        Self::with(dir, Box::new(shared), loaded)
+        Self::with(dir, Kept::Shared(shared), loaded)
     }
 
-    fn with(dir: PathBuf, kept: Box<dyn Kept>, loaded: Loaded) -> Result<Reader, Problem> {
+    fn with(dir: PathBuf, kept: Kept, loaded: Loaded) -> Result<Reader, Problem> {
         let mut reader = Reader {
             archive: Stacks::new(Some(Collection::warc_dir(&dir))),
             dir,
@@ -232,7 +232,7 @@ impl Reader {
     }
 
     fn read_adjustments(&mut self) -> Result<(), Problem> {
-        let adjustments = Adjustments::read(self.kept.as_ref())?;
+        let adjustments = Adjustments::read(&*self.kept)?;
         if adjustments != self.adjustments {
             self.config = adjustments.over(&self.loaded)?;
             self.adjustments = adjustments;
@@ -242,7 +242,7 @@ impl Reader {
 
     fn read_verdicts(&mut self) -> Result<(), Problem> {
         let own = || self.loaded.config.judge.kind.clone().unwrap_or_else(|| focus::judges::DEFAULT.into());
-        let judge = Run::of(self.kept.as_ref())?.map_or_else(own, |run| run.judge);
+        let judge = Run::of(&*self.kept)?.map_or_else(own, |run| run.judge);
         self.probabilities = focus::judges::gives_probabilities(&judge);
         let said = self.kept.said_since(&mut self.mark)?;
         if said.anew {
@@ -252,7 +252,7 @@ impl Reader {
         let known = self.lines.len();
         self.copies.extend(said.lines.iter().filter_map(|l| Some((l.id, l.copy_of?))));
         self.lines.extend(said.lines);
-        let labels = Labels::read(self.kept.as_ref())?;
+        let labels = Labels::read(&*self.kept)?;
         if said.revised.is_none() && labels == self.labels && known > 0 {
             for line in self.lines.iter().skip(known) {
                 let relevant = labels.get(line.id).unwrap_or(line.relevant);
@@ -297,15 +297,15 @@ impl Reader {
             return None;
         }
         let warc = Collection::warc_dir(&self.dir);
-        let most = if self.kept.stats().urls == 0 { 0 } else { UNCOMMITTED };
-        let unknown = unknown_pages(&warc, self.kept.as_ref(), most).ok()?;
+        let most = if self.kept.stats().ok()?.urls == 0 { 0 } else { UNCOMMITTED };
+        let unknown = unknown_pages(&warc, &*self.kept, most).ok()?;
         (unknown > most).then(|| lost_pages(&warc))
     }
 
     /// When the archive does not reach as far as the ledger says. The pages themselves are there: their text is in the
     /// ledger.
     pub fn archive_damage(&self) -> Option<String> {
-        let committed = crate::collection::committed(self.kept.as_ref()).ok()??;
+        let committed = crate::collection::committed(&*self.kept).ok()??;
         let path = Collection::warc_dir(&self.dir).join(&committed.file);
         let length = std::fs::metadata(&path).map_or(0, |m| m.len());
         (self.kept.shared_name().is_none() && length < committed.length).then(|| {
@@ -347,8 +347,8 @@ impl Reader {
     pub fn topic_text(&self) -> &str {
         &self.loaded.text
     }
-    pub fn ledger(&self) -> &dyn Kept {
-        self.kept.as_ref()
+    pub fn ledger(&self) -> &Kept {
+        &self.kept
     }
     pub fn labels(&self) -> &Labels {
         &self.labels
@@ -368,7 +368,7 @@ impl Reader {
     }
     /// The strategy of the last run; the topic's own before the first.
     pub fn strategy(&self) -> Result<String, Problem> {
-        let last = Run::of(self.kept.as_ref())?.map(|r| r.strategy);
+        let last = Run::of(&*self.kept)?.map(|r| r.strategy);
         let own = || self.config.strategy.kind.clone().unwrap_or_else(|| focus::strategies::DEFAULT.into());
         Ok(last.unwrap_or_else(own))
     }
@@ -390,7 +390,7 @@ impl Reader {
         }
         match opened {
             Ok(index) => {
-                let known = Indexed::read(self.kept.as_ref()).unwrap_or_default();
+                let known = Indexed::read(&*self.kept).unwrap_or_default();
                 if index.len() as u64 >= known.documents || self.is_running() {
                     return Ok(index);
                 }
@@ -411,7 +411,7 @@ impl Reader {
         Index::remove_all(dir)?;
         let mut index = Index::open_or_create(dir)?;
         // A page that cannot be read is told of by whoever reads pages.
-        for record in self.kept.records(0).flatten().filter(|r| !r.noindex) {
+        for (record, _) in self.kept.pages(0).flatten().filter(|(r, _)| !r.noindex) {
             index.add(&record)?;
         }
         index.commit()?;
@@ -440,7 +440,7 @@ impl Reader {
     /// The line between relevant pages and others, as it is now.
     pub fn threshold(&self) -> Result<f64, Problem> {
         if self.probabilities
-            && let Some(choice) = Choice::read(self.kept.as_ref())?.pop()
+            && let Some(choice) = Choice::read(&*self.kept)?.pop()
         {
             return Ok(choice.threshold);
         }
@@ -454,7 +454,7 @@ impl Reader {
         self.probabilities
     }
     pub fn answers(&self) -> Result<Answers, Problem> {
-        Answers::read(self.kept.as_ref())
+        Answers::read(&*self.kept)
     }
     /// What was answered so far, and what it lets expect of the others.
     pub fn taught(&self) -> Result<Taught, Problem> {
@@ -501,10 +501,10 @@ impl Reader {
     }
 
     pub fn summary(&self) -> Result<Summary, Problem> {
-        let stats = self.kept.stats();
+        let stats = self.kept.stats()?;
         // One of each worker.
         let mut counts = Counts::default();
-        for bytes in self.kept.state("counts")? {
+        for bytes in self.kept.state(StateKey::Counts)? {
             let one: Counts = serde_json::from_slice(&bytes).unwrap_or_default();
             for (sum, of) in [(&mut counts.errors, one.errors), (&mut counts.refused, one.refused)] {
                 of.into_iter().for_each(|(kind, n)| *sum.entry(kind).or_default() += n);
@@ -528,7 +528,7 @@ impl Reader {
             errors: counts.errors,
             refused: counts.refused,
             threshold,
-            choices: Choice::read(self.kept.as_ref())?,
+            choices: Choice::read(&*self.kept)?,
             curve: curve.points().to_vec(),
             outlook: Outlook::of(curve.points(), stats.pending + stats.leased),
             ledger_bytes: stats.log_bytes,
@@ -536,7 +536,7 @@ impl Reader {
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),
             running: self.is_running(),
             labels: self.quality()?,
-            teacher: Usage::of(&self.config.teacher, Spent::read(self.kept.as_ref())?),
+            teacher: Usage::of(&self.config.teacher, Spent::read(&*self.kept)?),
             workers: self.kept.workers()?,
         })
     }
@@ -545,14 +545,14 @@ impl Reader {
     pub fn explainer(&self) -> Result<Explainer, Problem> {
         let mut topic = self.topic()?;
         // The command line may have chosen another strategy than the topic file.
-        if let Some(run) = Run::of(self.kept.as_ref())?.filter(|r| r.strategy != topic.strategy.kind) {
+        if let Some(run) = Run::of(&*self.kept)?.filter(|r| r.strategy != topic.strategy.kind) {
             topic.strategy.kind = run.strategy;
             topic.strategy.options.clear();
         }
         // A fresh strategy explains evidence well enough when its own state cannot be restored.
         let mut strategy = focus::strategies::build(&StrategySetup::new(&topic)).ok();
         if let Some(model) = strategy.as_mut().and_then(|s| s.model()) {
-            for bytes in self.kept.state("strategy")? {
+            for bytes in self.kept.state(StateKey::Strategy)? {
                 let _ = model.load(&bytes);
             }
         }
@@ -566,8 +566,8 @@ impl Reader {
 
     /// As `explain`, with a strategy that was made ready before.
     pub fn explain_with(&self, explainer: &Explainer, url: &Url) -> Result<Option<Explanation>, Problem> {
-        let Some(id) = self.kept.find(url) else { return Ok(None) };
-        let Some(entry) = self.kept.entry(id) else { return Ok(None) };
+        let Some(id) = self.kept.find(url)? else { return Ok(None) };
+        let Some(entry) = self.kept.entry(id)? else { return Ok(None) };
         let record = self.kept.record(id)?.map(|r| self.with_score(r));
         let sources = explainer.sources(self, id)?;
         let name = |id: Option<UrlId>| id.and_then(|id| self.url(id));
@@ -599,7 +599,7 @@ impl Reader {
             && out.len() < LONGEST_PATH
         {
             let record = self.kept.record(id)?;
-            let sources = self.kept.sources_of(id)?;
+            let sources = self.kept.sources(id)?;
             out.push(PathStep {
                 url: self.url(id).unwrap_or_default(),
                 title: record.as_ref().map_or(String::new(), |r| r.title.clone()),
@@ -607,7 +607,7 @@ impl Reader {
                 score: self.score(id).or(record.map(|r| r.assessment.score)),
             });
             // A parent is always found before its child, so this ends even if the ledger were damaged.
-            at = self.kept.entry(id).and_then(|e| e.parent).filter(|p| *p < id);
+            at = self.kept.entry(id)?.and_then(|e| e.parent).filter(|p| *p < id);
         }
         out.reverse();
         Ok(out)

@@ -17,8 +17,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
-use store::Store;
-use types::{Problem, Record, UrlId, Verdict};
+use store::Records;
+use types::{Problem, Record, StateKey, UrlId, Verdict};
 
 /// Pages fetched before the first question.
 const FIRST: f64 = 40.0;
@@ -36,7 +36,7 @@ const CHOICES: usize = 10;
 
 /// State: pages that are not in the archive although they do not ask for that (`noarchive`). Others that are not there may
 /// have asked for it, and are not sent.
-pub(crate) const UNARCHIVED: &str = "unarchived";
+pub(crate) const UNARCHIVED: StateKey = StateKey::Unarchived;
 
 /// A model that is asked while a collection is open.
 pub struct Teaching {
@@ -114,7 +114,7 @@ impl Teaching {
         config: &Config,
         topic: &Topic,
         settings: &fetch::Settings,
-        store: &(impl Store + ?Sized),
+        store: &(impl Records + ?Sized),
         rng: u64,
     ) -> Result<Option<Teaching>, Problem> {
         let section = config.teacher.clone();

@@ -4,13 +4,13 @@
 use super::answer::Said;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
-use store::Store;
-use types::{Problem, UrlId};
+use store::{Journal, Records};
+use types::{Problem, StateKey, UrlId};
 
 /// State: the budget that was used, as JSON.
-const SPENT: &str = "teacher";
+const SPENT: StateKey = StateKey::Teacher;
 /// State: one entry per page that was asked about.
-const ANSWERS: &str = "teacher-answers";
+const ANSWERS: StateKey = StateKey::TeacherAnswers;
 
 /// What was spent over all runs, and what came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,13 +30,13 @@ pub struct Spent {
 }
 
 impl Spent {
-    pub fn read(store: &(impl Store + ?Sized)) -> Result<Spent, Problem> {
+    pub fn read(store: &(impl Records + ?Sized)) -> Result<Spent, Problem> {
         let bytes = store.state(SPENT)?.pop();
         Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default())
     }
 
     /// Part of the store's next commit.
-    pub fn write(&self, store: &mut (impl Store + ?Sized)) -> Result<(), Problem> {
+    pub fn write(&self, store: &mut (impl Journal + ?Sized)) -> Result<(), Problem> {
         let bytes = serde_json::to_vec(self)
             .map_err(|e| Problem::new("cannot keep what the teacher has cost").because(e))?;
         store.put_state(SPENT, false, &bytes)
@@ -53,7 +53,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    pub fn read(store: &(impl Store + ?Sized)) -> Result<Answers, Problem> {
+    pub fn read(store: &(impl Records + ?Sized)) -> Result<Answers, Problem> {
         let mut all = Answers::default();
         for entry in store.state(ANSWERS)? {
             for line in entry.as_chunks::<21>().0 {
@@ -85,7 +85,7 @@ impl Answers {
     /// Part of the store's next commit.
     pub fn add(
         &mut self,
-        store: &mut (impl Store + ?Sized),
+        store: &mut (impl Journal + ?Sized),
         topic: u64,
         new: &[(UrlId, u64, Said)],
     ) -> Result<(), Problem> {
@@ -102,7 +102,7 @@ impl Answers {
     }
 
     /// Forgets all of it: another model shall be asked.
-    pub fn forget(&mut self, store: &mut (impl Store + ?Sized)) -> Result<(), Problem> {
+    pub fn forget(&mut self, store: &mut (impl Journal + ?Sized)) -> Result<(), Problem> {
         store.put_state(ANSWERS, false, &[])?;
         *self = Answers::default();
         Ok(())

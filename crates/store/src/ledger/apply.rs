@@ -3,14 +3,15 @@
 
 use super::codec::{self, Admit, Kind, Seen, Settled, Sight};
 use super::{Ledger, Log, page};
-use crate::traits::Store;
+use crate::traits::{Journal, Revision};
 use frontier::{
-    Applied, Choice, Clock, Fresh, Frontier, Next, Order, Peek, Refusal, RobotsState, SOURCES_KEPT, State,
+    Applied, Choice, Clock, Fresh, Frontier, Next, Order, Peek, Pick, Refusal, RobotsState, SOURCES_KEPT,
+    State,
 };
 use std::collections::HashSet;
 use types::{
     Candidate, HostUpdate, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer,
-    Settle, Source, Task, Turn, UrlId,
+    Settle, Task, Turn, Url, UrlId,
 };
 
 /// Most bytes of one record.
@@ -23,20 +24,19 @@ const ANCHOR: usize = 240;
 pub(super) const BATCH: usize = 256 << 20;
 
 impl<L: Log> Frontier for Ledger<L> {
-    fn lease(&mut self, now: Millis, lane: Option<u8>) -> Result<Next, Problem> {
-        self.lease_by(|order| order.choose(now, lane))
-    }
-
-    fn lease_of(&mut self, now: Millis, rank: &dyn Fn(&str) -> Option<u64>) -> Result<Next, Problem> {
-        self.lease_by(|order| order.choose_host(now, rank))
+    fn lease(&mut self, now: Millis, pick: Pick<'_>) -> Result<Next, Problem> {
+        match pick {
+            Pick::Best => self.lease_by(|order| order.choose(now, None)),
+            Pick::Lane(lane) => self.lease_by(|order| order.choose(now, Some(lane))),
+            Pick::Host(rank) => self.lease_by(|order| order.choose_host(now, rank)),
+        }
     }
 
     fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek> {
-        if self.read_only { Vec::new() } else { self.order.peek(now, lane, k) }
+        self.order.peek(now, lane, k)
     }
 
     fn seed(&mut self, candidate: Candidate, now: Millis) -> Result<bool, Problem> {
-        self.writable()?;
         check_candidate(&candidate)?;
         let mut applied = Applied::default();
         self.offer(&candidate, true, now.0, &|old, new| old.max(new), &mut HashSet::new(), &mut applied);
@@ -49,7 +49,6 @@ impl<L: Log> Frontier for Ledger<L> {
         turn: Turn,
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<Applied, Problem> {
-        self.writable()?;
         let id = turn.settle.id();
         // Everything that can fail comes first: a turn is applied as a whole or not at all.
         let Some(info) = self.order.info(id) else { return Err(self.unknown(id)) };
@@ -150,16 +149,15 @@ impl<L: Log> Frontier for Ledger<L> {
             self.order.set_offset(id, offset);
         }
         self.rescore(&turn.rescore)?;
-        self.revise(&turn.revised)?;
-        for (name, change, bytes) in &turn.state {
-            self.put_state(name, *change, bytes)?;
+        self.revise(&Revision::of(&turn.revised))?;
+        for (key, change, bytes) in &turn.state {
+            self.put_state(*key, *change, bytes)?;
         }
         self.shed(&mut applied);
         Ok(applied)
     }
 
     fn rescore(&mut self, rescored: &[Rescored]) -> Result<(), Problem> {
-        self.writable()?;
         let open: Vec<Rescored> = rescored.iter().copied().filter(|r| self.order.is_open(r.id)).collect();
         // In pieces, so that re-scoring everything makes no record of a hundred megabytes.
         for part in open.chunks(1 << 16) {
@@ -180,7 +178,6 @@ impl<L: Log> Frontier for Ledger<L> {
     }
 
     fn commit(&mut self) -> Result<(), Problem> {
-        self.writable()?;
         self.write_batch()?;
         if self.checkpoint_is_due() {
             self.write_checkpoint()?;
@@ -188,34 +185,13 @@ impl<L: Log> Frontier for Ledger<L> {
         Ok(())
     }
 
-    fn siblings(&self, id: UrlId) -> Vec<UrlId> {
-        let parent = self.order.info(id).and_then(|i| i.parent);
-        // A page whose record cannot be read has no siblings to re-score; whoever leases from there is told.
-        let children = parent.and_then(|p| self.children(p).ok()).unwrap_or_default();
-        let mut met = HashSet::new();
-        let pending = |c: &UrlId| self.order.info(*c).is_some_and(|i| i.state == State::Pending);
-        children.into_iter().filter(|c| *c != id && pending(c) && met.insert(*c)).collect()
-    }
-
-    fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        self.sources_of(id)
-    }
-
-    fn pending(&self) -> Box<dyn Iterator<Item = UrlId> + '_> {
-        Box::new(self.order.pending())
-    }
-
-    fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem> {
-        let state = self.order.find_host(host_key).and_then(|h| self.order.robots(h));
-        let Some(offset) = state.map(|s| s.offset).filter(|&at| at > 0) else { return Ok(None) };
-        let answer = |kind, bytes: &[u8]| (kind == Kind::Robots).then(|| codec::get_robots(bytes)).flatten();
-        self.read(offset, answer).map(|(_, answer)| Some(answer))
+    fn knows(&self, url: &Url) -> bool {
+        self.order.find(url.fingerprint(self.order.key())).is_some()
     }
 }
 
 impl<L: Log> Ledger<L> {
     fn lease_by(&mut self, choose: impl FnOnce(&mut Order) -> Choice) -> Result<Next, Problem> {
-        self.writable()?;
         let expired = self.order.expired();
         self.drop_urls(&expired, Outcome::Dropped);
         let (id, task, number, expires) = match choose(&mut self.order) {
@@ -263,7 +239,6 @@ impl<L: Log> Ledger<L> {
         merge: &dyn Fn(Priority, Priority) -> Priority,
         applied: &mut Applied,
     ) -> Result<(), Problem> {
-        self.writable()?;
         check_candidate(candidate)?;
         let named = candidate.kind == LinkKind::Seed;
         self.offer(candidate, named, now.0, merge, &mut HashSet::new(), applied);

@@ -32,7 +32,7 @@ use frontier::{Limits, Order};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 use std::path::Path;
-use types::{Canon, Fingerprint, Millis, Problem, Url, UrlId};
+use types::{Canon, Fingerprint, Millis, Problem, StateKey, Url, UrlId};
 
 /// How a ledger is opened.
 #[derive(Clone, Debug)]
@@ -86,7 +86,6 @@ pub struct Ledger<L: Log> {
     checkpoint_bytes: u64,
     written: u64,
     torn: u64,
-    read_only: bool,
     /// The log could not be cut back after a failed write; to be tried again first.
     unclean_tail: bool,
     closed: bool,
@@ -99,7 +98,7 @@ impl Ledger<MemLog> {
     /// A ledger that lives as long as the process.
     pub fn in_memory(limits: Limits) -> Ledger<MemLog> {
         let options = Options { key: Some((0, 0)), ..Options::new(limits) };
-        let mut ledger = Ledger::empty(MemLog::new(), &options, false);
+        let mut ledger = Ledger::empty(MemLog::new(), &options);
         ledger.begin(&options, Millis(0));
         ledger
     }
@@ -112,27 +111,44 @@ impl Ledger<FileLog> {
         Ledger::on(log, options, now)
     }
 
-    /// Opens for reading only, beside a crawl that may be running; [`crate::Store::refresh`] reads on.
-    pub fn open_read(dir: &Path) -> Result<Ledger<FileLog>, Problem> {
+    /// Opens for reading only, beside a crawl that may be running.
+    pub fn open_read(dir: &Path) -> Result<LedgerReader, Problem> {
         let options = Options::default();
-        let mut ledger = Ledger::empty(FileLog::open_read(dir)?, &options, true);
-        ledger.load(&options)?;
+        let mut ledger = Ledger::empty(FileLog::open_read(dir)?, &options);
+        ledger.load(&options, false)?;
         ledger.order.index();
-        Ok(ledger)
+        Ok(LedgerReader(ledger))
+    }
+}
+
+/// A ledger that another process may be writing: it can be looked at ([`crate::Records`]) and read on.
+pub struct LedgerReader(Ledger<FileLog>);
+
+impl LedgerReader {
+    /// Reads on in a collection another process writes. `true` when there was something new.
+    pub fn refresh(&mut self) -> Result<bool, Problem> {
+        self.0.follow()
+    }
+}
+
+impl std::ops::Deref for LedgerReader {
+    type Target = Ledger<FileLog>;
+    fn deref(&self) -> &Ledger<FileLog> {
+        &self.0
     }
 }
 
 impl<L: Log> Ledger<L> {
     /// Opens the ledger on any log, for writing.
     pub fn on(log: L, options: Options, now: Millis) -> Result<Ledger<L>, Problem> {
-        let mut ledger = Ledger::empty(log, &options, false);
+        let mut ledger = Ledger::empty(log, &options);
         if ledger.log.is_empty() {
             if let Some(damage) = ledger.find_damage(None) {
                 return Err(damage.problem(&ledger.log.name()));
             }
             ledger.begin(&options, now);
         } else {
-            let clean = ledger.load(&options)?;
+            let clean = ledger.load(&options, true)?;
             if ledger.base == 0 {
                 // Not even the first commit was whole.
                 ledger.begin(&options, now);
@@ -148,7 +164,7 @@ impl<L: Log> Ledger<L> {
         Ok(ledger)
     }
 
-    fn empty(log: L, options: &Options, read_only: bool) -> Ledger<L> {
+    fn empty(log: L, options: &Options) -> Ledger<L> {
         Ledger {
             log,
             order: Order::asleep(options.limits.clone(), (0, 0)),
@@ -164,7 +180,6 @@ impl<L: Log> Ledger<L> {
             checkpoint_bytes: options.checkpoint_bytes,
             written: 0,
             torn: 0,
-            read_only,
             unclean_tail: false,
             closed: false,
             damage: None,
@@ -207,8 +222,8 @@ impl<L: Log> Ledger<L> {
         Ok(())
     }
     /// Where the pieces of a named state are: whoever saw some of them before needs to read only what came since.
-    pub fn state_places(&self, name: &str) -> &[u64] {
-        self.states.get(name).map(Vec::as_slice).unwrap_or_default()
+    pub fn state_places(&self, key: StateKey) -> &[u64] {
+        self.states.get(key.name()).map(Vec::as_slice).unwrap_or_default()
     }
     /// One piece of a named state.
     pub fn state_at(&self, place: u64) -> Result<Vec<u8>, Problem> {
@@ -231,13 +246,6 @@ impl<L: Log> Ledger<L> {
     }
 
     // ---- writing -------------------------------------------------------------------------------------------------
-
-    fn writable(&self) -> Result<(), Problem> {
-        if self.read_only {
-            return Err(Problem::new(format!("{} is open for reading only", self.log.name())));
-        }
-        Ok(())
-    }
 
     /// Adds a record to the batch; returns where in the log it will be.
     fn put(&mut self, kind: Kind, write: impl FnOnce(&mut codec::Out)) -> u64 {

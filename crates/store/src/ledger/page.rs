@@ -1,7 +1,7 @@
 //! A page record as bytes: its fields by serde, its text compressed.
 
 use super::codec::{In, Out};
-use types::{Record, UrlId};
+use types::{Assessment, Problem, Record, UrlId};
 
 /// Of the layout below and of `Record`'s fields; a new field needs a new version and a reader for the old one.
 const VERSION: u8 = 1;
@@ -16,6 +16,11 @@ pub fn page_body(mut record: Record) -> Result<Vec<u8>, String> {
     o.var(text.len() as u64);
     o.rest(&lz4_flex::block::compress(text.as_bytes()));
     Ok(body)
+}
+
+/// An assessment that is kept beside a later verdict.
+pub fn assessment_bytes(assessment: &Assessment) -> Result<Vec<u8>, Problem> {
+    postcard::to_allocvec(assessment).map_err(|e| Problem::new("an assessment cannot be kept").because(e))
 }
 
 pub fn put_page(o: &mut Out, id: UrlId, prev: u64, body: &[u8]) {

@@ -2,10 +2,13 @@
 
 use super::codec::{self, Admit, Kind, Settled, Sight};
 use super::{Ledger, Log, page};
-use crate::traits::{Stats, Store};
+use crate::fleet::Fleet;
+use crate::traits::{Each, Journal, Records, Revision, Stats, Storage, Which};
 use frontier::{Counts, HostInfo, Info};
 use std::ops::ControlFlow;
-use types::{Assessment, LinkKind, Outcome, Problem, Record, Source, Url, UrlId, Verdict};
+use types::{
+    Assessment, LinkKind, Outcome, Problem, Record, RobotsAnswer, Source, StateKey, Url, UrlId, Verdict,
+};
 
 /// One link of a URL's chain of records.
 pub(super) enum Link<'a> {
@@ -97,24 +100,16 @@ impl<L: Log> Ledger<L> {
         })
     }
 
-    pub(super) fn sources_of(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        let mut out = Vec::new();
-        self.chain(id, |_, link| {
-            match link {
-                Link::Admit(a) => out.push(a.seen.source()),
-                Link::Sight(s) => out.push(s.seen.source()),
-                _ => {}
-            }
-            ControlFlow::<()>::Continue(())
-        })?;
-        out.reverse();
-        Ok(out)
-    }
-
     /// The pages in this log, in the order they were fetched.
     pub(crate) fn pages_here(&self) -> impl Iterator<Item = UrlId> + '_ {
         let head = |kind, bytes: &[u8]| (kind == Kind::Page).then(|| page::page_head(bytes)).flatten();
         self.pages.iter().filter_map(move |&at| self.read(at, head).ok()).map(|(id, _)| id)
+    }
+
+    /// Makes the next start fast.
+    pub fn checkpoint(&mut self) -> Result<(), Problem> {
+        self.write_batch()?;
+        self.write_checkpoint()
     }
 
     /// The page record with the newest verdict, and where it is.
@@ -143,17 +138,39 @@ impl<L: Log> Ledger<L> {
     }
 }
 
-impl<L: Log> Store for Ledger<L> {
-    fn find(&self, url: &Url) -> Option<UrlId> {
-        self.order.find(url.fingerprint(self.order.key()))
+impl<L: Log> Records for Ledger<L> {
+    fn find(&self, url: &Url) -> Result<Option<UrlId>, Problem> {
+        Ok(self.order.find(url.fingerprint(self.order.key())))
     }
 
     fn url(&self, id: UrlId) -> Result<Url, Problem> {
         Ok(self.known(id)?.url)
     }
 
-    fn entry(&self, id: UrlId) -> Option<Info> {
-        self.order.info(id)
+    fn entry(&self, id: UrlId) -> Result<Option<Info>, Problem> {
+        Ok(self.order.info(id))
+    }
+
+    fn entries(&self, which: Which) -> Each<'_, Info> {
+        let all = (0..self.order.len() as u32).filter_map(|i| self.order.info(UrlId(i)));
+        match which {
+            Which::All => Box::new(all.map(Ok)),
+            Which::Pending => Box::new(self.order.pending().filter_map(|id| self.order.info(id)).map(Ok)),
+        }
+    }
+
+    fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
+        let mut out = Vec::new();
+        self.chain(id, |_, link| {
+            match link {
+                Link::Admit(a) => out.push(a.seen.source()),
+                Link::Sight(s) => out.push(s.seen.source()),
+                _ => {}
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        out.reverse();
+        Ok(out)
     }
 
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
@@ -171,7 +188,7 @@ impl<L: Log> Store for Ledger<L> {
         Ok(self.page_of(id)?.map(|(_, record)| record))
     }
 
-    fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_> {
+    fn pages(&self, from: usize) -> Each<'_, (Record, Info)> {
         let pages = self.pages.get(from..).unwrap_or_default();
         Box::new(pages.iter().filter_map(move |&offset| {
             let read = || {
@@ -179,7 +196,8 @@ impl<L: Log> Store for Ledger<L> {
                     |kind, bytes: &[u8]| (kind == Kind::Page).then(|| page::page_head(bytes)).flatten();
                 let (id, _) = self.read(offset, head)?;
                 // A page that was fetched again is given once, in its newest form.
-                Ok(self.page_of(id)?.filter(|(at, _)| *at == offset).map(|(_, record)| record))
+                let page = self.page_of(id)?.filter(|(at, _)| *at == offset);
+                Ok(page.and_then(|(_, record)| Some((record, self.order.info(id)?))))
             };
             read().transpose()
         }))
@@ -198,30 +216,65 @@ impl<L: Log> Store for Ledger<L> {
         self.revised.iter().filter_map(newest).collect()
     }
 
-    fn revise(&mut self, verdicts: &[(UrlId, Verdict)]) -> Result<(), Problem> {
-        self.writable()?;
-        for (id, verdict) in verdicts {
-            let Some(prev) = self.order.offset(*id) else { return Err(self.unknown(*id)) };
-            let offset = self.put(Kind::Revise, |o| codec::put_revise(o, *id, prev, verdict));
-            self.order.set_offset(*id, offset);
-            self.revised.insert(id.0);
-            self.revisions += 1;
-        }
-        Ok(())
+    fn hosts(&self) -> Result<Vec<HostInfo>, Problem> {
+        Ok((0..self.order.host_count() as u32).filter_map(|h| self.order.host_info(h)).collect())
     }
 
-    fn reassess(&mut self, pages: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem> {
-        self.writable()?;
-        for (id, verdict, assessment) in pages {
+    fn find_host(&self, name: &str) -> Result<Option<u32>, Problem> {
+        Ok(self.order.find_host(name))
+    }
+
+    fn host_name(&self, number: u32) -> Result<Option<String>, Problem> {
+        Ok(self.order.host_info(number).map(|h| h.name))
+    }
+
+    fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem> {
+        let state = self.order.find_host(host_key).and_then(|h| self.order.robots(h));
+        let Some(offset) = state.map(|s| s.offset).filter(|&at| at > 0) else { return Ok(None) };
+        let answer = |kind, bytes: &[u8]| (kind == Kind::Robots).then(|| codec::get_robots(bytes)).flatten();
+        self.read(offset, answer).map(|(_, answer)| Some(answer))
+    }
+
+    fn state(&self, key: StateKey) -> Result<Vec<Vec<u8>>, Problem> {
+        self.state_places(key).iter().map(|&at| self.state_at(at)).collect()
+    }
+
+    fn stats(&self) -> Result<Stats, Problem> {
+        let counts = self.order.counts();
+        Ok(Stats {
+            urls: counts.pending + counts.leased + counts.settled(),
+            pending: counts.pending,
+            leased: counts.leased,
+            settled: counts.settled(),
+            outcomes: outcomes(&counts),
+            pages: self.pages.len() as u64,
+            hosts: self.order.hosts_here(),
+            leases: self.order.step(),
+            returned: self.order.returned(),
+            log_bytes: self.base,
+            bytes_written: self.written,
+            torn_bytes: self.torn,
+        })
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        let wrong = |e: String| Problem::new(format!("{} is inconsistent", self.log.name())).because(e);
+        self.order.check().map_err(wrong)
+    }
+}
+
+impl<L: Log> Journal for Ledger<L> {
+    fn revise(&mut self, pages: &[Revision]) -> Result<(), Problem> {
+        for Revision { id, verdict, assessment } in pages {
             let Some(prev) = self.order.offset(*id) else { return Err(self.unknown(*id)) };
-            if self.batch.len() > super::apply::BATCH {
+            // Only what is no part of a turn may be cut in two: a turn rests on no new assessment.
+            if assessment.is_some() && self.batch.len() > super::apply::BATCH {
                 self.write_batch()?;
             }
-            let bytes = postcard::to_allocvec(assessment)
-                .map_err(|e| Problem::new("an assessment cannot be kept").because(e))?;
+            let rest = assessment.as_ref().map(page::assessment_bytes).transpose()?;
             let offset = self.put(Kind::Revise, |o| {
                 codec::put_revise(o, *id, prev, verdict);
-                o.rest(&bytes);
+                o.rest(&rest.unwrap_or_default());
             });
             self.order.set_offset(*id, offset);
             self.revised.insert(id.0);
@@ -230,21 +283,11 @@ impl<L: Log> Store for Ledger<L> {
         Ok(())
     }
 
-    fn state(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem> {
-        let offsets = self.states.get(name).map(Vec::as_slice).unwrap_or_default();
-        let bytes = |kind, payload: &[u8]| {
-            (kind == Kind::State).then(|| codec::get_state(payload).map(|(_, _, b)| b.to_vec())).flatten()
-        };
-        offsets.iter().map(|&at| self.read(at, bytes)).collect()
-    }
-
-    fn put_state(&mut self, name: &str, change: bool, bytes: &[u8]) -> Result<(), Problem> {
-        self.writable()?;
-        if name.len() > 1024 || bytes.len() > super::apply::LARGEST {
-            return Err(Problem::new(format!(
-                "the state `{name}` is too large to keep ({} bytes)",
-                bytes.len()
-            )));
+    fn put_state(&mut self, key: StateKey, change: bool, bytes: &[u8]) -> Result<(), Problem> {
+        let name = key.name();
+        if bytes.len() > super::apply::LARGEST {
+            let what = format!("the state `{name}` is too large to keep ({} bytes)", bytes.len());
+            return Err(Problem::new(what));
         }
         // What a strategy learned may be many megabytes: the batch must not double for it.
         if bytes.len() > 1 << 20 {
@@ -259,45 +302,11 @@ impl<L: Log> Store for Ledger<L> {
         Ok(())
     }
 
-    fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_> {
-        Box::new((0..self.order.host_count() as u32).filter_map(|h| self.order.host_info(h)))
-    }
-
-    fn find_host(&self, name: &str) -> Option<u32> {
-        self.order.find_host(name)
-    }
-
-    fn stats(&self) -> Stats {
-        let counts = self.order.counts();
-        Stats {
-            urls: counts.pending + counts.leased + counts.settled(),
-            pending: counts.pending,
-            leased: counts.leased,
-            settled: counts.settled(),
-            outcomes: outcomes(&counts),
-            pages: self.pages.len() as u64,
-            hosts: self.order.hosts_here(),
-            leases: self.order.step(),
-            returned: self.order.returned(),
-            log_bytes: self.base,
-            bytes_written: self.written,
-            torn_bytes: self.torn,
-        }
-    }
-
     fn sync(&mut self) -> Result<(), Problem> {
-        self.writable()?;
         self.log.sync().map_err(|e| self.io("write", &e))
     }
 
-    fn checkpoint(&mut self) -> Result<(), Problem> {
-        self.writable()?;
-        self.write_batch()?;
-        self.write_checkpoint()
-    }
-
     fn close(&mut self) -> Result<(), Problem> {
-        self.writable()?;
         self.write_batch()?;
         if !self.closed && self.order.in_flight() == 0 {
             let at = self.order.now();
@@ -308,17 +317,14 @@ impl<L: Log> Store for Ledger<L> {
         self.log.sync().map_err(|e| self.io("write", &e))?;
         self.write_checkpoint()
     }
+}
 
-    fn refresh(&mut self) -> Result<bool, Problem> {
-        if !self.read_only {
-            return Ok(false);
-        }
-        self.follow()
+impl<L: Log + Send> Storage for Ledger<L> {
+    fn fleet(&self) -> Option<&dyn Fleet> {
+        None
     }
-
-    fn check(&self) -> Result<(), Problem> {
-        let wrong = |e: String| Problem::new(format!("{} is inconsistent", self.log.name())).because(e);
-        self.order.check().map_err(wrong)
+    fn fleet_mut(&mut self) -> Option<&mut dyn Fleet> {
+        None
     }
 }
 

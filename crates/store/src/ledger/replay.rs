@@ -20,7 +20,8 @@ enum End {
 
 impl<L: Log> Ledger<L> {
     /// Takes in what is in the log, from the newest usable checkpoint on. `true` when the last run ended in order.
-    pub(super) fn load(&mut self, options: &Options) -> Result<bool, Problem> {
+    /// Whoever writes refuses a damaged log and cuts off a commit that was not finished.
+    pub(super) fn load(&mut self, options: &Options, writes: bool) -> Result<bool, Problem> {
         self.load_checkpoint(options);
         let (torn, broken) = match self.replay_tail()? {
             End::Whole => (None, None),
@@ -28,14 +29,14 @@ impl<L: Log> Ledger<L> {
             End::Damaged(at) => (None, Some(at)),
         };
         if let Some(damage) = self.find_damage(broken) {
-            if !self.read_only {
+            if writes {
                 return Err(damage.problem(&self.log.name()));
             }
             self.damage = Some(damage);
         }
         if let Some(at) = torn {
             self.torn = self.log.len() - at;
-            if !self.read_only {
+            if writes {
                 self.log.truncate(at).map_err(|e| self.io("write", &e))?;
                 // A checkpoint of what was just cut off must never be believed.
                 for pos in self.log.checkpoints().unwrap_or_default() {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
-use types::{Millis, Problem, UrlId};
+use types::{Millis, Problem, StateKey, UrlId};
 
 /// Pieces that wait to be taken in.
 const AHEAD: usize = 4;
@@ -180,7 +180,7 @@ impl Shared {
         self.db.tell(
             "INSERT INTO gleaner.state (crawl, slot, name, n, bytes) VALUES ($1, $2, $3, 0, $4)
              ON CONFLICT (crawl, slot, name, n) DO UPDATE SET bytes = EXCLUDED.bytes",
-            &[&self.me.crawl, &self.me.slot, &load::HINT, &bytes],
+            &[&self.me.crawl, &self.me.slot, &StateKey::Next.name(), &bytes],
         )?;
         Ok(())
     }

@@ -13,7 +13,7 @@
 //! the [`Gate`] closes by its own clock, without asking anyone.
 
 use super::db::Db;
-use frontier::Gate;
+use crate::fleet::Gate;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,7 +4,8 @@
 use super::claim;
 use super::post::{self, Message};
 use super::{Shared, id32};
-use frontier::{Applied, Frontier, News};
+use crate::fleet::{News, Ticket};
+use frontier::{Applied, Frontier};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use types::{Millis, Priority, Problem, Rescored, Url, UrlId};
@@ -58,7 +59,7 @@ impl Shared {
         (self.shards.max(1) as usize).div_ceil(self.workers.max(1) as usize)
     }
 
-    /// See [`Frontier::tend`].
+    /// See [`crate::Fleet::maintain`].
     pub(super) fn tend_now(
         &mut self,
         now: Millis,
@@ -94,7 +95,6 @@ impl Shared {
         began: Instant,
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<News, Problem> {
-        self.clear_handles();
         let k = (2 * self.most_in_flight).min(512);
         // What the user wants first of one host says nothing about the others' URLs, and one host is slow.
         let top = self.inner.order_mut().peek_without(now, Priority::BOOSTED, k);
@@ -108,7 +108,7 @@ impl Shared {
         if self.lost {
             return Ok(news);
         }
-        (news.told, news.missed) = self.read_commands(newest)?;
+        (news.commands, news.missed) = self.read_commands(newest)?;
         self.tell_budget()?;
         self.leave_hints()?;
         self.share_out(now, began)?;
@@ -170,7 +170,7 @@ impl Shared {
         &mut self,
         now: Millis,
         merge: &dyn Fn(Priority, Priority) -> Priority,
-    ) -> Result<(Vec<(u64, Url)>, Vec<UrlId>), Problem> {
+    ) -> Result<(Vec<(Ticket, Url)>, Vec<UrlId>), Problem> {
         self.asked_seeds.clear();
         let (mut seeds, mut mailed) = (Vec::new(), Vec::new());
         let shards: Vec<i16> = self.owned.keys().copied().filter(|s| self.is_here(*s)).collect();
@@ -204,8 +204,9 @@ impl Shared {
                 let place: (i16, i64) = (row.get(0), row.get(1));
                 let message = post::read(row.get(2));
                 if let Some(Message::Seed { url }) = message {
-                    self.asked_seeds.push(place);
-                    seeds.push((place.1 as u64, url));
+                    let ticket = Ticket { shard: place.0, seq: place.1 };
+                    self.asked_seeds.push(ticket);
+                    seeds.push((ticket, url));
                     continue;
                 }
                 self.out.consumed.push(place);

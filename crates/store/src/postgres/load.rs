@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-use types::{LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, UrlId};
+use types::{LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, StateKey, UrlId};
 
 /// Rows that are taken in at a time.
 const ROWS: usize = 1_000;
@@ -90,8 +90,10 @@ pub(super) fn read_hints(
     shards: &[i16],
     take: Take,
 ) -> Result<(), tokio_postgres::Error> {
-    let said =
-        db.query("SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2", &[&crawl, &HINT])?;
+    let said = db.query(
+        "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2",
+        &[&crawl, &StateKey::Next.name()],
+    )?;
     let hints = said.iter().flat_map(|r| hints(r.get(0))).filter(|(shard, _)| shards.contains(shard));
     read_named(db, crawl, hints.collect(), take)
 }
@@ -120,9 +122,7 @@ fn read_named(
     stream_urls(db, NAMED, &[&crawl, &shards, &ids], take)
 }
 
-/// The state in which a worker says what it means to fetch next.
-pub(super) const HINT: &str = "next";
-
+/// [`StateKey::Next`]: shards and numbers of URLs.
 pub(super) fn write_hints(urls: impl Iterator<Item = (i16, u32)>) -> Vec<u8> {
     urls.flat_map(|(shard, id)| shard.to_le_bytes().into_iter().chain(id.to_le_bytes())).collect()
 }

@@ -6,6 +6,7 @@ use super::post::{Child, read_children};
 use super::{id32, id64};
 use crate::ledger::codec;
 use crate::ledger::page;
+use crate::traits::Each;
 use frontier::{Info, State};
 use std::collections::HashMap;
 use tokio_postgres::Row;
@@ -80,6 +81,47 @@ fn source_from(r: &Row) -> Source {
 
 /// Pages that are asked for at once.
 const AT_ONCE: usize = 500;
+/// The same, when their records come too.
+pub(super) const PIECE: usize = 200;
+
+/// What comes piece by piece, one by one; it ends after the first failure.
+pub(super) fn in_pieces<'a, T: 'a>(
+    mut next: impl FnMut() -> Result<Option<Vec<T>>, Problem> + 'a,
+) -> Each<'a, T> {
+    let mut piece = Vec::new().into_iter();
+    let mut ended = false;
+    Box::new(std::iter::from_fn(move || {
+        while piece.len() == 0 && !ended {
+            match next() {
+                Ok(Some(more)) => piece = more.into_iter(),
+                Ok(None) => ended = true,
+                Err(e) => {
+                    ended = true;
+                    return Some(Err(e));
+                }
+            }
+        }
+        piece.next().map(Ok)
+    }))
+}
+
+/// The records of pages, whatever their shards.
+pub(super) fn records_of(db: &Db, crawl: i32, ids: &[UrlId]) -> Result<HashMap<UrlId, Record>, Problem> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let numbers: Vec<i64> = ids.iter().map(|id| id64(id.0)).collect();
+    let rows = db.ask(
+        "SELECT record, relevant, relevance, threshold, version, assessment, id FROM gleaner.page
+         WHERE crawl = $1 AND id = ANY($2)",
+        &[&crawl, &numbers],
+    )?;
+    let one = |r: &Row| {
+        let id = UrlId(id32(r.get(6)));
+        Ok((id, Record { id, ..record_from(r)? }))
+    };
+    rows.iter().map(one).collect()
+}
 
 /// Where pages were found, whatever their shards.
 pub(super) fn sources_of(

@@ -34,11 +34,12 @@ mod worker;
 pub use reader::{Judged, SharedReader, WorkerInfo};
 pub use steer::{CommandInfo, Given, Helm, Reached};
 
+use crate::fleet::{Gate, Ticket};
 use crate::ledger::Ledger;
 use arrive::Arriving;
 use claim::{Heart, Member, Owned};
 use db::Db;
-use frontier::{Clock, Gate, Limits};
+use frontier::{Clock, Limits};
 use ids::Ids;
 use post::Child;
 use scratch::Scratch;
@@ -48,7 +49,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use types::{Fingerprint, Millis, Priority, Url};
+use types::{Fingerprint, Millis, Priority, Url, UrlId};
 
 /// How a worker joins a shared crawl.
 #[derive(Clone, Debug)]
@@ -154,8 +155,8 @@ pub struct Shared {
     far_known: HashSet<u64>,
     /// Pages with links to other shards.
     far_pages: HashSet<u32>,
-    /// URLs of other shards that siblings were given numbers for, until the next time it is tended.
-    handles: Mutex<Vec<Child>>,
+    /// The links beside a URL that were asked for last.
+    beside: Mutex<Option<(UrlId, Vec<Child>)>>,
     /// Text of far URLs that were asked for.
     far_urls: Mutex<HashMap<u32, Url>>,
     pages: i64,
@@ -172,7 +173,7 @@ pub struct Shared {
     /// The last command that the loop was told of.
     steered: u64,
     /// Messages with seeds that the loop was told of and has not answered.
-    asked_seeds: Vec<(i16, i64)>,
+    asked_seeds: Vec<Ticket>,
     /// The shards of this slot's pages of earlier runs were asked for.
     own_pages_known: bool,
     /// The loop was told of what was loaded into slots below this.

@@ -10,14 +10,17 @@ use super::scratch::Scratch;
 use super::seal::Standing;
 use super::ship::Outgoing;
 use super::{SHARDS, Shared, SharedOptions, Skew};
+use crate::fleet::Gate;
 use crate::ledger::codec::Kind;
 use crate::ledger::{self, Ledger, codec};
-use frontier::Gate;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use types::{Millis, Problem};
+use types::{Millis, Problem, StateKey};
+
+/// What a worker in a new slot starts with.
+const INHERITED: [StateKey; 2] = [StateKey::Strategy, StateKey::Run];
 
 /// A crawl's own row.
 pub(super) struct CrawlRow {
@@ -232,7 +235,7 @@ impl Shared {
             loaded: Vec::new(),
             far_known: HashSet::new(),
             far_pages: HashSet::new(),
-            handles: Mutex::default(),
+            beside: Mutex::default(),
             far_urls: Mutex::default(),
             pages: kept.pages,
             relevant: kept.relevant,
@@ -287,15 +290,15 @@ impl Shared {
         let crawl = self.me.crawl;
         let rows = if fresh {
             self.db.ask(
-                "SELECT name, n, bytes FROM gleaner.state WHERE crawl = $1 AND name IN ('strategy', 'run') AND slot =
+                "SELECT name, n, bytes FROM gleaner.state WHERE crawl = $1 AND name = ANY($3) AND slot =
                    (SELECT slot FROM gleaner.worker WHERE crawl = $1 AND slot <> $2 ORDER BY pages DESC, slot LIMIT 1)
                  ORDER BY name, n",
-                &[&crawl, &self.me.slot],
+                &[&crawl, &self.me.slot, &INHERITED.map(StateKey::name).as_slice()],
             )?
         } else {
             self.db.ask(
                 "SELECT name, n, bytes FROM gleaner.state WHERE crawl = $1 AND slot = $2 AND name <> $3 ORDER BY name, n",
-                &[&crawl, &self.me.slot, &load::HINT],
+                &[&crawl, &self.me.slot, &StateKey::Next.name()],
             )?
         };
         let mut records = Vec::new();

@@ -1,26 +1,25 @@
 //! A shared crawl as readers see it: everything that is committed, straight from the tables. Needs no claim and no
 //! permission to write.
 //!
-//! Which pages there are, and what was last said of them, is kept in memory and read on by [`Store::refresh`]. The
+//! Which pages there are, and what was last said of them, is kept in memory and read on by [`SharedReader::refresh`]. The
 //! batches of one worker are committed one after the other, so what is new of each worker is what lies behind the last
 //! page of it that was seen; across workers no such order exists.
 
 use super::db::Db;
-use super::look::{self, Look, info_from, record_from, verdict_of};
+use super::look::{self, Look, PIECE, info_from, record_from, verdict_of};
 use super::open::{CrawlRow, choose, crawls};
 use super::steer::{self, CommandInfo};
 use super::{id32, id64, shard_of};
+use crate::formats::LabelChange;
 use crate::ledger::codec;
-use crate::traits::{Stats, Store};
+use crate::traits::{Each, Records, Stats, Which};
 use frontier::{Clock, HostInfo, HostState, Info, RobotsState};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_postgres::Row;
-use types::{Assessment, Problem, Record, Source, Url, UrlId, Verdict};
+use types::{Holder, Millis, Problem, Record, RobotsAnswer, Source, StateKey, Url, UrlId, Verdict};
 
-/// Pages that are asked for at once.
-const PIECE: usize = 200;
 /// Pending URLs that are asked for at once.
 const MANY: i64 = 20_000;
 
@@ -181,67 +180,28 @@ impl SharedReader {
         Ok(rows.iter().map(worker).collect())
     }
 
-    /// Every remembered sighting of a URL, first found first.
-    pub fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        self.look(id).sources()
-    }
-
-    /// Where every URL stands that waits, piece by piece: there may be many millions.
-    pub fn waiting(&self) -> impl Iterator<Item = Result<Info, Problem>> + '_ {
-        let mut piece: std::vec::IntoIter<Row> = Vec::new().into_iter();
+    /// Where URLs stand, piece by piece: there may be many millions.
+    fn all_entries(&self, sql: &'static str) -> Each<'_, Info> {
         let (mut shard, mut after) = (0i16, -1i64);
-        std::iter::from_fn(move || {
-            while piece.len() == 0 {
-                if shard >= self.crawl.shards {
-                    return None;
-                }
-                let rows = self.db.ask(
-                    "SELECT id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host
-                     FROM gleaner.url WHERE crawl = $1 AND shard = $2 AND id > $3 AND state = 0 ORDER BY id LIMIT $4",
-                    &[&self.crawl.crawl, &shard, &after, &MANY],
-                );
-                match rows {
-                    Ok(rows) if rows.len() < MANY as usize => {
-                        (shard, after) = (shard + 1, -1);
-                        piece = rows.into_iter();
-                    }
-                    Ok(rows) => {
-                        after = rows.last().map_or(after, |r| r.get(0));
-                        piece = rows.into_iter();
-                    }
-                    Err(e) => {
-                        shard = self.crawl.shards;
-                        return Some(Err(e));
-                    }
-                }
+        look::in_pieces(move || {
+            if shard >= self.crawl.shards {
+                return Ok(None);
             }
-            piece.next().map(|r| Ok(self.numbered(info_from(&r, 0))))
+            let rows = self.db.ask(sql, &[&self.crawl.crawl, &shard, &after, &MANY])?;
+            match rows.last().filter(|_| rows.len() >= MANY as usize) {
+                Some(last) => after = last.get(0),
+                None => (shard, after) = (shard + 1, -1),
+            }
+            Ok(Some(rows.iter().map(|r| self.numbered(info_from(r, 0))).collect()))
         })
     }
 
     /// These pages and where they stand, in this order; those that are gone are left out.
-    pub fn pages_of<'a>(
-        &'a self,
-        ids: impl Iterator<Item = UrlId> + 'a,
-    ) -> impl Iterator<Item = Result<(Record, Info), Problem>> + 'a {
+    pub fn pages_of<'a>(&'a self, ids: impl Iterator<Item = UrlId> + 'a) -> Each<'a, (Record, Info)> {
         let mut ids = ids.fuse();
-        let mut piece = Vec::new().into_iter();
-        let mut failed = false;
-        std::iter::from_fn(move || {
-            while piece.len() == 0 && !failed {
-                let wanted: Vec<UrlId> = ids.by_ref().take(PIECE).collect();
-                if wanted.is_empty() {
-                    return None;
-                }
-                match self.some_pages(&wanted) {
-                    Ok(pages) => piece = pages.into_iter(),
-                    Err(e) => {
-                        failed = true;
-                        return Some(Err(e));
-                    }
-                }
-            }
-            piece.next().map(Ok)
+        look::in_pieces(move || {
+            let wanted: Vec<UrlId> = ids.by_ref().take(PIECE).collect();
+            if wanted.is_empty() { Ok(None) } else { self.some_pages(&wanted).map(Some) }
         })
     }
 
@@ -267,16 +227,6 @@ impl SharedReader {
     /// With this reader's number of the host.
     fn numbered(&self, info: Info) -> Info {
         Info { host: lock(&self.hosts).number(info.host), ..info }
-    }
-
-    pub fn host_name(&self, number: u32) -> Option<String> {
-        let known = |hosts: &Hosts| hosts.names.get(number as usize).filter(|n| !n.is_empty()).cloned();
-        if let Some(name) = known(&lock(&self.hosts)) {
-            return Some(name);
-        }
-        // Met as the host of a URL only: all names are read, so the next ones are known.
-        self.read_hosts().ok()?;
-        known(&lock(&self.hosts))
     }
 
     fn read_hosts(&self) -> Result<Vec<HostInfo>, Problem> {
@@ -359,169 +309,17 @@ impl SharedReader {
         Ok(())
     }
 
-    fn read_only(&self) -> Problem {
-        Problem::new(format!("the crawl `{}` is open for reading only", self.name))
-    }
     fn unknown(&self, id: UrlId) -> Problem {
         Problem::new(format!("there is no URL number {} in the crawl `{}`", id.0, self.name))
     }
 
-    fn count(&self, sql: &'static str) -> u64 {
-        let rows = self.db.ask(sql, &[&self.crawl.crawl]).unwrap_or_default();
-        rows.first().map_or(0, |r| r.get::<_, i64>(0).max(0) as u64)
-    }
-}
-
-impl Store for SharedReader {
-    fn find(&self, url: &Url) -> Option<UrlId> {
-        let c = &self.crawl;
-        look::find(&self.db, c.crawl, shard_of(url.host_key(), c.key, c.shards), url.fingerprint(c.key))
-            .ok()
-            .flatten()
+    fn count(&self, sql: &'static str) -> Result<u64, Problem> {
+        let rows = self.db.ask(sql, &[&self.crawl.crawl])?;
+        Ok(rows.first().map_or(0, |r| r.get::<_, i64>(0).max(0) as u64))
     }
 
-    fn url(&self, id: UrlId) -> Result<Url, Problem> {
-        self.look(id).url()?.ok_or_else(|| self.unknown(id))
-    }
-
-    fn entry(&self, id: UrlId) -> Option<Info> {
-        let info = self.look(id).entry();
-        info.ok().flatten().map(|i| self.numbered(i))
-    }
-
-    fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
-        let kept = self.look(id).children()?;
-        look::resolve(&self.db, self.crawl.crawl, &kept)
-    }
-
-    fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
-        self.look(id).record()
-    }
-
-    fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_> {
-        let ids = self.pages.get(from..).unwrap_or_default().iter().map(|p| p.id);
-        Box::new(self.pages_of(ids).map(|page| page.map(|(record, _)| record)))
-    }
-
-    fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
-        let rows = self.db.ask(
-            "SELECT id, relevant, relevance, threshold, version FROM gleaner.page
-             WHERE crawl = $1 AND revised ORDER BY id",
-            &[&self.crawl.crawl],
-        )?;
-        Ok(rows.iter().map(|r| (UrlId(id32(r.get(0))), verdict_of(r, 1))).collect())
-    }
-
-    fn revise(&mut self, _: &[(UrlId, Verdict)]) -> Result<(), Problem> {
-        Err(self.read_only())
-    }
-
-    fn reassess(&mut self, _: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem> {
-        Err(self.read_only())
-    }
-
-    /// Totals: one of each worker. What was changed, and labels: of the crawl. Anything else: of the worker with the most
-    /// pages.
-    fn state(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem> {
-        if name == "control" {
-            return Ok(vec![steer::wanted_json(&self.db, self.crawl.crawl)?.1.into_bytes()]);
-        }
-        if name == "labels" {
-            let line = |(id, relevant): (UrlId, bool)| {
-                let [a, b, c, d] = id.0.to_le_bytes();
-                vec![a, b, c, d, u8::from(relevant)]
-            };
-            return Ok(steer::labels(&self.db, self.crawl.crawl)?.into_iter().map(line).collect());
-        }
-        let rows = if name == "counts" {
-            self.db.ask(
-                "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2 AND n = 0 ORDER BY slot",
-                &[&self.crawl.crawl, &name],
-            )?
-        } else {
-            self.db.ask(
-                "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2 AND slot =
-                   (SELECT slot FROM gleaner.worker WHERE crawl = $1 ORDER BY pages DESC, slot LIMIT 1) ORDER BY n",
-                &[&self.crawl.crawl, &name],
-            )?
-        };
-        Ok(rows.iter().map(|r| r.get(0)).collect())
-    }
-
-    fn put_state(&mut self, _: &str, _: bool, _: &[u8]) -> Result<(), Problem> {
-        Err(self.read_only())
-    }
-
-    /// In the order of this reader's numbers.
-    fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_> {
-        Box::new(self.read_hosts().unwrap_or_default().into_iter())
-    }
-
-    /// This reader's number of it.
-    fn find_host(&self, name: &str) -> Option<u32> {
-        if let Some(number) = lock(&self.hosts).by_name.get(name) {
-            return Some(*number);
-        }
-        let shard = shard_of(name, self.crawl.key, self.crawl.shards);
-        let rows = self.db.ask(
-            "SELECT host FROM gleaner.host WHERE crawl = $1 AND shard = $2 AND name = $3",
-            &[&self.crawl.crawl, &shard, &name],
-        );
-        let host = id32(rows.ok()?.first()?.get(0));
-        Some(lock(&self.hosts).name(host, name))
-    }
-
-    fn stats(&self) -> Stats {
-        let rows = self
-            .db
-            .ask(
-                "SELECT state, count(*) FROM gleaner.url WHERE crawl = $1 GROUP BY state ORDER BY state",
-                &[&self.crawl.crawl],
-            )
-            .unwrap_or_default();
-        let mut stats = Stats::default();
-        let mut by_outcome: HashMap<i16, u64> = HashMap::new();
-        for r in rows {
-            let (state, n): (i16, u64) = (r.get(0), r.get::<_, i64>(1).max(0) as u64);
-            stats.urls += n;
-            if state == 0 {
-                stats.pending += n;
-            } else {
-                stats.settled += n;
-                by_outcome.insert(state - 1, n);
-            }
-        }
-        stats.outcomes = crate::ledger::OUTCOMES
-            .iter()
-            .map(|(name, outcome)| {
-                let code = i16::from(codec::outcome_code(*outcome).0);
-                (*name, by_outcome.get(&code).copied().unwrap_or(0))
-            })
-            .collect();
-        stats.pages = self.pages.len() as u64;
-        stats.hosts = self.count("SELECT count(*) FROM gleaner.host WHERE crawl = $1") as usize;
-        stats.leases = self.count("SELECT coalesce(sum(step), 0)::int8 FROM gleaner.worker WHERE crawl = $1");
-        let size = self.db.ask(
-            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8 FROM pg_class c
-             JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'gleaner' AND c.relkind = 'r'",
-            &[],
-        );
-        stats.log_bytes =
-            size.ok().and_then(|r| r.first().map(|r| r.get::<_, i64>(0))).unwrap_or(0).max(0) as u64;
-        stats
-    }
-
-    fn sync(&mut self) -> Result<(), Problem> {
-        Err(self.read_only())
-    }
-    fn checkpoint(&mut self) -> Result<(), Problem> {
-        Err(self.read_only())
-    }
-    fn close(&mut self) -> Result<(), Problem> {
-        Ok(())
-    }
-
-    fn refresh(&mut self) -> Result<bool, Problem> {
+    /// Reads on. `true` when there was something new.
+    pub fn refresh(&mut self) -> Result<bool, Problem> {
         if self.db.is_closed() {
             self.db.reconnect().map_err(|e| self.db.problem("connect to", &e))?;
         }
@@ -545,6 +343,176 @@ impl Store for SharedReader {
         self.read_pages(revised)?;
         self.seen = now;
         Ok(true)
+    }
+}
+
+/// Where URLs of a shard stand, those after a number.
+macro_rules! entries_after {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host
+             FROM gleaner.url WHERE crawl = $1 AND shard = $2 AND id > $3 ",
+            $condition,
+            " ORDER BY id LIMIT $4"
+        )
+    };
+}
+
+impl Records for SharedReader {
+    fn find(&self, url: &Url) -> Result<Option<UrlId>, Problem> {
+        let c = &self.crawl;
+        look::find(&self.db, c.crawl, shard_of(url.host_key(), c.key, c.shards), url.fingerprint(c.key))
+    }
+
+    fn url(&self, id: UrlId) -> Result<Url, Problem> {
+        self.look(id).url()?.ok_or_else(|| self.unknown(id))
+    }
+
+    fn entry(&self, id: UrlId) -> Result<Option<Info>, Problem> {
+        Ok(self.look(id).entry()?.map(|i| self.numbered(i)))
+    }
+
+    /// Shard by shard.
+    fn entries(&self, which: Which) -> Each<'_, Info> {
+        self.all_entries(match which {
+            Which::All => entries_after!(""),
+            Which::Pending => entries_after!("AND state = 0"),
+        })
+    }
+
+    fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
+        self.look(id).sources()
+    }
+
+    fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
+        let kept = self.look(id).children()?;
+        look::resolve(&self.db, self.crawl.crawl, &kept)
+    }
+
+    fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
+        self.look(id).record()
+    }
+
+    fn records_of(&self, ids: Vec<UrlId>) -> Each<'_, Record> {
+        Box::new(self.pages_of(ids.into_iter()).map(|page| page.map(|(record, _)| record)))
+    }
+
+    fn pages(&self, from: usize) -> Each<'_, (Record, Info)> {
+        self.pages_of(self.pages.get(from..).unwrap_or_default().iter().map(|p| p.id))
+    }
+
+    fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
+        let rows = self.db.ask(
+            "SELECT id, relevant, relevance, threshold, version FROM gleaner.page
+             WHERE crawl = $1 AND revised ORDER BY id",
+            &[&self.crawl.crawl],
+        )?;
+        Ok(rows.iter().map(|r| (UrlId(id32(r.get(0))), verdict_of(r, 1))).collect())
+    }
+
+    /// In the order of this reader's numbers.
+    fn hosts(&self) -> Result<Vec<HostInfo>, Problem> {
+        self.read_hosts()
+    }
+
+    /// This reader's number of it.
+    fn find_host(&self, name: &str) -> Result<Option<u32>, Problem> {
+        if let Some(number) = lock(&self.hosts).by_name.get(name) {
+            return Ok(Some(*number));
+        }
+        let shard = shard_of(name, self.crawl.key, self.crawl.shards);
+        let rows = self.db.ask(
+            "SELECT host FROM gleaner.host WHERE crawl = $1 AND shard = $2 AND name = $3",
+            &[&self.crawl.crawl, &shard, &name],
+        )?;
+        let host = rows.first().map(|r| id32(r.get(0)));
+        Ok(host.map(|host| lock(&self.hosts).name(host, name)))
+    }
+
+    fn host_name(&self, number: u32) -> Result<Option<String>, Problem> {
+        let known = |hosts: &Hosts| hosts.names.get(number as usize).filter(|n| !n.is_empty()).cloned();
+        if let Some(name) = known(&lock(&self.hosts)) {
+            return Ok(Some(name));
+        }
+        // Met as the host of a URL only: all names are read, so the next ones are known.
+        self.read_hosts()?;
+        Ok(known(&lock(&self.hosts)))
+    }
+
+    fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem> {
+        let shard = shard_of(host_key, self.crawl.key, self.crawl.shards);
+        let rows = self.db.ask(
+            "SELECT r.status, r.fetched, r.expires, r.body FROM gleaner.host h
+             JOIN gleaner.robots r USING (crawl, shard, host)
+             WHERE h.crawl = $1 AND h.shard = $2 AND h.name = $3",
+            &[&self.crawl.crawl, &shard, &host_key],
+        )?;
+        Ok(rows.first().map(|r| RobotsAnswer {
+            status: u16::try_from(r.get::<_, i32>(0)).unwrap_or(0),
+            fetched: Millis(r.get::<_, i64>(1).max(0) as u64),
+            expires: Millis(r.get::<_, i64>(2).max(0) as u64),
+            body: r.get(3),
+        }))
+    }
+
+    fn state(&self, key: StateKey) -> Result<Vec<Vec<u8>>, Problem> {
+        let (crawl, name) = (self.crawl.crawl, key.name());
+        let rows = match (key, key.holder()) {
+            (StateKey::Labels, _) => {
+                let line = |(id, relevant): (UrlId, bool)| {
+                    LabelChange { id, by_model: false, said: Some(relevant) }.to_bytes().to_vec()
+                };
+                return Ok(steer::labels(&self.db, crawl)?.into_iter().map(line).collect());
+            }
+            (_, Holder::Crawl) => return Ok(vec![steer::wanted_json(&self.db, crawl)?.1.into_bytes()]),
+            (_, Holder::EveryWorker) => self.db.ask(
+                "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2 AND n = 0 ORDER BY slot",
+                &[&crawl, &name],
+            )?,
+            (_, Holder::OneWorker) => self.db.ask(
+                "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2 AND slot =
+                   (SELECT slot FROM gleaner.worker WHERE crawl = $1 ORDER BY pages DESC, slot LIMIT 1) ORDER BY n",
+                &[&crawl, &name],
+            )?,
+        };
+        Ok(rows.iter().map(|r| r.get(0)).collect())
+    }
+
+    fn stats(&self) -> Result<Stats, Problem> {
+        let rows = self.db.ask(
+            "SELECT state, count(*) FROM gleaner.url WHERE crawl = $1 GROUP BY state ORDER BY state",
+            &[&self.crawl.crawl],
+        )?;
+        let mut stats = Stats::default();
+        let mut by_outcome: HashMap<i16, u64> = HashMap::new();
+        for r in rows {
+            let (state, n): (i16, u64) = (r.get(0), r.get::<_, i64>(1).max(0) as u64);
+            stats.urls += n;
+            if state == 0 {
+                stats.pending += n;
+            } else {
+                stats.settled += n;
+                by_outcome.insert(state - 1, n);
+            }
+        }
+        stats.outcomes = crate::ledger::OUTCOMES
+            .iter()
+            .map(|(name, outcome)| {
+                let code = i16::from(codec::outcome_code(*outcome).0);
+                (*name, by_outcome.get(&code).copied().unwrap_or(0))
+            })
+            .collect();
+        stats.pages = self.pages.len() as u64;
+        stats.hosts = self.count("SELECT count(*) FROM gleaner.host WHERE crawl = $1")? as usize;
+        stats.leases =
+            self.count("SELECT coalesce(sum(step), 0)::int8 FROM gleaner.worker WHERE crawl = $1")?;
+        let size = self.db.ask(
+            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8 FROM pg_class c
+             JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'gleaner' AND c.relkind = 'r'",
+            &[],
+        )?;
+        stats.log_bytes = size.first().map_or(0, |r| r.get::<_, i64>(0).max(0) as u64);
+        Ok(stats)
     }
 
     /// The invariants that can be checked from outside: every URL has a host and a first sighting, pages are of URLs

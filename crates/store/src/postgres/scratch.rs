@@ -6,12 +6,13 @@
 //! without asking the database.
 
 use crate::ledger::codec::{self, Admit, FRAME_HEAD, Kind, Settled, Sight};
-use crate::ledger::{Durability, FileLog, Log};
+use crate::ledger::{Durability, FileLog, Log, page};
+use crate::traits::Revision;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
-use types::{LinkKind, Priority, Problem, RobotsAnswer, UrlId, Verdict};
+use types::{LinkKind, Priority, Problem, Record, RobotsAnswer, UrlId, Verdict};
 
 /// What happened since the last commit to the database. Numbers of URLs and hosts are the worker's own.
 #[derive(Default)]
@@ -37,6 +38,23 @@ pub(super) struct Facts {
 pub(super) struct Revised {
     pub verdict: Verdict,
     pub assessment: Option<Vec<u8>>,
+}
+
+impl Revised {
+    pub fn of(r: &Revision) -> Result<Revised, Problem> {
+        let assessment = r.assessment.as_ref().map(page::assessment_bytes).transpose()?;
+        Ok(Revised { verdict: r.verdict, assessment })
+    }
+
+    /// The record with this verdict.
+    pub fn over(&self, record: Record) -> Result<Record, Problem> {
+        let damaged = |e| Problem::new("an assessment that was just made cannot be read").because(e);
+        let assessment = match &self.assessment {
+            Some(bytes) => postcard::from_bytes(bytes).map_err(damaged)?,
+            None => record.assessment,
+        };
+        Ok(Record { verdict: self.verdict, assessment, ..record })
+    }
 }
 
 /// A URL that changed: how it stands now is in the order.
@@ -135,7 +153,7 @@ impl Facts {
                 }
             })?,
             Kind::Page => {
-                let (id, _) = crate::ledger::page::page_head(payload)?;
+                let (id, _) = page::page_head(payload)?;
                 self.pages.retain(|(other, _)| *other != id.0);
                 self.pages.push((id.0, payload.to_vec()));
             }

@@ -301,8 +301,8 @@ impl Shared {
 
     /// Messages that were taken in, or handed to the loop, and are not yet deleted.
     pub(super) fn mail_taken(&self) -> Vec<i64> {
-        let taken = self.uncommitted().flat_map(|(_, out)| out.consumed.iter());
-        taken.chain(&self.asked_seeds).map(|c| c.1).collect()
+        let taken = self.uncommitted().flat_map(|(_, out)| out.consumed.iter()).map(|c| c.1);
+        taken.chain(self.asked_seeds.iter().map(|ticket| ticket.seq)).collect()
     }
 
     /// What is told of the budget ahead of the pages that spent it.

@@ -14,8 +14,7 @@ use super::db::{Db, Step};
 use super::open::{CrawlRow, choose};
 use super::rows::param;
 use super::{Shared, id32, id64, post, shard_of};
-use crate::traits::{Done, Wanted};
-use frontier::Told;
+use crate::fleet::{Done, SharedCommand, Wanted};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
@@ -273,7 +272,7 @@ pub(super) fn labels(db: &Db, crawl: i32) -> Result<Vec<(UrlId, bool)>, Problem>
 
 impl Shared {
     /// The commands after the last one that was read; and whether some are gone.
-    pub(super) fn read_commands(&mut self, newest: u64) -> Result<(Vec<Told>, bool), Problem> {
+    pub(super) fn read_commands(&mut self, newest: u64) -> Result<(Vec<SharedCommand>, bool), Problem> {
         if newest <= self.steered {
             return Ok((Vec::new(), false));
         }
@@ -281,15 +280,15 @@ impl Shared {
             "SELECT n, kind, payload::text FROM gleaner.command WHERE crawl = $1 AND n > $2 ORDER BY n LIMIT $3",
             &[&self.me.crawl, &(self.steered as i64), &AT_ONCE],
         )?;
-        let told: Vec<Told> = rows
+        let commands: Vec<SharedCommand> = rows
             .iter()
-            .map(|r| Told { n: r.get::<_, i64>(0).max(0) as u64, kind: r.get(1), payload: r.get(2) })
+            .map(|r| SharedCommand { n: r.get::<_, i64>(0).max(0) as u64, kind: r.get(1), payload: r.get(2) })
             .collect();
-        if told.first().map(|t| t.n) != Some(self.steered + 1) {
+        if commands.first().map(|c| c.n) != Some(self.steered + 1) {
             return Ok((Vec::new(), true));
         }
-        self.steered = told.last().map_or(self.steered, |t| t.n);
-        Ok((told, false))
+        self.steered = commands.last().map_or(self.steered, |c| c.n);
+        Ok((commands, false))
     }
 
     pub(super) fn read_wanted(&mut self) -> Result<Wanted, Problem> {

@@ -4,19 +4,18 @@ use super::look::{self, Look};
 use super::post::{self, Child};
 use super::scratch::Revised;
 use super::{Shared, id32, shard_of};
+use crate::fleet::{Done, Fleet, Gate, News, Ticket, Wanted};
 use crate::ledger::apply::check_candidate;
-use crate::traits::{Done, Stats, Store, Wanted};
-use frontier::{Applied, Frontier, Gate, HostInfo, Idle, Info, News, Next, Peek, Refusal, State};
+use crate::traits::{Each, Journal, Records, Revision, Stats, Storage, Which};
+use frontier::{Applied, Frontier, HostInfo, Idle, Info, Next, Peek, Pick, Refusal, State};
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use std::time::Duration;
 use types::{
-    Assessment, Candidate, Fingerprint, Lease, Millis, Priority, Problem, Record, Rescored, RobotsAnswer,
-    Settle, Source, Turn, Url, UrlId, Verdict,
+    Candidate, Fingerprint, Lease, Millis, Priority, Problem, Record, Rescored, RobotsAnswer, Settle, Source,
+    StateKey, Turn, Url, UrlId, Verdict,
 };
 
-/// Numbers from here on down stand for far URLs for a moment; real ones do not come near.
-const HANDLES: u32 = u32::MAX - 1;
 /// URLs of other shards that are remembered as sighted; beyond this all are forgotten.
 const MOST_FAR_KNOWN: usize = 250_000;
 /// Nothing to do now: look again this much later.
@@ -71,8 +70,28 @@ impl Shared {
         self.slot(id).filter(|slot| self.inner.order().is_open(*slot) || !self.is_loaded(*slot))
     }
 
-    pub(super) fn clear_handles(&mut self) {
-        self.handles.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    /// Where a link is in this worker's memory, if it is here.
+    fn slot_of(&self, child: Child) -> Option<UrlId> {
+        match child {
+            Child::Known(global) => self.ids.slot(global),
+            Child::Far { print, .. } => self.inner.order().find(print),
+        }
+    }
+
+    /// The links of the page that `id` was first found on. They are asked for twice in a row: those that are here get
+    /// their new priorities first, those that are not here next.
+    fn links_beside(&self, id: UrlId) -> Result<Vec<Child>, Problem> {
+        let parent = self.slot(id).and_then(|s| self.inner.order().info(s)).and_then(|i| i.parent);
+        let Some(parent) = parent else { return Ok(Vec::new()) };
+        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, links)) = beside.as_ref()
+            && *of == id
+        {
+            return Ok(links.clone());
+        }
+        let links = self.kept_children(parent)?;
+        *beside = Some((id, links.clone()));
+        Ok(links)
     }
 
     fn send(&mut self, c: &Candidate) {
@@ -94,8 +113,8 @@ impl Shared {
     }
 
     /// Would the budget be better spent by another worker?
-    fn leaves_it_to_others(&mut self, now: Millis, lane: Option<u8>) -> bool {
-        if !self.options.budget || lane.is_some() {
+    fn leaves_it_to_others(&mut self, now: Millis, pick: Pick<'_>) -> bool {
+        if !self.options.budget || !matches!(pick, Pick::Best) {
             return false;
         }
         let Some(water) = self.others_watermark else { return false };
@@ -157,7 +176,7 @@ impl Shared {
         self.look(id).children()
     }
 
-    /// New priorities: ours are applied, far ones are sent.
+    /// New priorities of URLs that are here.
     fn rescore_all(&mut self, rescored: &[Rescored]) -> Result<(), Problem> {
         let mut here = Vec::with_capacity(rescored.len());
         for r in rescored {
@@ -173,12 +192,6 @@ impl Shared {
                     }
                 }
                 here.push(Rescored { id: slot, ..*r });
-            } else {
-                let handles = self.handles.get_mut().unwrap_or_else(PoisonError::into_inner);
-                let at = HANDLES.checked_sub(r.id.0).map(|i| i as usize);
-                if let Some(Child::Far { shard, print }) = at.and_then(|i| handles.get(i)).copied() {
-                    self.out.outbox.push((shard, post::rescore(print, r.priority, r.model, r.cause)));
-                }
             }
         }
         self.inner.rescore(&here)?;
@@ -222,19 +235,11 @@ impl Shared {
 }
 
 impl Frontier for Shared {
-    fn lease(&mut self, now: Millis, lane: Option<u8>) -> Result<Next, Problem> {
-        if self.lost || !self.gate.is_open() || self.leaves_it_to_others(now, lane) {
+    fn lease(&mut self, now: Millis, pick: Pick<'_>) -> Result<Next, Problem> {
+        if self.lost || !self.gate.is_open() || self.leaves_it_to_others(now, pick) {
             return Ok(self.wait(now));
         }
-        let next = self.inner.lease(now, lane)?;
-        self.announced(next, now)
-    }
-
-    fn lease_of(&mut self, now: Millis, rank: &dyn Fn(&str) -> Option<u64>) -> Result<Next, Problem> {
-        if self.lost || !self.gate.is_open() {
-            return Ok(self.wait(now));
-        }
-        let next = self.inner.lease_of(now, rank)?;
+        let next = self.inner.lease(now, pick)?;
         self.announced(next, now)
     }
 
@@ -252,8 +257,7 @@ impl Frontier for Shared {
             self.number_new()?;
             return Ok(new);
         }
-        let known = self.find(&candidate.url).and_then(|id| self.entry(id));
-        let known = known.is_some_and(|e| !e.state.is_unanswered());
+        let known = self.look_up(&candidate.url)?.is_some_and(|e| !e.state.is_unanswered());
         if !known {
             self.send(&candidate);
         }
@@ -357,106 +361,12 @@ impl Frontier for Shared {
         self.commit_if_due()
     }
 
-    fn siblings(&self, id: UrlId) -> Vec<UrlId> {
-        let parent = self.slot(id).and_then(|s| self.inner.order().info(s)).and_then(|i| i.parent);
-        let Some(parent) = parent else { return Vec::new() };
-        // A page whose links cannot be read has no siblings to re-score.
-        let children = self.kept_children(parent).unwrap_or_default();
-        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut met = HashSet::new();
-        let mut out = Vec::new();
-        for child in children {
-            let slot = match child {
-                Child::Known(global) => self.ids.slot(global),
-                Child::Far { print, .. } => self.inner.order().find(print),
-            };
-            match (slot, child) {
-                (Some(slot), _) => {
-                    let global = self.global(slot);
-                    let pending = self.inner.order().info(slot).is_some_and(|i| i.state == State::Pending);
-                    if pending && global != id && met.insert(global) {
-                        out.push(global);
-                    }
-                }
-                (None, Child::Far { .. }) => {
-                    let handle = HANDLES - handles.len() as u32;
-                    handles.push(child);
-                    out.push(UrlId(handle));
-                }
-                // It was here when its parent was read and has moved since, or is not here yet: whoever has it would
-                // hear of it by number only, which is not worth a message.
-                (None, Child::Known(_)) => {}
-            }
+    fn knows(&self, url: &Url) -> bool {
+        let print = url.fingerprint(self.key);
+        if self.is_here(self.shard_of_url(url)) {
+            return self.inner.order().find(print).is_some();
         }
-        out
-    }
-
-    fn all_sources(&self, ids: &[UrlId]) -> Result<HashMap<UrlId, Vec<Source>>, Problem> {
-        let (here, far): (Vec<UrlId>, Vec<UrlId>) =
-            ids.iter().partition(|id| self.sighted_here(**id).is_some());
-        let mut all = HashMap::with_capacity(ids.len());
-        for id in here {
-            all.insert(id, self.sources(id)?);
-        }
-        look::sources_of(&self.db, self.me.crawl, &far, &mut all)?;
-        Ok(all)
-    }
-
-    fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        if let Some(slot) = self.sighted_here(id) {
-            return self.inner.sources(slot);
-        }
-        let found = self.look(id).sources()?;
-        if found.is_empty() { Err(self.unknown(id)) } else { Ok(found) }
-    }
-
-    fn pending(&self) -> Box<dyn Iterator<Item = UrlId> + '_> {
-        Box::new(self.inner.order().pending().map(|s| self.global(s)))
-    }
-
-    fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem> {
-        self.inner.robots(host_key)
-    }
-
-    fn tend(&mut self, now: Millis, merge: &dyn Fn(Priority, Priority) -> Priority) -> Result<News, Problem> {
-        Ok(self.tend_now(now, merge)?.unwrap_or_default())
-    }
-
-    fn publish(&mut self, delta: Vec<u8>) {
-        if self.workers > 1 {
-            self.out.deltas.push(delta);
-        }
-    }
-
-    fn take_seed(&mut self, ticket: u64, candidate: Option<Candidate>, now: Millis) -> Result<bool, Problem> {
-        let Some(at) = self.asked_seeds.iter().position(|(_, seq)| *seq as u64 == ticket) else {
-            return Ok(false);
-        };
-        let place = self.asked_seeds.swap_remove(at);
-        if self.lost || !self.is_here(place.0) {
-            // Whoever has the shard takes it.
-            return Ok(false);
-        }
-        candidate.iter().try_for_each(check_candidate)?;
-        self.make_room(1)?;
-        self.out.consumed.push(place);
-        let Some(candidate) = candidate else { return Ok(false) };
-        let new = self.inner.seed(candidate, now)?;
-        self.number_new()?;
-        self.idle &= !new;
-        Ok(new)
-    }
-
-    fn set_budget(&mut self, budget: bool) {
-        self.options.budget = budget;
-    }
-
-    fn holds(&self, id: UrlId) -> bool {
-        !self.lost && self.slot(id).is_some_and(|s| self.inner.order().is_open(s))
-    }
-
-    fn gate(&self) -> Gate {
-        self.gate.clone()
+        self.far_known.contains(&print.0)
     }
 }
 
@@ -470,22 +380,14 @@ fn with_id(settle: Settle, id: UrlId) -> Settle {
     }
 }
 
-impl Store for Shared {
-    fn find(&self, url: &Url) -> Option<UrlId> {
+impl Records for Shared {
+    fn find(&self, url: &Url) -> Result<Option<UrlId>, Problem> {
         let shard = self.shard_of_url(url);
         let print = url.fingerprint(self.key);
         if self.is_here(shard) {
-            return self.inner.order().find(print).map(|s| self.global(s));
+            return Ok(self.inner.order().find(print).map(|s| self.global(s)));
         }
-        look::find(&self.db, self.me.crawl, shard, print).ok().flatten()
-    }
-
-    fn knows(&self, url: &Url) -> bool {
-        let print = url.fingerprint(self.key);
-        if self.is_here(self.shard_of_url(url)) {
-            return self.inner.order().find(print).is_some();
-        }
-        self.far_known.contains(&print.0)
+        look::find(&self.db, self.me.crawl, shard, print)
     }
 
     fn url(&self, id: UrlId) -> Result<Url, Problem> {
@@ -504,9 +406,9 @@ impl Store for Shared {
         Ok(url)
     }
 
-    fn urls(&self, pages: &[UrlId]) -> Result<HashMap<UrlId, Url>, Problem> {
-        let (here, far): (Vec<UrlId>, Vec<UrlId>) = pages.iter().partition(|id| self.slot(**id).is_some());
-        let mut all = HashMap::with_capacity(pages.len());
+    fn urls(&self, ids: &[UrlId]) -> Result<HashMap<UrlId, Url>, Problem> {
+        let (here, far): (Vec<UrlId>, Vec<UrlId>) = ids.iter().partition(|id| self.slot(**id).is_some());
+        let mut all = HashMap::with_capacity(ids.len());
         for id in here {
             all.insert(id, self.url(id)?);
         }
@@ -514,17 +416,56 @@ impl Store for Shared {
         Ok(all)
     }
 
-    fn entry(&self, id: UrlId) -> Option<Info> {
+    fn entry(&self, id: UrlId) -> Result<Option<Info>, Problem> {
         if let Some(slot) = self.slot(id) {
-            return self.inner.entry(slot).map(|i| Info { id, ..i });
+            return Ok(self.inner.order().info(slot).map(|i| Info { id, ..i }));
         }
-        let far = self.look(id).entry();
         // Its host has no number here.
-        far.ok().flatten().map(|i| Info { host: u32::MAX, ..i })
+        Ok(self.look(id).entry()?.map(|i| Info { host: u32::MAX, ..i }))
+    }
+
+    /// Those of the shards that are here.
+    fn entries(&self, which: Which) -> Each<'_, Info> {
+        let global = |i: Result<Info, Problem>| i.map(|i| Info { id: self.global(i.id), ..i });
+        Box::new(self.inner.entries(which).map(global))
+    }
+
+    fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
+        if let Some(slot) = self.sighted_here(id) {
+            return self.inner.sources(slot);
+        }
+        let found = self.look(id).sources()?;
+        if found.is_empty() { Err(self.unknown(id)) } else { Ok(found) }
+    }
+
+    fn all_sources(&self, ids: &[UrlId]) -> Result<HashMap<UrlId, Vec<Source>>, Problem> {
+        let (here, far): (Vec<UrlId>, Vec<UrlId>) =
+            ids.iter().partition(|id| self.sighted_here(**id).is_some());
+        let mut all = HashMap::with_capacity(ids.len());
+        for id in here {
+            all.insert(id, self.sources(id)?);
+        }
+        look::sources_of(&self.db, self.me.crawl, &far, &mut all)?;
+        Ok(all)
     }
 
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
         look::resolve(&self.db, self.me.crawl, &self.kept_children(id)?)
+    }
+
+    /// Those that are here; [`Fleet::rescore_far_siblings`] reaches the others.
+    fn siblings(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
+        let mut out = Vec::new();
+        let mut met = HashSet::new();
+        for child in self.links_beside(id)? {
+            let Some(slot) = self.slot_of(child) else { continue };
+            let pending = self.inner.order().info(slot).is_some_and(|i| i.state == State::Pending);
+            let global = self.global(slot);
+            if pending && global != id && met.insert(global) {
+                out.push(global);
+            }
+        }
+        Ok(out)
     }
 
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
@@ -532,44 +473,38 @@ impl Store for Shared {
         if let Some(slot) = slot
             && let Some(record) = self.inner.record(slot)?
         {
-            return Ok(Some(record));
+            return Ok(Some(Record { id, ..record }));
         }
-        let found = self.look(id).record()?;
+        let Some(found) = self.look(id).record()? else { return Ok(None) };
         let newest = slot.and_then(|s| self.uncommitted().find_map(|(facts, _)| facts.revised.get(&s.0)));
-        Ok(found.map(|r| match newest {
-            Some(newest) => {
-                let changed = newest.assessment.as_ref().and_then(|b| postcard::from_bytes(b).ok());
-                Record { verdict: newest.verdict, assessment: changed.unwrap_or(r.assessment), ..r }
-            }
-            None => r,
+        Ok(Some(match newest {
+            Some(newest) => newest.over(found)?,
+            None => found,
         }))
     }
 
-    /// Those of others by the hundred, whatever their shards; what is here, and newer, as `record` has it.
-    fn each_record(
-        &self,
-        ids: &[UrlId],
-        with: &mut dyn FnMut(Record) -> Result<(), Problem>,
-    ) -> Result<(), Problem> {
-        let (here, far): (Vec<UrlId>, Vec<UrlId>) = ids.iter().partition(|id| self.slot(**id).is_some());
-        for id in here {
-            self.record(id)?.map_or(Ok(()), |r| with(Record { id, ..r }))?;
-        }
-        for some in far.chunks(200) {
-            let numbers: Vec<i64> = some.iter().map(|id| super::id64(id.0)).collect();
-            let rows = self.db.ask(
-                "SELECT record, relevant, relevance, threshold, version, assessment, id FROM gleaner.page
-                 WHERE crawl = $1 AND id = ANY($2)",
-                &[&self.me.crawl, &numbers],
-            )?;
-            for row in &rows {
-                with(Record { id: UrlId(id32(row.get(6))), ..look::record_from(row)? })?;
+    fn records_of(&self, ids: Vec<UrlId>) -> Each<'_, Record> {
+        let mut ids = ids.into_iter();
+        look::in_pieces(move || {
+            let some: Vec<UrlId> = ids.by_ref().take(look::PIECE).collect();
+            if some.is_empty() {
+                return Ok(None);
             }
-        }
-        Ok(())
+            let far: Vec<UrlId> = some.iter().copied().filter(|id| self.slot(*id).is_none()).collect();
+            let mut far = look::records_of(&self.db, self.me.crawl, &far)?;
+            let mut out = Vec::with_capacity(some.len());
+            for id in some {
+                let record = match self.slot(id) {
+                    Some(_) => self.record(id)?,
+                    None => far.remove(&id),
+                };
+                out.extend(record);
+            }
+            Ok(Some(out))
+        })
     }
 
-    fn records(&self, from: usize) -> Box<dyn Iterator<Item = Result<Record, Problem>> + '_> {
+    fn pages(&self, from: usize) -> Each<'_, (Record, Info)> {
         let rows =
             self.db.ask("SELECT id FROM gleaner.page WHERE crawl = $1 ORDER BY seq", &[&self.me.crawl]);
         let committed: Vec<UrlId> = match rows {
@@ -580,7 +515,8 @@ impl Store for Shared {
         let fresh: Vec<UrlId> =
             self.inner.pages_here().map(|s| self.global(s)).filter(|id| !known.contains(id)).collect();
         let all = committed.into_iter().chain(fresh).skip(from);
-        Box::new(all.filter_map(|id| self.record(id).transpose()))
+        let with_entry = |record: Record| Ok(self.entry(record.id)?.map(|info| (record, info)));
+        Box::new(self.records_of(all.collect()).filter_map(move |r| r.and_then(with_entry).transpose()))
     }
 
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
@@ -597,66 +533,58 @@ impl Store for Shared {
         Ok(all.into_iter().collect())
     }
 
-    fn revise(&mut self, verdicts: &[(UrlId, Verdict)]) -> Result<(), Problem> {
-        self.find_shards(verdicts.iter().map(|v| v.0))?;
+    fn hosts(&self) -> Result<Vec<HostInfo>, Problem> {
+        self.inner.hosts()
+    }
+
+    fn find_host(&self, name: &str) -> Result<Option<u32>, Problem> {
+        self.inner.find_host(name)
+    }
+
+    fn host_name(&self, number: u32) -> Result<Option<String>, Problem> {
+        self.inner.host_name(number)
+    }
+
+    fn robots(&self, host_key: &str) -> Result<Option<RobotsAnswer>, Problem> {
+        self.inner.robots(host_key)
+    }
+
+    fn state(&self, key: StateKey) -> Result<Vec<Vec<u8>>, Problem> {
+        self.inner.state(key)
+    }
+
+    fn stats(&self) -> Result<Stats, Problem> {
+        self.inner.stats()
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        self.inner.check()
+    }
+}
+
+impl Journal for Shared {
+    fn revise(&mut self, pages: &[Revision]) -> Result<(), Problem> {
+        self.find_shards(pages.iter().map(|p| p.id))?;
         let mut here = Vec::new();
-        for (id, verdict) in verdicts {
-            match self.slot(*id) {
-                Some(slot) => here.push((slot, *verdict)),
-                None if self.ids.shard_of(id.0).is_some() => {
-                    self.out.far_revised.push((id.0, Revised { verdict: *verdict, assessment: None }));
+        for page in pages {
+            match self.slot(page.id) {
+                Some(slot) => here.push(Revision { id: slot, ..page.clone() }),
+                None if self.ids.shard_of(page.id.0).is_some() => {
+                    self.out.far_revised.push((page.id.0, Revised::of(page)?));
                 }
-                None => return Err(self.unknown(*id)),
+                None => return Err(self.unknown(page.id)),
             }
         }
         self.inner.revise(&here)
     }
 
-    fn reassess(&mut self, pages: &[(UrlId, Verdict, Assessment)]) -> Result<(), Problem> {
-        self.find_shards(pages.iter().map(|p| p.0))?;
-        let mut here = Vec::new();
-        for (id, verdict, assessment) in pages {
-            match self.slot(*id) {
-                Some(slot) => here.push((slot, *verdict, assessment.clone())),
-                None if self.ids.shard_of(id.0).is_some() => {
-                    let bytes = postcard::to_allocvec(assessment)
-                        .map_err(|e| Problem::new("an assessment cannot be kept").because(e))?;
-                    let revised = Revised { verdict: *verdict, assessment: Some(bytes) };
-                    self.out.far_revised.push((id.0, revised));
-                }
-                None => return Err(self.unknown(*id)),
-            }
-        }
-        self.inner.reassess(&here)
-    }
-
-    fn state(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem> {
-        self.inner.state(name)
-    }
-
-    fn put_state(&mut self, name: &str, change: bool, bytes: &[u8]) -> Result<(), Problem> {
-        self.inner.put_state(name, change, bytes)
-    }
-
-    fn hosts(&self) -> Box<dyn Iterator<Item = HostInfo> + '_> {
-        self.inner.hosts()
-    }
-
-    fn find_host(&self, name: &str) -> Option<u32> {
-        self.inner.order().find_host(name)
-    }
-
-    fn stats(&self) -> Stats {
-        self.inner.stats()
+    fn put_state(&mut self, key: StateKey, change: bool, bytes: &[u8]) -> Result<(), Problem> {
+        self.inner.put_state(key, change, bytes)
     }
 
     fn sync(&mut self) -> Result<(), Problem> {
         // What waits for the bucket is not committed: it goes when it may.
         if self.is_holding() { self.commit_if_due() } else { self.ship() }
-    }
-
-    fn checkpoint(&mut self) -> Result<(), Problem> {
-        self.sync()
     }
 
     fn close(&mut self) -> Result<(), Problem> {
@@ -676,25 +604,92 @@ impl Store for Shared {
         self.lost = true;
         Ok(())
     }
+}
 
-    fn refresh(&mut self) -> Result<bool, Problem> {
-        Ok(false)
+impl Fleet for Shared {
+    fn maintain(
+        &mut self,
+        now: Millis,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+    ) -> Result<Option<News>, Problem> {
+        self.tend_now(now, merge)
     }
 
-    fn wanted(&mut self) -> Result<Option<Wanted>, Problem> {
-        self.read_wanted().map(Some)
+    fn gate(&self) -> Gate {
+        self.gate.clone()
+    }
+
+    fn holds(&self, id: UrlId) -> bool {
+        !self.lost && self.slot(id).is_some_and(|s| self.inner.order().is_open(s))
+    }
+
+    fn rescore_far_siblings(&mut self, of: UrlId, priority: Priority, model: u32) -> Result<(), Problem> {
+        for child in self.links_beside(of)? {
+            // One that was here when its parent was read and has moved since is known by number only: that is not
+            // worth a message.
+            if let Child::Far { shard, print } = child
+                && self.slot_of(child).is_none()
+            {
+                self.out.outbox.push((shard, post::rescore(print, priority, model, Some(of))));
+            }
+        }
+        *self.beside.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(())
+    }
+
+    fn publish(&mut self, delta: Vec<u8>) {
+        if self.workers > 1 {
+            self.out.deltas.push(delta);
+        }
+    }
+
+    fn take_seed(
+        &mut self,
+        ticket: Ticket,
+        candidate: Option<Candidate>,
+        now: Millis,
+    ) -> Result<bool, Problem> {
+        let Some(at) = self.asked_seeds.iter().position(|asked| *asked == ticket) else {
+            return Ok(false);
+        };
+        self.asked_seeds.swap_remove(at);
+        if self.lost || !self.is_here(ticket.shard) {
+            // Whoever has the shard takes it.
+            return Ok(false);
+        }
+        candidate.iter().try_for_each(check_candidate)?;
+        self.make_room(1)?;
+        self.out.consumed.push((ticket.shard, ticket.seq));
+        let Some(candidate) = candidate else { return Ok(false) };
+        let new = self.inner.seed(candidate, now)?;
+        self.number_new()?;
+        self.idle &= !new;
+        Ok(new)
+    }
+
+    fn set_budget(&mut self, budget: bool) {
+        self.options.budget = budget;
+    }
+
+    fn wanted(&mut self) -> Result<Wanted, Problem> {
+        self.read_wanted()
     }
 
     fn obeyed(&mut self, n: u64, done: Option<Done>) {
         self.note_obeyed(n, done);
     }
 
-    fn recounted(&mut self, relevant: u64) {
+    fn recount(&mut self, relevant: u64) {
         self.relevant = relevant as i64;
         self.out.news = true;
     }
+}
 
-    fn check(&self) -> Result<(), Problem> {
-        self.inner.check()
+impl Storage for Shared {
+    fn fleet(&self) -> Option<&dyn Fleet> {
+        Some(self)
+    }
+    fn fleet_mut(&mut self) -> Option<&mut dyn Fleet> {
+        Some(self)
     }
 }

@@ -7,7 +7,7 @@ use frontier::{Frontier, Limits};
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use store::{Shared, SharedOptions, Store};
+use store::{Fleet, Journal, Records, Shared, SharedOptions};
 use types::{Candidate, Millis, Outcome, Turn, UrlId};
 
 const HOSTS: u64 = 60;
@@ -41,7 +41,7 @@ fn filled(options: SharedOptions) -> Shared {
 /// there are, and those that were pending.
 fn succeeded(dir: &Path, limits: Limits, now: u64) -> (Shared, u64, u64) {
     let mut a = filled(many(dir, "a", quick()));
-    let (urls, pending) = (a.stats().urls, a.stats().pending);
+    let (urls, pending) = (a.stats().unwrap().urls, a.stats().unwrap().pending);
     a.stop_renewing();
     drop(a);
     let mut b = Shared::open(many(dir, "a", limits), Millis(now)).unwrap();
@@ -52,20 +52,20 @@ fn succeeded(dir: &Path, limits: Limits, now: u64) -> (Shared, u64, u64) {
 /// Tends until something is here and something is not.
 fn begun(w: &mut Shared) {
     let end = Instant::now() + Duration::from_secs(20);
-    while w.stats().pending == 0 {
+    while w.stats().unwrap().pending == 0 {
         assert!(Instant::now() < end && w.arriving() > 0, "{} shards to come", w.arriving());
-        w.tend(Millis(0), &best).unwrap();
+        w.maintain(Millis(0), &best).unwrap();
     }
     assert!(w.arriving() > 0, "all of it is here already: the test shows nothing");
 }
 
 fn whole(workers: &mut [&mut Shared], urls: u64) {
     let end = Instant::now() + Duration::from_secs(30);
-    let here = |w: &[&mut Shared]| w.iter().map(|w| w.stats().urls).sum::<u64>();
+    let here = |w: &[&mut Shared]| w.iter().map(|w| w.stats().unwrap().urls).sum::<u64>();
     while workers.iter().any(|w| w.arriving() > 0) || here(workers) < urls {
         assert!(Instant::now() < end, "{} of {urls} URLs are here", here(workers));
         for w in workers.iter_mut() {
-            w.tend(Millis(0), &best).unwrap();
+            w.maintain(Millis(0), &best).unwrap();
         }
     }
     assert_eq!(here(workers), urls);
@@ -79,7 +79,7 @@ fn the_crawl_goes_on_in_its_order_before_all_is_here() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut a = filled(many(dir.path(), "a", quick()));
-    let (urls, pending) = (a.stats().urls, a.stats().pending);
+    let (urls, pending) = (a.stats().unwrap().urls, a.stats().unwrap().pending);
     // What it would have fetched next.
     let order: Vec<String> =
         a.peek(Millis(0), None, 40).iter().map(|p| a.url(p.id).unwrap().to_string()).collect();
@@ -106,12 +106,12 @@ fn the_crawl_goes_on_in_its_order_before_all_is_here() {
 
     let more = order.len() as u64;
     whole(&mut [&mut b], urls + more);
-    assert_eq!(b.stats().pending, pending, "as many new ones as were fetched");
-    let again = b.find(&nth(URLS - 1).url).unwrap();
+    assert_eq!(b.stats().unwrap().pending, pending, "as many new ones as were fetched");
+    let again = b.find(&nth(URLS - 1).url).unwrap().unwrap();
     let end = Instant::now() + Duration::from_secs(10);
     while b.sources(again).unwrap().get(1).is_none_or(|s| &*s.anchor != "again") {
         assert!(Instant::now() < end, "what was found meanwhile: {:?}", b.sources(again).unwrap());
-        b.tend(Millis(0), &best).unwrap();
+        b.maintain(Millis(0), &best).unwrap();
     }
     // To the very end: every URL once.
     let mut met: HashSet<String> = fetched.into_iter().collect();
@@ -123,7 +123,7 @@ fn the_crawl_goes_on_in_its_order_before_all_is_here() {
     b.sync().unwrap();
     let r = reader(dir.path());
     r.check().unwrap();
-    assert_eq!((r.stats().urls, r.stats().pending), (urls + more, 0));
+    assert_eq!((r.stats().unwrap().urls, r.stats().unwrap().pending), (urls + more, 0));
 }
 
 #[test]
@@ -138,13 +138,13 @@ fn what_was_meant_to_be_fetched_next_is_there_first() {
     let top =
         |w: &mut Shared| -> Vec<UrlId> { w.peek(Millis(200_000), None, 500).iter().map(|p| p.id).collect() };
     let mut a = filled(few());
-    a.tend(Millis(0), &best).unwrap();
-    let (urls, order) = (a.stats().urls, top(&mut a));
+    a.maintain(Millis(0), &best).unwrap();
+    let (urls, order) = (a.stats().unwrap().urls, top(&mut a));
     drop(a);
     let mut b = Shared::open(few(), Millis(0)).unwrap();
     while top(&mut b) != order {
         assert!(b.arriving() > 50, "the best came late: {} shards to come", b.arriving());
-        b.tend(Millis(0), &best).unwrap();
+        b.maintain(Millis(0), &best).unwrap();
     }
     whole(&mut [&mut b], urls);
     drop(b);
@@ -171,11 +171,11 @@ fn what_is_on_its_way_can_be_handed_on() {
     // Time to look up from its work: it finds that it is not alone.
     std::thread::sleep(Duration::from_millis(400));
     let coming = b.arriving();
-    b.tend(Millis(0), &best).unwrap();
+    b.maintain(Millis(0), &best).unwrap();
     assert!(b.arriving() > 0 && b.arriving() < coming - 64, "{} of {coming}", b.arriving());
     whole(&mut [&mut b, &mut c], urls);
-    assert!(b.stats().urls > 0 && c.stats().urls > 0);
-    assert_eq!(b.stats().pending + c.stats().pending, pending);
+    assert!(b.stats().unwrap().urls > 0 && c.stats().unwrap().urls > 0);
+    assert_eq!(b.stats().unwrap().pending + c.stats().unwrap().pending, pending);
     reader(dir.path()).check().unwrap();
     // And it ends while half of that is under way.
     c.stop_renewing();
@@ -185,7 +185,7 @@ fn what_is_on_its_way_can_be_handed_on() {
     c.close().unwrap();
     drop(c);
     whole(&mut [&mut b], urls);
-    assert_eq!(b.stats().pending, pending);
+    assert_eq!(b.stats().unwrap().pending, pending);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn hosts_rest_although_they_were_handed_on_before_they_were_here() {
     let mut c = Shared::open(many(dir.path(), "c", slow()), Millis(6_000)).unwrap();
     begun(&mut c);
     assert!(c.lease_at(65_000).is_none(), "not before a minute is over");
-    let urls = c.stats().urls;
+    let urls = c.stats().unwrap().urls;
     whole(&mut [&mut c], urls.max(URLS + 1));
     assert!(c.lease_at(65_000).is_none());
     assert!(c.lease_at(66_000).is_some());
@@ -226,9 +226,9 @@ fn a_host_that_has_had_its_pages_gets_no_more_of_what_comes_late() {
     whole(&mut [&mut b], urls);
     while b.lease_at(0).is_some_and(|l| b.apply(done(l.id, Outcome::Fetched, 0), &best).is_ok()) {}
     b.sync().unwrap();
-    assert_eq!(b.stats().pending, 0, "nothing waits for ever");
+    assert_eq!(b.stats().unwrap().pending, 0, "nothing waits for ever");
     let r = reader(dir.path());
-    let most: BTreeSet<u64> = r.hosts().map(|h| h.clock.pages).collect();
+    let most: BTreeSet<u64> = r.hosts().unwrap().into_iter().map(|h| h.clock.pages).collect();
     assert!(most.last().is_some_and(|m| *m <= 26), "two, and what the first worker had: {most:?}");
     r.check().unwrap();
 }
@@ -244,17 +244,17 @@ fn a_line_that_is_cut_meanwhile_is_taken_up_again() {
         ..SharedOptions::new(&own.url(), "cut", name, dir.path().join(name), quick())
     };
     let a = filled(options("a"));
-    let (urls, pending) = (a.stats().urls, a.stats().pending);
+    let (urls, pending) = (a.stats().unwrap().urls, a.stats().unwrap().pending);
     drop(a);
     let mut b = Shared::open(options("a"), Millis(0)).unwrap();
     begun(&mut b);
     for _ in 0..3 {
         own.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'gleaner'");
-        let _ = b.tend(Millis(0), &best);
+        let _ = b.maintain(Millis(0), &best);
         std::thread::sleep(Duration::from_millis(30));
     }
     whole(&mut [&mut b], urls);
-    assert_eq!(b.stats().pending, pending);
+    assert_eq!(b.stats().unwrap().pending, pending);
 }
 
 #[test]
@@ -272,9 +272,9 @@ fn a_host_that_is_given_up_meanwhile_is_given_up_whole() {
     assert!(b.arriving() > 0);
     whole(&mut [&mut b], urls);
     let name = lease.url.host_key().to_string();
-    let left = b.hosts().find(|h| h.name == name).map(|h| h.pending);
+    let left = b.hosts().unwrap().into_iter().find(|h| h.name == name).map(|h| h.pending);
     assert_eq!(left, Some(0), "nothing is left of {name}");
-    assert!(b.stats().pending > 0);
+    assert!(b.stats().unwrap().pending > 0);
 }
 
 #[test]
@@ -296,17 +296,17 @@ fn no_free_connection_is_waited_for_while_the_crawl_goes_on() {
         )
     };
     let a = filled(options.clone());
-    let urls = a.stats().urls;
+    let urls = a.stats().unwrap().urls;
     drop(a);
     // One to work and one for the heartbeat.
     own.sql("ALTER ROLE few CONNECTION LIMIT 2");
     let mut b = Shared::open(options, Millis(0)).unwrap();
     let end = Instant::now() + Duration::from_secs(3);
     while Instant::now() < end {
-        b.tend(Millis(0), &best).unwrap();
+        b.maintain(Millis(0), &best).unwrap();
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert_eq!((b.arriving(), b.stats().urls), (256, 0), "longer than its patience");
+    assert_eq!((b.arriving(), b.stats().unwrap().urls), (256, 0), "longer than its patience");
     own.sql("ALTER ROLE few CONNECTION LIMIT -1");
     whole(&mut [&mut b], urls);
 }

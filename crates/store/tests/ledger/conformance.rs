@@ -2,20 +2,22 @@
 
 use crate::harness::*;
 use crate::shared::{server, shared};
-use frontier::{Clock, Frontier, Idle, Info, Limits, Next, Patience, Refusal, State};
+use frontier::{Clock, Frontier, Idle, Info, Limits, Next, Patience, Pick, Refusal, State};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use store::ledger::{FileLog, Ledger, MemLog};
-use store::{Shared, SharedOptions, Store};
+use store::{Fleet, Journal, Records, Revision, Shared, SharedOptions, Which};
 use types::{
-    Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source, Task,
-    Turn, UrlId, Verdict,
+    Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source,
+    StateKey, Task, Turn, UrlId, Verdict,
 };
 
 /// A place to keep ledgers: makes one, and opens the same one again.
 pub trait Place {
-    type L: Frontier + Store;
+    type L: Frontier + Records + Journal;
     fn open(&mut self, limits: Limits, now: u64) -> Self::L;
+    /// Writes whatever makes the next start fast, if there is such a thing.
+    fn checkpoint(l: &mut Self::L);
     /// Can what was closed be opened again?
     const KEEPS: bool = true;
     /// Is what it needs installed?
@@ -31,6 +33,9 @@ impl Place for Memory {
     fn open(&mut self, limits: Limits, _now: u64) -> Self::L {
         Ledger::in_memory(limits)
     }
+    fn checkpoint(l: &mut Self::L) {
+        l.checkpoint().unwrap();
+    }
     const KEEPS: bool = false;
 }
 
@@ -45,6 +50,9 @@ impl Place for Folder {
     fn open(&mut self, limits: Limits, now: u64) -> Self::L {
         Ledger::open(self.0.path(), options(limits), Millis(now)).unwrap()
     }
+    fn checkpoint(l: &mut Self::L) {
+        l.checkpoint().unwrap();
+    }
 }
 
 #[derive(Default)]
@@ -53,6 +61,9 @@ impl Place for Crashing {
     type L = Ledger<CrashLog>;
     fn open(&mut self, limits: Limits, now: u64) -> Self::L {
         open(&self.0, limits, now)
+    }
+    fn checkpoint(l: &mut Self::L) {
+        l.checkpoint().unwrap();
     }
 }
 
@@ -72,16 +83,19 @@ impl<const AT_ONCE: u32> Place for Postgres<AT_ONCE> {
         let end = Instant::now() + Duration::from_secs(30);
         while all.arriving() > 0 {
             assert!(Instant::now() < end, "{} shards do not come", all.arriving());
-            all.tend(Millis(now), &best).unwrap();
+            all.maintain(Millis(now), &best).unwrap();
         }
         all
+    }
+    fn checkpoint(l: &mut Self::L) {
+        l.sync().unwrap();
     }
     fn is_there() -> bool {
         server().is_some()
     }
 }
 
-fn order_of(l: &mut (impl Frontier + Store), now: u64) -> Vec<String> {
+fn order_of(l: &mut (impl Frontier + Records + Journal), now: u64) -> Vec<String> {
     let mut out = Vec::new();
     while let Some(lease) = l.lease_at(now) {
         l.apply(done(lease.id, Outcome::Fetched, now), &best).unwrap();
@@ -104,7 +118,7 @@ fn best_first_across_hosts_then_first_found<P: Place>(mut p: P) {
     }
     assert!(!l.seed(seed("http://a/1", 0.1), Millis(0)).unwrap(), "known");
     assert_eq!(order_of(&mut l, 0), ["http://b/1", "http://a/2", "http://c/2", "http://c/1", "http://a/1"]);
-    assert!(matches!(l.lease(Millis(0), None).unwrap(), Next::Empty(Idle { pending: 0, .. })));
+    assert!(matches!(l.lease(Millis(0), Pick::Best).unwrap(), Next::Empty(Idle { pending: 0, .. })));
 }
 
 fn lanes_are_served_high_to_low_or_the_named_one_first<P: Place>(mut p: P) {
@@ -116,9 +130,9 @@ fn lanes_are_served_high_to_low_or_the_named_one_first<P: Place>(mut p: P) {
     }
     let peeked: Vec<u32> = l.peek(Millis(0), Some(1), 9).iter().map(|p| p.id.0).collect();
     assert_eq!(peeked, [2, 3, 1, 0]);
-    let first = leased(l.lease(Millis(0), Some(1)).unwrap());
+    let first = leased(l.lease(Millis(0), Pick::Lane(1)).unwrap());
     assert_eq!((first.url.as_str(), first.priority.lane), ("http://c/1", 1));
-    let next = leased(l.lease(Millis(0), Some(1)).unwrap());
+    let next = leased(l.lease(Millis(0), Pick::Lane(1)).unwrap());
     assert_eq!(next.url.as_str(), "http://d/1", "the named lane is empty: the others as usual");
     assert_eq!(order_of(&mut l, 0), ["http://b/1", "http://a/1"]);
 }
@@ -141,9 +155,9 @@ fn a_lease_carries_what_was_known<P: Place>(mut p: P) {
     assert_eq!((lease.parent, lease.kind, lease.task), (Some(root.id), LinkKind::Redirect, Task::Page));
     assert_eq!(lease.evidence, [0, 255, 7]);
     assert!(lease.number > root.number);
-    assert_eq!(l.entry(lease.id).unwrap().state, State::Leased);
+    assert_eq!(l.entry(lease.id).unwrap().unwrap().state, State::Leased);
     l.apply(Turn::new(Settle::Return { id: lease.id }), &best).unwrap();
-    assert_eq!(l.entry(lease.id).unwrap().state, State::Pending);
+    assert_eq!(l.entry(lease.id).unwrap().unwrap().state, State::Pending);
     l.check().unwrap();
 }
 
@@ -155,8 +169,8 @@ fn sightings_are_merged_and_remembered<P: Place>(mut p: P) {
     assert_eq!((first.admitted, first.merged), (2, 1));
     let (b, second) = l.visit(0, &[Candidate { evidence: vec![9], ..link("http://t/", 0.4) }]);
     assert_eq!((second.admitted, second.merged), (0, 1));
-    let t = l.find(&url("http://t/")).unwrap();
-    assert_eq!(l.entry(t).unwrap().priority, Priority::key_only(0.4), "the best of its sightings");
+    let t = l.find(&url("http://t/")).unwrap().unwrap();
+    assert_eq!(l.entry(t).unwrap().unwrap().priority, Priority::key_only(0.4), "the best of its sightings");
     let sources = l.sources(t).unwrap();
     assert_eq!(
         sources.iter().map(|s| s.parent).collect::<Vec<_>>(),
@@ -171,12 +185,12 @@ fn sightings_are_merged_and_remembered<P: Place>(mut p: P) {
     // The strategy's own combination.
     let turn = Turn { add: vec![link("http://u/", 0.5)], ..done(t, Outcome::Fetched, 0) };
     l.apply(turn, &|a, b| Priority::key_only(a.key() + b.key())).unwrap();
-    let u = l.find(&url("http://u/")).unwrap();
-    assert_eq!(l.entry(u).unwrap().priority, Priority::key_only(0.85));
+    let u = l.find(&url("http://u/")).unwrap().unwrap();
+    assert_eq!(l.entry(u).unwrap().unwrap().priority, Priority::key_only(0.85));
     // A settled URL stays settled.
     let turn = Turn { add: vec![link("http://a/", 5.0)], ..Turn::new(Settle::Return { id: t }) };
     assert_eq!(l.apply(turn, &best).unwrap().known, 1);
-    assert_eq!(l.entry(a.id).unwrap().state, State::Settled(Outcome::Fetched));
+    assert_eq!(l.entry(a.id).unwrap().unwrap().state, State::Settled(Outcome::Fetched));
     l.check().unwrap();
 }
 
@@ -188,9 +202,9 @@ fn at_most_eight_sources_but_every_priority_counts<P: Place>(mut p: P) {
     for i in 0..12 {
         l.visit(0, &[link("http://t/", 0.1 * f64::from(i))]);
     }
-    let t = l.find(&url("http://t/")).unwrap();
+    let t = l.find(&url("http://t/")).unwrap().unwrap();
     assert_eq!(l.sources(t).unwrap().len(), 8);
-    assert!((l.entry(t).unwrap().priority.key() - 1.1).abs() < 1e-12);
+    assert!((l.entry(t).unwrap().unwrap().priority.key() - 1.1).abs() < 1e-12);
     l.check().unwrap();
 }
 
@@ -200,18 +214,18 @@ fn siblings_are_the_other_pending_links_of_the_first_parent<P: Place>(mut p: P) 
     l.seed(seed("http://z/", 0.99), Millis(0)).unwrap();
     let links = ["http://b/", "http://z/", "http://c/", "http://b/", "http://d/"].map(|u| link(u, 0.5));
     let (a, _) = l.visit(0, &links);
-    let id = |l: &P::L, u: &str| l.find(&url(u)).unwrap();
+    let id = |l: &P::L, u: &str| l.find(&url(u)).unwrap().unwrap();
     let (b, c, d, z) = (id(&l, "http://b/"), id(&l, "http://c/"), id(&l, "http://d/"), id(&l, "http://z/"));
-    assert_eq!(l.siblings(b), [z, c, d], "page order, known targets included");
+    assert_eq!(l.siblings(b).unwrap(), [z, c, d], "page order, known targets included");
     assert_eq!(l.children(a.id).unwrap(), [b, z, c, b, d]);
-    assert_eq!(l.siblings(a.id), [], "a seed has none");
+    assert_eq!(l.siblings(a.id).unwrap(), [], "a seed has none");
     l.visit(0, &[]);
-    assert_eq!(l.entry(z).unwrap().state, State::Settled(Outcome::Fetched));
-    assert_eq!(l.siblings(b), [c, d]);
+    assert_eq!(l.entry(z).unwrap().unwrap().state, State::Settled(Outcome::Fetched));
+    assert_eq!(l.siblings(b).unwrap(), [c, d]);
     // FS: a visit re-scores the siblings, even downwards.
     let leased = l.lease_at(0).unwrap();
     assert_eq!(leased.id, b);
-    let rescore = l.siblings(b).into_iter().map(|id| Rescored {
+    let rescore = l.siblings(b).unwrap().into_iter().map(|id| Rescored {
         id,
         priority: Priority::key_only(0.01),
         model: 3,
@@ -219,7 +233,7 @@ fn siblings_are_the_other_pending_links_of_the_first_parent<P: Place>(mut p: P) 
     });
     let turn = Turn { rescore: rescore.collect(), ..done(b, Outcome::Fetched, 0) };
     l.apply(turn, &best).unwrap();
-    let info = l.entry(c).unwrap();
+    let info = l.entry(c).unwrap().unwrap();
     assert_eq!((info.priority.key(), info.model, info.cause), (0.01, 3, Some(b)));
     l.check().unwrap();
 }
@@ -237,7 +251,7 @@ fn rescoring_reorders_and_ignores_the_settled<P: Place>(mut p: P) {
     assert_eq!(peeked, [(1, 7), (2, 7), (3, 1), (0, 7)]);
     assert_eq!(order_of(&mut l, 0), ["http://a/2", "http://a/3", "http://b/", "http://a/1"]);
     l.rescore(&[to(0, 0, 5.0)]).unwrap();
-    assert_eq!(l.entry(UrlId(0)).unwrap().state, State::Settled(Outcome::Fetched));
+    assert_eq!(l.entry(UrlId(0)).unwrap().unwrap().state, State::Settled(Outcome::Fetched));
     l.check().unwrap();
 }
 
@@ -246,7 +260,7 @@ fn what_is_set_aside_comes_last_and_alone<P: Place>(mut p: P) {
     for (u, key) in [("http://a/1", 1.0), ("http://b/1", 0.9), ("http://c/1", 0.2), ("http://c/2", 0.1)] {
         l.seed(seed(u, key), Millis(0)).unwrap();
     }
-    let (a, b) = (l.find(&url("http://a/1")).unwrap(), l.find(&url("http://b/1")).unwrap());
+    let (a, b) = (l.find(&url("http://a/1")).unwrap().unwrap(), l.find(&url("http://b/1")).unwrap().unwrap());
     l.set_aside(a);
     l.set_aside(b);
     // Neither a better score nor another sighting brings it back.
@@ -258,7 +272,7 @@ fn what_is_set_aside_comes_last_and_alone<P: Place>(mut p: P) {
     assert_eq!(other.url.as_str(), "http://c/2");
     assert!(l.lease_at(1_000).is_none(), "another page is in flight");
     l.commit().unwrap();
-    l.checkpoint().unwrap();
+    P::checkpoint(&mut l);
     l.check().unwrap();
     l.apply(done(other.id, Outcome::Fetched, 1_000), &best).unwrap();
     let one = l.lease_at(1_000).unwrap();
@@ -299,10 +313,12 @@ fn politeness_counts_from_the_end_of_a_request<P: Place>(mut p: P) {
     l.seed(seed("http://a/1", 1.0), Millis(0)).unwrap();
     l.seed(seed("http://a/2", 0.9), Millis(0)).unwrap();
     let first = l.lease_at(0).unwrap();
-    let Next::Wait { idle, .. } = l.lease(Millis(50), None).unwrap() else { panic!("one request per host") };
+    let Next::Wait { idle, .. } = l.lease(Millis(50), Pick::Best).unwrap() else {
+        panic!("one request per host")
+    };
     assert_eq!(idle.hosts_in_flight, 1);
     l.apply(done(first.id, Outcome::Fetched, 400), &best).unwrap();
-    let Next::Wait { until, idle } = l.lease(Millis(1_399), None).unwrap() else { panic!("too early") };
+    let Next::Wait { until, idle } = l.lease(Millis(1_399), Pick::Best).unwrap() else { panic!("too early") };
     assert_eq!((until, idle.hosts_waiting, idle.next_in_ms), (Millis(1_400), 1, Some(1)));
     assert_eq!(idle.to_string(), "idle: 1 host waiting, next in 1 ms");
     assert_eq!(l.lease_at(1_400).unwrap().url.as_str(), "http://a/2");
@@ -340,20 +356,24 @@ fn floor_and_patience_rather_wait<P: Place>(mut p: P) {
         "http://fair/1",
         "more than seven tenths of what could be waited for"
     );
-    let Next::Wait { until, idle } = l.lease(Millis(0), None).unwrap() else { panic!("0.5 is not worth it") };
+    let Next::Wait { until, idle } = l.lease(Millis(0), Pick::Best).unwrap() else {
+        panic!("0.5 is not worth it")
+    };
     assert_eq!((until, idle.patient), (Millis(1_000), true));
     assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://start/2");
     assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://good/2");
     // In flight, but nothing left of it that would be worth waiting for.
     assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://poor/1");
     l.check().unwrap();
-    let Next::Wait { idle, .. } = l.lease(Millis(1_000), None).unwrap() else { panic!("below the floor") };
+    let Next::Wait { idle, .. } = l.lease(Millis(1_000), Pick::Best).unwrap() else {
+        panic!("below the floor")
+    };
     assert_eq!(idle.urls_below_floor, 1);
     for id in [1, 3, 4, 5] {
         l.apply(done(UrlId(id), Outcome::Fetched, 1_100), &best).unwrap();
     }
     assert!(matches!(
-        l.lease(Millis(9_000), None).unwrap(),
+        l.lease(Millis(9_000), Pick::Best).unwrap(),
         Next::Empty(Idle { urls_below_floor: 1, pending: 1, .. })
     ));
     l.check().unwrap();
@@ -366,7 +386,7 @@ fn a_host_in_flight_is_worth_waiting_for_too<P: Place>(mut p: P) {
     let links = [("http://good/1", 1.0), ("http://good/2", 0.9), ("http://poor/1", 0.1)];
     l.visit(0, &links.map(|(u, key)| link(u, key)));
     assert_eq!(l.lease_at(0).unwrap().url.as_str(), "http://good/1");
-    let Next::Wait { until, .. } = l.lease(Millis(10), None).unwrap() else { panic!("poor") };
+    let Next::Wait { until, .. } = l.lease(Millis(10), Pick::Best).unwrap() else { panic!("poor") };
     assert_eq!(until, Millis(1_010));
 }
 
@@ -379,7 +399,7 @@ fn robots_come_first_and_expire<P: Place>(mut p: P) {
         (lease.task, lease.url.as_str(), lease.id),
         (Task::Robots, "https://a:8443/robots.txt", UrlId(0))
     );
-    assert_eq!(l.entry(lease.id).unwrap().state, State::Pending, "the URL itself stays pending");
+    assert_eq!(l.entry(lease.id).unwrap().unwrap().state, State::Pending, "the URL itself stays pending");
     assert!(l.lease_at(0).is_none(), "nothing else of the host before its rules are known");
     l.check().unwrap();
     assert_eq!(l.robots("a:8443").unwrap(), None);
@@ -415,8 +435,8 @@ fn robots_that_cannot_be_had_close_the_host<P: Place>(mut p: P) {
     assert_eq!(fail(&mut l, 0, 700).dropped, 0);
     assert!(l.lease_at(699).is_none(), "blocked until it is asked again");
     assert_eq!(fail(&mut l, 700, 1_400).dropped, 2);
-    assert_eq!(l.entry(UrlId(1)).unwrap().state, State::Settled(Outcome::RobotsDenied));
-    assert!(matches!(l.lease(Millis(10_000), None).unwrap(), Next::Empty(_)), "a crawl can end");
+    assert_eq!(l.entry(UrlId(1)).unwrap().unwrap().state, State::Settled(Outcome::RobotsDenied));
+    assert!(matches!(l.lease(Millis(10_000), Pick::Best).unwrap(), Next::Empty(_)), "a crawl can end");
     l.seed(seed("http://b/", 1.0), Millis(1_500)).unwrap();
     let robots = l.lease_at(1_500).unwrap();
     let turn = Turn {
@@ -447,7 +467,9 @@ fn a_host_that_keeps_failing_is_given_up<P: Place>(mut p: P) {
         let host = HostUpdate { failed: Some(true), ..contact(now) };
         l.apply(Turn { host, ..Turn::new(Settle::Retry { id: lease.id, not_before: Millis(now) }) }, &best)
             .unwrap();
-        let Next::Wait { until, idle } = l.lease(Millis(now), None).unwrap() else { panic!("backing off") };
+        let Next::Wait { until, idle } = l.lease(Millis(now), Pick::Best).unwrap() else {
+            panic!("backing off")
+        };
         assert_eq!((until, idle.hosts_backing_off), (Millis(now + wait), 1));
         now += wait;
     }
@@ -455,8 +477,8 @@ fn a_host_that_keeps_failing_is_given_up<P: Place>(mut p: P) {
     let host = HostUpdate { failed: Some(true), ..contact(now) };
     let turn = Turn { host, ..Turn::new(Settle::Done { id: lease.id, outcome: Outcome::Unreachable }) };
     assert_eq!(l.apply(turn, &best).unwrap().dropped, 1);
-    assert_eq!(l.entry(UrlId(1)).unwrap().state, State::Settled(Outcome::Unreachable));
-    assert_eq!(l.stats().pending, 0);
+    assert_eq!(l.entry(UrlId(1)).unwrap().unwrap().state, State::Settled(Outcome::Unreachable));
+    assert_eq!(l.stats().unwrap().pending, 0);
     l.check().unwrap();
 }
 
@@ -469,12 +491,12 @@ fn retries_wait_their_turn_and_end<P: Place>(mut p: P) {
     assert!(!l.apply(retry(lease.id), &best).unwrap().gave_up);
     l.check().unwrap();
     assert_eq!(l.visit(0, &[]).0.url.as_str(), "http://a/2", "meanwhile the next");
-    let Next::Wait { until, idle } = l.lease(Millis(0), None).unwrap() else { panic!() };
+    let Next::Wait { until, idle } = l.lease(Millis(0), Pick::Best).unwrap() else { panic!() };
     assert_eq!((until, idle.retries), (Millis(500), 1));
     let again = l.lease_at(500).unwrap();
     assert_eq!((again.id, again.attempt), (lease.id, 1));
     assert!(l.apply(retry(again.id), &best).unwrap().gave_up);
-    assert_eq!(l.entry(lease.id).unwrap().state, State::Settled(Outcome::Unreachable));
+    assert_eq!(l.entry(lease.id).unwrap().unwrap().state, State::Settled(Outcome::Unreachable));
     l.check().unwrap();
 }
 
@@ -483,15 +505,15 @@ fn leases_that_are_never_settled_return<P: Place>(mut p: P) {
     l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
     let lease = l.lease_at(0).unwrap();
     assert_eq!(lease.expires, Millis(1_000));
-    let Next::Wait { until, .. } = l.lease(Millis(1), None).unwrap() else { panic!() };
+    let Next::Wait { until, .. } = l.lease(Millis(1), Pick::Best).unwrap() else { panic!() };
     assert_eq!(until, Millis(1_000));
     assert!(l.lease_at(1_000).is_none(), "it may just have been contacted");
-    assert_eq!(l.stats().returned, 1);
+    assert_eq!(l.stats().unwrap().returned, 1);
     let again = l.lease_at(1_200).unwrap();
     assert_eq!(again.id, lease.id);
     l.apply(done(lease.id, Outcome::Fetched, 1_300), &best).unwrap();
     assert!(l.apply(done(lease.id, Outcome::HttpError(500), 1_400), &best).unwrap().stale, "settled once");
-    assert_eq!(l.entry(lease.id).unwrap().state, State::Settled(Outcome::Fetched));
+    assert_eq!(l.entry(lease.id).unwrap().unwrap().state, State::Settled(Outcome::Fetched));
     l.check().unwrap();
 }
 
@@ -570,7 +592,11 @@ fn caps_and_guards_refuse_and_say_why<P: Place>(mut p: P) {
     ];
     assert_eq!(refused, expected.map(one));
     assert_eq!((applied.admitted, applied.dropped), (2, 1));
-    assert_eq!(l.entry(UrlId(1)).unwrap().state, State::Settled(Outcome::Dropped), "a has had its page");
+    assert_eq!(
+        l.entry(UrlId(1)).unwrap().unwrap().state,
+        State::Settled(Outcome::Dropped),
+        "a has had its page"
+    );
     l.check().unwrap();
 }
 
@@ -599,17 +625,17 @@ fn forgotten_urls_may_be_found_again<P: Place>(mut p: P) {
         l.seed(seed(&format!("http://s{i}/"), 1.0), Millis(0)).unwrap();
     }
     l.visit(0, &[Candidate { ttl: Some(2), ..link("http://t/", 0.1) }]);
-    let t = l.find(&url("http://t/")).unwrap();
+    let t = l.find(&url("http://t/")).unwrap().unwrap();
     l.visit(0, &[]);
-    assert_eq!(l.entry(t).unwrap().state, State::Pending);
+    assert_eq!(l.entry(t).unwrap().unwrap().state, State::Pending);
     l.visit(0, &[]);
     l.visit(0, &[]);
-    assert_eq!(l.entry(t).unwrap().state, State::Settled(Outcome::Dropped));
-    assert_eq!(l.stats().pending, 2);
+    assert_eq!(l.entry(t).unwrap().unwrap().state, State::Settled(Outcome::Dropped));
+    assert_eq!(l.stats().unwrap().pending, 2);
     let again = Candidate { evidence: vec![1], ..link("http://t/", 0.7) };
     let (parent, applied) = l.visit(0, &[again]);
     assert_eq!(applied.admitted, 1);
-    let info = l.entry(t).unwrap();
+    let info = l.entry(t).unwrap().unwrap();
     assert_eq!((info.state, info.parent, info.priority.key()), (State::Pending, Some(parent.id), 0.7));
     assert_eq!(l.sources(t).unwrap().len(), 1);
     assert_eq!(l.url(t).unwrap().as_str(), "http://t/");
@@ -622,8 +648,9 @@ fn a_full_frontier_forgets_the_worst<P: Place>(mut p: P) {
     let links: Vec<Candidate> =
         (0..30).map(|i| link(&format!("http://h{i}/"), f64::from((i * 7) % 30))).collect();
     let (_, applied) = l.visit(0, &links);
-    assert_eq!((applied.admitted, applied.dropped, l.stats().pending), (30, 12, 18));
-    let worst = l.pending().map(|id| l.entry(id).unwrap().priority.key()).fold(f64::MAX, f64::min);
+    assert_eq!((applied.admitted, applied.dropped, l.stats().unwrap().pending), (30, 12, 18));
+    let keys = l.entries(Which::Pending).map(|e| e.unwrap().priority.key());
+    let worst = keys.fold(f64::MAX, f64::min);
     assert_eq!(worst, 12.0);
     l.check().unwrap();
 }
@@ -640,45 +667,45 @@ fn records_verdicts_and_state<P: Place>(mut p: P) {
         record: Some(record(lease.id, "http://b/")),
         revised: vec![(a.id, better)],
         state: vec![
-            ("judge".into(), false, vec![1]),
-            ("judge".into(), true, vec![2, 3]),
-            ("other".into(), true, vec![]),
+            (StateKey::Judge, false, vec![1]),
+            (StateKey::Judge, true, vec![2, 3]),
+            (StateKey::Run, true, vec![]),
         ],
         ..done(lease.id, Outcome::Fetched, 0)
     };
     l.apply(turn, &best).unwrap();
-    l.put_state("judge", true, &[4]).unwrap();
-    let all: Vec<_> = l.records(0).map(Result::unwrap).collect();
+    l.put_state(StateKey::Judge, true, &[4]).unwrap();
+    let all: Vec<_> = l.pages(0).map(|p| p.unwrap().0).collect();
     assert_eq!(all.len(), 2);
     assert_eq!(all[0], types::Record { verdict: better, ..record(a.id, "http://a/") });
     assert_eq!(all[1], record(lease.id, "http://b/"));
-    assert_eq!(l.records(1).count(), 1);
-    assert_eq!(l.records(7).count(), 0);
+    assert_eq!(l.pages(1).count(), 1);
+    assert_eq!(l.pages(7).count(), 0);
     assert_eq!(l.record(a.id).unwrap().unwrap().verdict, better);
     assert_eq!(l.record(UrlId(2)).unwrap(), None);
     assert_eq!(l.record(UrlId(77)).unwrap(), None);
     // Another topic: what the verdict rests on changes too, and stays when only the verdict changes again.
     let other = types::Assessment { score: 0.75, excluded: Some("x".into()), ..types::Assessment::default() };
-    l.reassess(&[(a.id, better, other.clone())]).unwrap();
+    l.revise(&[Revision { id: a.id, verdict: better, assessment: Some(other.clone()) }]).unwrap();
     l.commit().unwrap();
     let worse = Verdict { relevant: false, version: 9, ..better };
-    l.revise(&[(a.id, worse)]).unwrap();
+    l.revise(&Revision::of(&[(a.id, worse)])).unwrap();
     l.commit().unwrap();
     let again = l.record(a.id).unwrap().unwrap();
     assert_eq!((again.assessment, again.verdict), (other, worse));
-    assert_eq!(l.records(0).count(), all.len());
-    assert!(l.reassess(&[(UrlId(77), worse, types::Assessment::default())]).is_err());
+    assert_eq!(l.pages(0).count(), all.len());
+    assert!(l.revise(&Revision::of(&[(UrlId(77), worse)])).is_err());
     assert_eq!(l.revised().unwrap(), [(a.id, worse)]);
-    assert_eq!(l.state("judge").unwrap(), [vec![1], vec![2, 3], vec![4]]);
-    assert_eq!(l.state("other").unwrap(), [Vec::<u8>::new()]);
-    assert_eq!(l.state("none").unwrap(), Vec::<Vec<u8>>::new());
-    l.put_state("judge", false, &[9]).unwrap();
-    assert_eq!(l.state("judge").unwrap(), [vec![9]]);
-    let stats = l.stats();
+    assert_eq!(l.state(StateKey::Judge).unwrap(), [vec![1], vec![2, 3], vec![4]]);
+    assert_eq!(l.state(StateKey::Run).unwrap(), [Vec::<u8>::new()]);
+    assert_eq!(l.state(StateKey::Counts).unwrap(), Vec::<Vec<u8>>::new());
+    l.put_state(StateKey::Judge, false, &[9]).unwrap();
+    assert_eq!(l.state(StateKey::Judge).unwrap(), [vec![9]]);
+    let stats = l.stats().unwrap();
     assert_eq!((stats.urls, stats.pending, stats.settled, stats.pages, stats.hosts), (3, 1, 2, 2, 3));
     assert_eq!(stats.outcomes[0], ("fetched", 2));
-    assert_eq!(l.hosts().map(|h| h.name).collect::<Vec<_>>(), ["a", "b", "c"]);
-    assert_eq!(l.hosts().next().unwrap().clock.pages, 1);
+    assert_eq!(l.hosts().unwrap().into_iter().map(|h| h.name).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(l.hosts().unwrap().into_iter().next().unwrap().clock.pages, 1);
     l.check().unwrap();
 }
 
@@ -688,29 +715,29 @@ fn nonsense_is_an_error_and_changes_nothing<P: Place>(mut p: P) {
     assert!(l.apply(done(UrlId(9), Outcome::Fetched, 0), &best).is_err());
     assert!(l.sources(UrlId(9)).is_err());
     assert!(l.url(UrlId(u32::MAX)).is_err());
-    assert_eq!(l.entry(UrlId(9)), None);
+    assert_eq!(l.entry(UrlId(9)).unwrap(), None);
     let lease = l.lease_at(0).unwrap();
     let long = Candidate { evidence: vec![0; 2_000], ..link("http://b/", 1.0) };
     let e = l.apply(Turn { add: vec![long], ..done(lease.id, Outcome::Fetched, 0) }, &best).unwrap_err();
     assert!(e.to_string().contains("2000 bytes"), "{e}");
-    assert_eq!(l.entry(lease.id).unwrap().state, State::Leased);
-    assert_eq!(l.find(&url("http://b/")), None);
+    assert_eq!(l.entry(lease.id).unwrap().unwrap().state, State::Leased);
+    assert_eq!(l.find(&url("http://b/")).unwrap(), None);
     l.check().unwrap();
 }
 
 /// Every URL with its sightings, and the name of its host: hosts may have other numbers the next time.
-fn all_of(l: &(impl Frontier + Store)) -> Vec<(Info, String, Vec<Source>)> {
-    let names: Vec<String> = l.hosts().map(|h| h.name).collect();
-    let ids = (0..l.stats().urls as u32).map(UrlId);
+fn all_of(l: &(impl Frontier + Records + Journal)) -> Vec<(Info, String, Vec<Source>)> {
+    let names: Vec<String> = l.hosts().unwrap().into_iter().map(|h| h.name).collect();
+    let ids = (0..l.stats().unwrap().urls as u32).map(UrlId);
     ids.map(|id| {
-        let info = l.entry(id).unwrap();
+        let info = l.entry(id).unwrap().unwrap();
         (Info { host: 0, ..info }, names[info.host as usize].clone(), l.sources(id).unwrap())
     })
     .collect()
 }
 
-fn hosts_of(l: &impl Store) -> BTreeMap<String, Clock> {
-    l.hosts().map(|h| (h.name, h.clock)).collect()
+fn hosts_of(l: &impl Records) -> BTreeMap<String, Clock> {
+    l.hosts().unwrap().into_iter().map(|h| (h.name, h.clock)).collect()
 }
 
 fn everything_is_there_after_reopening<P: Place>(mut p: P) {
@@ -739,10 +766,10 @@ fn everything_is_there_after_reopening<P: Place>(mut p: P) {
     l.apply(Turn { host, ..Turn::new(Settle::Retry { id: retry.id, not_before: Millis(90_000) }) }, &best)
         .unwrap();
     let verdict = Verdict { relevant: true, ..Verdict::default() };
-    l.revise(&[(s0.id, verdict)]).unwrap();
-    l.put_state("x", false, &[1, 2, 3]).unwrap();
+    l.revise(&Revision::of(&[(s0.id, verdict)])).unwrap();
+    l.put_state(StateKey::Answers, false, &[1, 2, 3]).unwrap();
     l.commit().unwrap();
-    let (before, hosts, stats) = (all_of(&l), hosts_of(&l), l.stats());
+    let (before, hosts, stats) = (all_of(&l), hosts_of(&l), l.stats().unwrap());
     let peek = l.peek(Millis(1_000_000), None, 20);
     l.close().unwrap();
     drop(l);
@@ -751,9 +778,9 @@ fn everything_is_there_after_reopening<P: Place>(mut p: P) {
     l.check().unwrap();
     assert_eq!(all_of(&l), before);
     assert_eq!(hosts_of(&l), hosts);
-    assert_eq!(l.stats().outcomes, stats.outcomes);
+    assert_eq!(l.stats().unwrap().outcomes, stats.outcomes);
     assert_eq!(l.revised().unwrap(), [(s0.id, verdict)]);
-    assert_eq!(l.state("x").unwrap(), [vec![1, 2, 3]]);
+    assert_eq!(l.state(StateKey::Answers).unwrap(), [vec![1, 2, 3]]);
     assert_eq!(l.children(s0.id).unwrap().len(), 3);
     let next = l.lease_at(500).unwrap();
     assert!(next.number > retry.number, "lease numbers go on");

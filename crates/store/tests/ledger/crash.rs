@@ -1,11 +1,12 @@
 //! Machines that stop, disks that lose, fill up and lie.
 
 use crate::harness::*;
-use frontier::{Frontier, Limits, Next, State};
-use store::Store;
+use frontier::{Frontier, Limits, Next, Pick, State};
 use store::ledger::{Ledger, Options};
+use store::{Journal, Records};
 use types::{
-    Candidate, HostUpdate, Millis, Outcome, Priority, Problem, Rescored, Settle, Turn, UrlId, Verdict,
+    Candidate, HostUpdate, Millis, Outcome, Priority, Problem, Rescored, Settle, StateKey, Turn, UrlId,
+    Verdict,
 };
 
 fn limits() -> Limits {
@@ -15,8 +16,8 @@ fn limits() -> Limits {
 /// Everything a ledger holds that must survive: URLs with state, priority and sightings; hosts; records; state.
 fn summary(l: &Ledger<CrashLog>) -> String {
     let mut out = String::new();
-    for id in (0..l.stats().urls as u32).map(UrlId) {
-        let info = l.entry(id).unwrap();
+    for id in (0..l.stats().unwrap().urls as u32).map(UrlId) {
+        let info = l.entry(id).unwrap().unwrap();
         let state = if info.state == State::Leased { State::Pending } else { info.state };
         let sources: Vec<_> =
             l.sources(id).unwrap().into_iter().map(|s| (s.parent, s.priority, s.evidence)).collect();
@@ -27,11 +28,11 @@ fn summary(l: &Ledger<CrashLog>) -> String {
             info.priority, info.attempts
         );
     }
-    for h in l.hosts() {
+    for h in l.hosts().unwrap().into_iter() {
         out += &format!("{} {} {:?}\n", h.name, h.clock.pages, h.clock.ip);
     }
-    out += &format!("{:?}\n", l.records(0).map(|r| r.unwrap()).collect::<Vec<_>>());
-    out += &format!("{:?} {:?}", l.revised().unwrap(), l.state("counts").unwrap());
+    out += &format!("{:?}\n", l.pages(0).map(|p| p.unwrap().0).collect::<Vec<_>>());
+    out += &format!("{:?} {:?}", l.revised().unwrap(), l.state(StateKey::Counts).unwrap());
     out
 }
 
@@ -48,7 +49,7 @@ fn crawl(log: &CrashLog, options: Options) -> Vec<(usize, String)> {
     commits.push((len(), summary(&l)));
     for turn in 0u32..16 {
         let now = u64::from(turn) * 200;
-        let Next::Lease(lease) = l.lease(Millis(now), None).unwrap() else { break };
+        let Next::Lease(lease) = l.lease(Millis(now), Pick::Best).unwrap() else { break };
         let new = |i: u32| {
             link(&format!("http://h{}/{turn}/{i}", (turn + i) % 5), f64::from((turn * 7 + i * 3) % 10) / 10.0)
         };
@@ -65,7 +66,7 @@ fn crawl(log: &CrashLog, options: Options) -> Vec<(usize, String)> {
         let mut t = Turn { add, host: contact(now), ..Turn::new(settle) };
         t.host.failed = Some(turn % 5 == 3);
         t.record = fetched.then(|| record(lease.id, lease.url.as_str()));
-        t.state = vec![("counts".into(), turn % 4 != 0, vec![turn as u8; 3])];
+        t.state = vec![(StateKey::Counts, turn % 4 != 0, vec![turn as u8; 3])];
         if turn > 2 {
             let priority = Priority::new((turn % 2) as u8, f64::from(turn));
             t.rescore = vec![Rescored { id: UrlId(turn), priority, model: turn, cause: Some(lease.id) }];
@@ -103,9 +104,9 @@ fn whatever_is_cut_off_the_rest_is_there_and_whole() {
         match commits.iter().rev().find(|(len, _)| *len <= cut) {
             Some((len, before)) => {
                 assert_eq!(&summary(&l), before, "cut at {cut}");
-                assert_eq!(l.stats().torn_bytes, (cut - len) as u64);
+                assert_eq!(l.stats().unwrap().torn_bytes, (cut - len) as u64);
             }
-            None => assert_eq!(l.stats().urls, 0),
+            None => assert_eq!(l.stats().unwrap().urls, 0),
         }
     }
 }
@@ -118,16 +119,20 @@ fn after_a_crash_the_crawl_goes_on_and_survives_the_next_one() {
         let now = 10_000 + round * 1_000;
         let mut l = open(&log, limits(), now);
         l.check().unwrap();
-        let before = l.stats();
+        let before = l.stats().unwrap();
         let (lease, _) = l.visit(now + 500, &[link(&format!("http://new/{round}"), 0.3)]);
         l.commit().unwrap();
-        l.lease(Millis(now + 500), None).unwrap();
-        let settled = l.entry(lease.id).unwrap().state;
+        l.lease(Millis(now + 500), Pick::Best).unwrap();
+        let settled = l.entry(lease.id).unwrap().unwrap().state;
         drop(l);
         log.crash(round as usize * 5);
         let l = open(&log, limits(), now + 600);
-        assert_eq!(l.entry(lease.id).unwrap().state, settled);
-        assert_eq!((l.stats().urls, l.stats().leased), (before.urls + 1, 0), "leases are pending again");
+        assert_eq!(l.entry(lease.id).unwrap().unwrap().state, settled);
+        assert_eq!(
+            (l.stats().unwrap().urls, l.stats().unwrap().leased),
+            (before.urls + 1, 0),
+            "leases are pending again"
+        );
     }
 }
 
@@ -150,7 +155,11 @@ fn a_commit_that_was_not_synced_is_lost_whole_or_not_at_all() {
         let l = open(&crashed, limits(), 0);
         let all = survive == disk.bytes.len() - disk.synced;
         let expected = if all { (4, 3, 1) } else { (2, 2, 0) };
-        assert_eq!((l.stats().urls, l.stats().pending, l.stats().pages), expected, "{survive}");
+        assert_eq!(
+            (l.stats().unwrap().urls, l.stats().unwrap().pending, l.stats().unwrap().pages),
+            expected,
+            "{survive}"
+        );
         l.check().unwrap();
     }
 }
@@ -164,7 +173,7 @@ fn blocks_may_reach_the_disk_in_any_order() {
     log.disk().bytes[from..to].fill(0);
     let l = open(&log, limits(), 10_000);
     assert_eq!(summary(&l), commits[5].1);
-    assert!(l.stats().torn_bytes > 0);
+    assert!(l.stats().unwrap().torn_bytes > 0);
 }
 
 #[test]
@@ -191,7 +200,8 @@ fn any_flipped_bit_is_an_error_or_an_earlier_commit_never_something_else() {
         flipped[at] ^= 1 << (at % 8);
         if let Ok(l) = Ledger::on(CrashLog::of(&flipped), options(limits()), Millis(0)) {
             let now = summary(&l);
-            let known = commits.iter().any(|(len, s)| *len <= at && *s == now) || l.stats().urls == 0;
+            let known =
+                commits.iter().any(|(len, s)| *len <= at && *s == now) || l.stats().unwrap().urls == 0;
             assert!(known, "flipped at {at}");
         }
     }
@@ -208,10 +218,10 @@ fn damage_that_a_checkpoint_hides_is_found_when_it_is_read() {
     drop(l);
     log.disk().bytes[end - 5] ^= 4;
     let mut l = open(&log, limits(), 0);
-    let e = l.lease(Millis(1_000), None).unwrap_err();
+    let e = l.lease(Millis(1_000), Pick::Best).unwrap_err();
     assert!(e.to_string().contains("is damaged at byte"), "{e}");
     l.check().unwrap();
-    assert_eq!(l.stats().leased, 0, "the lease was given back");
+    assert_eq!(l.stats().unwrap().leased, 0, "the lease was given back");
 }
 
 #[test]
@@ -320,7 +330,7 @@ fn after_an_unclean_end_every_host_rests_first() {
     let mut l = open(&log, limits(), 5_000);
     assert_eq!(l.lease_at(5_000).map(|l| l.url.to_string()), None);
     assert_eq!(l.lease_at(5_100).unwrap().url.as_str(), "http://b/1", "its delay is 100");
-    let Next::Wait { until, .. } = l.lease(Millis(5_100), None).unwrap() else { panic!() };
+    let Next::Wait { until, .. } = l.lease(Millis(5_100), Pick::Best).unwrap() else { panic!() };
     assert_eq!(until, Millis(5_700), "a's is 700");
 }
 
@@ -370,7 +380,7 @@ fn a_clock_that_went_back_blocks_nobody() {
     for id in [1, 3] {
         l.apply(done(UrlId(id), Outcome::Fetched, 1_200), &best).unwrap();
     }
-    let Next::Wait { until, .. } = l.lease(Millis(2_000), None).unwrap() else { panic!() };
+    let Next::Wait { until, .. } = l.lease(Millis(2_000), Pick::Best).unwrap() else { panic!() };
     assert!(until.0 <= 1_000 + 24 * 3_600_000, "a retry is at most a day away: {until:?}");
 }
 
@@ -388,8 +398,8 @@ fn limits_may_change_between_runs() {
     let mut l = open(&log, Limits { pages_per_host: Some(2), ..limits() }, 1_000);
     l.check().unwrap();
     assert!(
-        matches!(l.lease(Millis(5_000), None).unwrap(), Next::Empty(_)),
+        matches!(l.lease(Millis(5_000), Pick::Best).unwrap(), Next::Empty(_)),
         "a has had its pages: nothing waits for ever"
     );
-    assert_eq!(l.stats().pending, 0);
+    assert_eq!(l.stats().unwrap().pending, 0);
 }

@@ -1,6 +1,6 @@
 //! Short ways to say what happens, and a log that crashes.
 
-use frontier::{Applied, Frontier, Limits, Next};
+use frontier::{Applied, Frontier, Limits, Next, Pick};
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -66,7 +66,7 @@ pub fn leased(next: Next) -> Lease {
 pub trait Quick: Frontier {
     /// Leases and settles as fetched, with these links; returns the URL and what was applied.
     fn visit(&mut self, now: u64, links: &[Candidate]) -> (Lease, Applied) {
-        let lease = leased(self.lease(Millis(now), None).unwrap());
+        let lease = leased(self.lease(Millis(now), Pick::Best).unwrap());
         let add = links.iter().map(|l| Candidate { parent: Some(lease.id), ..l.clone() }).collect();
         let record = Some(record(lease.id, lease.url.as_str()));
         let turn = Turn { add, record, ..done(lease.id, Outcome::Fetched, now) };
@@ -75,7 +75,7 @@ pub trait Quick: Frontier {
     }
 
     fn lease_at(&mut self, now: u64) -> Option<Lease> {
-        match self.lease(Millis(now), None).unwrap() {
+        match self.lease(Millis(now), Pick::Best).unwrap() {
             Next::Lease(lease) => Some(lease),
             _ => None,
         }

@@ -1,10 +1,10 @@
 //! Order and politeness against a naive model: a list that is searched from end to end for every lease.
 
 use crate::harness::*;
-use frontier::{Frontier, Limits, Next};
+use frontier::{Frontier, Limits, Next, Pick};
 use proptest::prelude::*;
-use store::Store;
 use store::ledger::{Ledger, MemLog};
+use store::{Journal, Records};
 use types::{HostUpdate, Lease, Millis, Outcome, Priority, Rescored, Settle, Turn, UrlId};
 
 #[derive(Clone, Debug)]
@@ -149,7 +149,7 @@ fn address(host: u8, path: u8) -> String {
 }
 
 /// What the property needs of a ledger, with or without a disk under it.
-trait Restart: Frontier + Store + Sized {
+trait Restart: Frontier + Records + Journal + Sized {
     fn restart(self, clean: bool, limits: Limits, now: u64) -> (Self, bool);
 }
 impl Restart for Ledger<MemLog> {
@@ -193,7 +193,7 @@ fn run<L: Restart>(mut l: L, limits: Limits, ops: &[Op]) -> Result<Vec<String>, 
                 for (i, p) in peeked.iter().enumerate() {
                     prop_assert!(m.eligible(&m.urls[p.id.0 as usize]), "peeked {} is not eligible", i);
                 }
-                match (l.lease(Millis(m.now), *lane).unwrap(), best) {
+                match (l.lease(Millis(m.now), Pick::of_lane(*lane)).unwrap(), best) {
                     (Next::Lease(lease), Some(i)) => {
                         prop_assert_eq!(lease.id.0 as usize, i);
                         prop_assert_eq!(lease.url.as_str(), &m.urls[i].url);
@@ -298,7 +298,7 @@ fn run<L: Restart>(mut l: L, limits: Limits, ops: &[Op]) -> Result<Vec<String>, 
             }
         }
         l.check().map_err(|e| TestCaseError::fail(format!("after {op:?}: {e}")))?;
-        let (pending, leased) = (l.stats().pending as usize, l.stats().leased as usize);
+        let (pending, leased) = (l.stats().unwrap().pending as usize, l.stats().unwrap().leased as usize);
         prop_assert_eq!(pending, m.urls.iter().filter(|u| u.at == At::Pending).count());
         prop_assert_eq!(leased, out.len());
     }

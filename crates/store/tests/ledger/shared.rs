@@ -21,13 +21,14 @@ pub fn shared(dir: &Path, worker: &str, limits: Limits) -> SharedOptions {
 
 use crate::harness::*;
 use bytes::Bytes;
-use frontier::{Frontier, Next, State};
+use frontier::{Frontier, Next, Pick, State};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 use store::archive::{ArchiveSettings, Archiver, Depot, Objects, PageNote, WarcReader};
-use store::{Shared, SharedReader, Store};
+use store::{Fleet, Journal, Records, Shared, SharedReader, Which};
 use types::{
-    Candidate, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, Task, Turn, UrlId,
+    Candidate, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, StateKey, Task, Turn,
+    UrlId,
 };
 
 /// Looks after all workers until `done` (or panics).
@@ -41,7 +42,7 @@ fn until(
     while !done(workers) {
         assert!(Instant::now() < end, "waited in vain: {what}");
         for w in workers.iter_mut() {
-            w.tend(Millis(now), &best).unwrap();
+            w.maintain(Millis(now), &best).unwrap();
             w.check().unwrap();
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -49,7 +50,7 @@ fn until(
 }
 
 fn has(w: &Shared, text: &str) -> bool {
-    w.find(&url(text)).and_then(|id| w.entry(id)).is_some_and(|e| e.host != u32::MAX)
+    w.find(&url(text)).unwrap().and_then(|id| w.entry(id).unwrap()).is_some_and(|e| e.host != u32::MAX)
 }
 
 /// `n` hosts of as many domains, seeded by one worker.
@@ -76,14 +77,20 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
     let urls = seeded(&mut a, 40);
     let mut b = Shared::open(shared(dir.path(), "b", quick()), Millis(0)).unwrap();
-    assert_eq!(b.stats().urls, 0, "nothing is free yet");
+    assert_eq!(b.stats().unwrap().urls, 0, "nothing is free yet");
     until(0, &mut [&mut a, &mut b], "the shards are shared out", |w| {
-        w[1].stats().urls > 0 && w[0].stats().urls < 40
+        w[1].stats().unwrap().urls > 0 && w[0].stats().unwrap().urls < 40
     });
-    until(0, &mut [&mut a, &mut b], "all of them", |w| w[0].stats().urls + w[1].stats().urls == 40);
+    until(0, &mut [&mut a, &mut b], "all of them", |w| {
+        w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 40
+    });
     for u in &urls {
         assert!(has(&a, u) != has(&b, u), "{u} is with exactly one of them");
-        assert_eq!(a.find(&url(u)), b.find(&url(u)), "{u} has the same number for everyone");
+        assert_eq!(
+            a.find(&url(u)).unwrap(),
+            b.find(&url(u)).unwrap(),
+            "{u} has the same number for everyone"
+        );
     }
     // A page of one links to hosts of both, known and new.
     let new: Vec<String> = (100..140).map(|i| format!("http://d{i}.example{i}.org/x")).collect();
@@ -102,18 +109,20 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     let mut mailed = Vec::new();
     while mailed.len() < applied.sent as usize {
         assert!(Instant::now() < end, "{mailed:?} of {applied:?}");
-        mailed.extend(b.tend(Millis(0), &best).unwrap().mailed);
+        mailed.extend(b.maintain(Millis(0), &best).unwrap().unwrap_or_default().mailed);
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(mailed.iter().all(|id| b.entry(*id).is_some_and(|e| e.host != u32::MAX)));
-    until(0, &mut [&mut a, &mut b], "the mail is taken in", |w| w[0].stats().urls + w[1].stats().urls == 80);
+    assert!(mailed.iter().all(|id| b.entry(*id).unwrap().is_some_and(|e| e.host != u32::MAX)));
+    until(0, &mut [&mut a, &mut b], "the mail is taken in", |w| {
+        w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 80
+    });
     for u in &new {
         assert!(has(&a, u) != has(&b, u), "{u}");
     }
     // Merged where they were known: by whoever has them.
     let of_b = urls.iter().find(|u| has(&b, u)).unwrap();
-    let id = b.find(&url(of_b)).unwrap();
-    assert_eq!(b.entry(id).unwrap().priority, Priority::key_only(2.0));
+    let id = b.find(&url(of_b)).unwrap().unwrap();
+    assert_eq!(b.entry(id).unwrap().unwrap().priority, Priority::key_only(2.0));
     let sources = b.sources(id).unwrap();
     assert_eq!((sources.len(), sources[1].parent), (2, Some(page.id)));
     // Where it was found is asked of the database, since the parent is not here.
@@ -129,11 +138,11 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     let r = reader(dir.path());
     r.check().unwrap();
     assert_eq!(r.children(page.id).unwrap().len(), 80);
-    assert_eq!((r.stats().urls, r.stats().pages, r.workers().unwrap().len()), (80, 1, 2));
+    assert_eq!((r.stats().unwrap().urls, r.stats().unwrap().pages, r.workers().unwrap().len()), (80, 1, 2));
 
     // Siblings: what a visit says of its siblings reaches those of the other worker.
-    let child = leased(a.lease(Millis(0), None).unwrap());
-    let siblings = a.siblings(child.id);
+    let child = leased(a.lease(Millis(0), Pick::Best).unwrap());
+    let siblings = a.siblings(child.id).unwrap();
     if child.parent == Some(page.id) {
         assert!(siblings.len() > 20, "{} siblings", siblings.len());
     }
@@ -141,19 +150,20 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     let rescore = siblings.iter().map(|&id| Rescored { id, priority: low, model: 7, cause: Some(child.id) });
     let turn = Turn { rescore: rescore.collect(), ..done(child.id, Outcome::Fetched, 0) };
     a.apply(turn, &best).unwrap();
+    a.rescore_far_siblings(child.id, low, 7).unwrap();
     a.sync().unwrap();
     if child.parent == Some(page.id) {
         let far = new.iter().find(|u| has(&b, u)).unwrap();
         until(0, &mut [&mut a, &mut b], "the new priority arrives", |w| {
-            let id = w[1].find(&url(far)).unwrap();
-            w[1].entry(id).unwrap().priority == low
+            let id = w[1].find(&url(far)).unwrap().unwrap();
+            w[1].entry(id).unwrap().unwrap().priority == low
         });
     }
 
     // One leaves in order: the other has everything, at once.
-    let pending = a.stats().pending + b.stats().pending;
+    let pending = a.stats().unwrap().pending + b.stats().unwrap().pending;
     b.close().unwrap();
-    until(0, &mut [&mut a], "the rest is taken over", |w| w[0].stats().pending == pending);
+    until(0, &mut [&mut a], "the rest is taken over", |w| w[0].stats().unwrap().pending == pending);
     a.check().unwrap();
 }
 
@@ -169,39 +179,41 @@ fn a_worker_that_slept_through_its_lease_has_lost_it() {
     };
     let mut a = Shared::open(short("a"), Millis(0)).unwrap();
     let urls = seeded(&mut a, 10);
-    let lease = leased(a.lease(Millis(0), None).unwrap());
+    let lease = leased(a.lease(Millis(0), Pick::Best).unwrap());
     assert!(a.gate().is_open() && a.holds(lease.id));
     // Its renewals stop, as if the process was stopped.
     a.stop_renewing();
     let mut b = Shared::open(short("b"), Millis(1_000)).unwrap();
-    assert_eq!(b.stats().urls, 0);
+    assert_eq!(b.stats().unwrap().urls, 0);
     let started = Instant::now();
-    until(5_000, &mut [&mut b], "the shards of the dead are taken over", |w| w[0].stats().urls == 10);
+    until(5_000, &mut [&mut b], "the shards of the dead are taken over", |w| {
+        w[0].stats().unwrap().urls == 10
+    });
     assert!(started.elapsed() < Duration::from_secs(7), "{:?}", started.elapsed());
     assert!(!a.gate().is_open(), "no request may be sent any more");
     // All hosts rest: any of them may have been contacted a moment ago.
-    assert!(matches!(b.lease(Millis(5_050), None).unwrap(), Next::Wait { .. }));
-    assert_eq!(b.stats().leased, 0);
+    assert!(matches!(b.lease(Millis(5_050), Pick::Best).unwrap(), Next::Wait { .. }));
+    assert_eq!(b.stats().unwrap().leased, 0);
     assert!(b.lease_at(5_200).is_some());
 
     // The sleeper wakes: what it fetched is not accepted, not even its state.
-    let before = reader(dir.path()).stats();
+    let before = reader(dir.path()).stats().unwrap();
     let turn = Turn {
         record: Some(record(lease.id, lease.url.as_str())),
-        state: vec![("x".into(), false, vec![1])],
+        state: vec![(StateKey::Answers, false, vec![1])],
         ..done(lease.id, Outcome::Fetched, 10)
     };
     a.apply(turn, &best).unwrap();
     a.sync().unwrap();
     assert!(!a.holds(lease.id), "and it knows");
     let r = reader(dir.path());
-    assert_eq!(r.stats().outcomes, before.outcomes);
-    assert_eq!((r.stats().pages, r.record(lease.id).unwrap()), (0, None));
+    assert_eq!(r.stats().unwrap().outcomes, before.outcomes);
+    assert_eq!((r.stats().unwrap().pages, r.record(lease.id).unwrap()), (0, None));
     // It joins anew and gets its share.
-    let news = a.tend(Millis(6_000), &best).unwrap();
+    let news = a.maintain(Millis(6_000), &best).unwrap().unwrap_or_default();
     assert!(news.rejoined);
     until(6_000, &mut [&mut a, &mut b], "shared out again", |w| {
-        w[0].stats().urls > 0 && w[0].stats().urls + w[1].stats().urls == 10
+        w[0].stats().unwrap().urls > 0 && w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 10
     });
     for u in &urls {
         assert!(has(&a, u) != has(&b, u), "{u}");
@@ -219,7 +231,7 @@ fn clocks_and_robots_move_with_the_host() {
     let mut a = Shared::open(shared(dir.path(), "a", limits()), Millis(0)).unwrap();
     a.seed(seed("http://slow.example/", 1.0), Millis(0)).unwrap();
     a.seed(seed("http://slow.example/2", 0.5), Millis(0)).unwrap();
-    let robots = leased(a.lease(Millis(0), None).unwrap());
+    let robots = leased(a.lease(Millis(0), Pick::Best).unwrap());
     assert_eq!(robots.task, Task::Robots);
     let answer = RobotsAnswer {
         status: 200,
@@ -231,7 +243,7 @@ fn clocks_and_robots_move_with_the_host() {
         Turn { host: contact(0), ..Turn::new(Settle::Robots { id: robots.id, answer: answer.clone() }) };
     turn.host.crawl_delay = Some(3_000);
     a.apply(turn, &best).unwrap();
-    let lease = leased(a.lease(Millis(3_000), None).unwrap());
+    let lease = leased(a.lease(Millis(3_000), Pick::Best).unwrap());
     // "Come back in ten minutes."
     let mut turn =
         Turn { host: contact(3_010), ..Turn::new(Settle::Retry { id: lease.id, not_before: Millis(4_000) }) };
@@ -242,7 +254,7 @@ fn clocks_and_robots_move_with_the_host() {
     a.stop_renewing();
     drop(a);
     let mut b = Shared::open(shared(dir.path(), "a", limits()), Millis(10_000)).unwrap();
-    assert_eq!(b.stats().urls, 2, "the same folder: its shards are taken at once");
+    assert_eq!(b.stats().unwrap().urls, 2, "the same folder: its shards are taken at once");
     assert_eq!(b.robots("slow.example").unwrap(), Some(answer));
     assert!(b.lease_at(600_000).is_none(), "Retry-After holds for whoever comes next");
     let lease = b.lease_at(603_010).unwrap();
@@ -259,17 +271,17 @@ fn models_are_exchanged_and_a_newcomer_starts_from_the_most_experienced() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
-    a.put_state("strategy", false, b"whole").unwrap();
-    a.put_state("strategy", true, b"change").unwrap();
-    a.put_state("judge", false, b"mine").unwrap();
+    a.put_state(StateKey::Strategy, false, b"whole").unwrap();
+    a.put_state(StateKey::Strategy, true, b"change").unwrap();
+    a.put_state(StateKey::Judge, false, b"mine").unwrap();
     seeded(&mut a, 5);
     a.visit(0, &[]);
     a.publish(b"before anyone came".to_vec());
     a.sync().unwrap();
     let mut b = Shared::open(shared(dir.path(), "b", quick()), Millis(0)).unwrap();
-    assert_eq!(b.state("strategy").unwrap(), [b"whole".to_vec(), b"change".to_vec()]);
-    assert!(b.state("judge").unwrap().is_empty(), "thresholds are each worker's own");
-    until(0, &mut [&mut a, &mut b], "they see each other", |w| w[1].stats().urls > 0);
+    assert_eq!(b.state(StateKey::Strategy).unwrap(), [b"whole".to_vec(), b"change".to_vec()]);
+    assert!(b.state(StateKey::Judge).unwrap().is_empty(), "thresholds are each worker's own");
+    until(0, &mut [&mut a, &mut b], "they see each other", |w| w[1].stats().unwrap().urls > 0);
     for delta in [&b"one"[..], b"two"] {
         a.publish(delta.to_vec());
         a.sync().unwrap();
@@ -277,7 +289,7 @@ fn models_are_exchanged_and_a_newcomer_starts_from_the_most_experienced() {
     let mut got = Vec::new();
     let end = Instant::now() + Duration::from_secs(10);
     while got.len() < 2 && Instant::now() < end {
-        let news = b.tend(Millis(0), &best).unwrap();
+        let news = b.maintain(Millis(0), &best).unwrap().unwrap_or_default();
         got.extend(news.deltas);
         if news.workers > 0 {
             assert_eq!((news.workers, news.pages), (2, 1));
@@ -289,7 +301,7 @@ fn models_are_exchanged_and_a_newcomer_starts_from_the_most_experienced() {
     a.close().unwrap();
     drop(a);
     let a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
-    assert_eq!(a.state("judge").unwrap(), [b"mine".to_vec()]);
+    assert_eq!(a.state(StateKey::Judge).unwrap(), [b"mine".to_vec()]);
 }
 
 #[test]
@@ -301,13 +313,15 @@ fn all_is_done_only_when_all_are_done() {
     let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
     seeded(&mut a, 8);
     let mut b = Shared::open(shared(dir.path(), "b", quick()), Millis(0)).unwrap();
-    until(0, &mut [&mut a, &mut b], "both have some", |w| w[0].stats().urls > 0 && w[1].stats().urls > 0);
-    until(0, &mut [&mut a, &mut b], "all", |w| w[0].stats().urls + w[1].stats().urls == 8);
+    until(0, &mut [&mut a, &mut b], "both have some", |w| {
+        w[0].stats().unwrap().urls > 0 && w[1].stats().unwrap().urls > 0
+    });
+    until(0, &mut [&mut a, &mut b], "all", |w| w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 8);
     while let Some(lease) = a.lease_at(0) {
         a.apply(done(lease.id, Outcome::Fetched, 0), &best).unwrap();
     }
-    assert!(matches!(a.lease(Millis(0), None).unwrap(), Next::Wait { .. }), "the other is still at it");
-    while b.stats().pending > 1 {
+    assert!(matches!(a.lease(Millis(0), Pick::Best).unwrap(), Next::Wait { .. }), "the other is still at it");
+    while b.stats().unwrap().pending > 1 {
         let lease = b.lease_at(0).unwrap();
         b.apply(done(lease.id, Outcome::Fetched, 0), &best).unwrap();
     }
@@ -321,19 +335,19 @@ fn all_is_done_only_when_all_are_done() {
     while let Some(lease) = b.lease_at(0) {
         b.apply(done(lease.id, Outcome::Fetched, 0), &best).unwrap();
     }
-    assert!(matches!(b.lease(Millis(0), None).unwrap(), Next::Wait { .. }), "there is mail under way");
-    until(0, &mut [&mut a, &mut b], "it is delivered", |w| w[0].stats().pending > 0);
+    assert!(matches!(b.lease(Millis(0), Pick::Best).unwrap(), Next::Wait { .. }), "there is mail under way");
+    until(0, &mut [&mut a, &mut b], "it is delivered", |w| w[0].stats().unwrap().pending > 0);
     while let Some(lease) = a.lease_at(0) {
         a.apply(done(lease.id, Outcome::Fetched, 0), &best).unwrap();
     }
     until(0, &mut [&mut a, &mut b], "now they are", |w| {
-        matches!(w[0].lease(Millis(0), None).unwrap(), Next::Empty(_))
-            && matches!(w[1].lease(Millis(0), None).unwrap(), Next::Empty(_))
+        matches!(w[0].lease(Millis(0), Pick::Best).unwrap(), Next::Empty(_))
+            && matches!(w[1].lease(Millis(0), Pick::Best).unwrap(), Next::Empty(_))
     });
     let r = reader(dir.path());
     r.check().unwrap();
-    assert_eq!((r.stats().pending, r.stats().urls), (0, 28));
-    assert_eq!(r.entry(UrlId(0)).unwrap().state, State::Settled(Outcome::Fetched));
+    assert_eq!((r.stats().unwrap().pending, r.stats().unwrap().urls), (0, 28));
+    assert_eq!(r.entry(UrlId(0)).unwrap().unwrap().state, State::Settled(Outcome::Fetched));
 }
 
 #[test]
@@ -353,13 +367,13 @@ fn a_poor_url_is_left(first: usize) {
     seeded(&mut a, 200);
     let mut b = Shared::open(budget("b"), Millis(0)).unwrap();
     until(0, &mut [&mut a, &mut b], "all", |w| {
-        w[1].stats().urls > 0 && w[0].stats().urls + w[1].stats().urls == 200
+        w[1].stats().unwrap().urls > 0 && w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 200
     });
-    let wanted: Vec<Rescored> = (a.pending().take(first))
+    let wanted: Vec<Rescored> = (a.entries(Which::Pending).map(|e| e.unwrap().id).take(first))
         .map(|id| Rescored { id, priority: Priority::new(Priority::BOOSTED, 1.0), model: 1, cause: None })
         .collect();
     a.rescore(&wanted).unwrap();
-    let all: Vec<UrlId> = b.pending().collect();
+    let all: Vec<UrlId> = b.entries(Which::Pending).map(|e| e.unwrap().id).collect();
     let poor: Vec<Rescored> = all
         .iter()
         .map(|&id| Rescored { id, priority: Priority::key_only(0.1), model: 1, cause: None })
@@ -368,13 +382,13 @@ fn a_poor_url_is_left(first: usize) {
     // What it knew of the others is older than what they have now.
     for _ in 0..2 {
         std::thread::sleep(Duration::from_millis(350));
-        a.tend(Millis(0), &best).unwrap();
+        a.maintain(Millis(0), &best).unwrap();
         a.sync().unwrap();
-        b.tend(Millis(0), &best).unwrap();
+        b.maintain(Millis(0), &best).unwrap();
     }
     let mut spent = 0;
     until(0, &mut [&mut a, &mut b], "it hears of the others", |w| {
-        let waits = matches!(w[1].lease(Millis(0), None).unwrap(), Next::Wait { .. });
+        let waits = matches!(w[1].lease(Millis(0), Pick::Best).unwrap(), Next::Wait { .. });
         spent += usize::from(!waits);
         waits
     });
@@ -563,20 +577,24 @@ fn pages_wait_for_the_bucket_and_hosts_do_not() {
     // One page, whose bytes the bucket does not take yet, with a link to a new host.
     archived(&mut objects, "http://d0.example0.org/");
     let (page, _) = a.visit(0, &[link("http://fresh.example/", 5.0)]);
-    let committed = |dir: &Path| reader(dir).stats().pages;
+    let committed = |dir: &Path| reader(dir).stats().unwrap().pages;
     for _ in 0..20 {
         a.commit().unwrap();
         a.sync().unwrap();
-        a.tend(Millis(0), &best).unwrap();
+        a.maintain(Millis(0), &best).unwrap();
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert_eq!((committed(dir.path()), reader(dir.path()).stats().urls), (0, 1), "it is not in the bucket");
+    assert_eq!(
+        (committed(dir.path()), reader(dir.path()).stats().unwrap().urls),
+        (0, 1),
+        "it is not in the bucket"
+    );
     assert_eq!(host_rows(dir.path(), "fresh%"), "0");
     // Here it counts as done, and what it said of its links is known.
     assert_eq!(a.record(page.id).unwrap().unwrap().url, page.url.as_str());
-    assert_eq!(a.entry(page.id).unwrap().state, State::Settled(Outcome::Fetched));
+    assert_eq!(a.entry(page.id).unwrap().unwrap().state, State::Settled(Outcome::Fetched));
     // The new host is leased: whoever takes over must know that it was contacted.
-    let lease = leased(a.lease(Millis(10_000), None).unwrap());
+    let lease = leased(a.lease(Millis(10_000), Pick::Best).unwrap());
     assert_eq!(lease.url.as_str(), "http://fresh.example/");
     assert_eq!((host_rows(dir.path(), "fresh%").as_str(), committed(dir.path())), ("1", 0));
     reader(dir.path()).check().unwrap();
@@ -586,7 +604,7 @@ fn pages_wait_for_the_bucket_and_hosts_do_not() {
     let mut objects = archive("a.2");
     let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(20_000)).unwrap();
     a.archive_first(objects.uploads(), every);
-    assert_eq!((a.stats().pending, a.stats().settled), (1, 0));
+    assert_eq!((a.stats().unwrap().pending, a.stats().unwrap().settled), (1, 0));
     let at = archived(&mut objects, "http://d0.example0.org/");
     let (again, _) = a.visit(40_000, &[link("http://fresh.example/", 5.0)]);
     assert_eq!(again.id, page.id, "the same URL has the same number");
@@ -609,7 +627,10 @@ fn pages_wait_for_the_bucket_and_hosts_do_not() {
     let record = &bytes[at.offset as usize..];
     let record = WarcReader::new(record, "object", Default::default()).unwrap().next().unwrap().unwrap();
     assert_eq!((record.kind().as_str(), record.target()), ("response", Some("http://d0.example0.org/")));
-    assert_eq!((reader(dir.path()).stats().urls, host_rows(dir.path(), "fresh%").as_str()), (2, "1"));
+    assert_eq!(
+        (reader(dir.path()).stats().unwrap().urls, host_rows(dir.path(), "fresh%").as_str()),
+        (2, "1")
+    );
     reader(dir.path()).check().unwrap();
 
     // A bucket that fails ends it with a word, and nothing is committed from there on.
@@ -626,5 +647,5 @@ fn pages_wait_for_the_bucket_and_hosts_do_not() {
     };
     assert_eq!(said, Problem::new("the bucket is gone"));
     assert_eq!(a.close(), Err(Problem::new("the bucket is gone")));
-    assert_eq!((committed(dir.path()), reader(dir.path()).stats().urls), (1, 2));
+    assert_eq!((committed(dir.path()), reader(dir.path()).stats().unwrap().urls), (1, 2));
 }

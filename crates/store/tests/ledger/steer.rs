@@ -2,11 +2,10 @@
 
 use crate::harness::*;
 use crate::shared::{server, shared};
-use frontier::{Frontier, News};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use store::{Done, Given, Helm, Shared, SharedReader, Store};
-use types::{Millis, Problem, Url, UrlId};
+use store::{Done, Fleet, Given, Helm, Journal, News, Records, Shared, SharedReader};
+use types::{Millis, Problem, StateKey, Url, UrlId};
 
 fn helm(dir: &Path) -> Helm {
     let crawl = dir.file_name().unwrap().to_string_lossy();
@@ -28,7 +27,7 @@ fn adding(n: u64, wanted: &str) -> Result<String, Problem> {
 fn news(w: &mut Shared, of_interest: impl Fn(&News) -> bool) -> News {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
-        let news = w.tend(Millis(0), &best).unwrap();
+        let news = w.maintain(Millis(0), &best).unwrap().unwrap_or_default();
         if of_interest(&news) {
             return news;
         }
@@ -56,7 +55,7 @@ fn everyone_is_told_in_order_and_whoever_joins_needs_no_command() {
     let dir = tempfile::tempdir().unwrap();
     let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
     let mut b = Shared::open(shared(dir.path(), "b", quick()), Millis(0)).unwrap();
-    assert_eq!(a.wanted().unwrap().unwrap().n, 0);
+    assert_eq!(a.wanted().unwrap().n, 0);
     let helm = helm(dir.path());
     let labels = [(UrlId(7), Some(true)), (UrlId(8), Some(false)), (UrlId(7), Some(false))];
     assert_eq!(helm.give(&given("labels", &labels, &[]), &adding).unwrap(), 1);
@@ -67,7 +66,7 @@ fn everyone_is_told_in_order_and_whoever_joins_needs_no_command() {
     assert_eq!(helm.reached(2).unwrap().applied, 0);
     assert_eq!(helm.reached(2).unwrap().of, 2);
     for w in [&mut a, &mut b] {
-        let told = news(w, |n| !n.told.is_empty()).told;
+        let told = news(w, |n| !n.commands.is_empty()).commands;
         assert_eq!(told.iter().map(|t| t.n).collect::<Vec<_>>(), [1, 2]);
         assert_eq!((told[0].kind.as_str(), told[0].payload.as_str()), ("labels", "{\"a\": 1}"));
     }
@@ -83,20 +82,20 @@ fn everyone_is_told_in_order_and_whoever_joins_needs_no_command() {
     // Nothing new: no further question is asked for it.
     std::thread::sleep(Duration::from_millis(350));
     let before = a.statements();
-    assert!(a.tend(Millis(0), &best).unwrap().told.is_empty());
+    assert!(a.maintain(Millis(0), &best).unwrap().unwrap_or_default().commands.is_empty());
     let quiet = a.statements() - before;
     assert_eq!(helm.give(&given("pause", &[], &[]), &adding).unwrap(), 3);
     std::thread::sleep(Duration::from_millis(350));
     let before = a.statements();
-    assert_eq!(a.tend(Millis(0), &best).unwrap().told.len(), 1);
+    assert_eq!(a.maintain(Millis(0), &best).unwrap().unwrap_or_default().commands.len(), 1);
     assert_eq!(a.statements() - before, quiet + 1, "one question more, when there is something");
 
     let mut c = Shared::open(shared(dir.path(), "c", quick()), Millis(0)).unwrap();
-    let wanted = c.wanted().unwrap().unwrap();
+    let wanted = c.wanted().unwrap();
     assert_eq!((wanted.n, wanted.labels.as_slice()), (3, &[(UrlId(7), false)][..]));
     let all: serde_json::Value = serde_json::from_str(&wanted.json).unwrap();
     assert_eq!(all, serde_json::json!({ "n1": 1, "n2": 2, "n3": 3 }));
-    assert!(news(&mut c, |n| n.workers > 0).told.is_empty());
+    assert!(news(&mut c, |n| n.workers > 0).commands.is_empty());
 
     let reader = SharedReader::open(
         &server().unwrap().url(),
@@ -113,7 +112,7 @@ fn everyone_is_told_in_order_and_whoever_joins_needs_no_command() {
     helm.give(&many, &adding).unwrap();
     assert_eq!(reader.commands(1).unwrap()[0].payload, "3");
     assert_eq!(two.payload, "{\"a\": 1}");
-    assert_eq!(reader.state("labels").unwrap(), [vec![7, 0, 0, 0, 0]]);
+    assert_eq!(reader.state(StateKey::Labels).unwrap(), [vec![7, 0, 0, 0, 0]]);
 }
 
 #[test]
@@ -133,15 +132,15 @@ fn commands_given_at_once_have_numbers_in_the_order_they_count() {
         .collect();
     let mut told = Vec::new();
     while told.len() < 60 {
-        let n = news(&mut a, |n| !n.told.is_empty());
+        let n = news(&mut a, |n| !n.commands.is_empty());
         assert!(!n.missed);
-        told.extend(n.told.iter().map(|t| t.n));
+        told.extend(n.commands.iter().map(|t| t.n));
     }
     let mut numbers: Vec<u64> = threads.into_iter().flat_map(|t| t.join().unwrap()).collect();
     numbers.sort();
     assert_eq!(numbers, (1..=60).collect::<Vec<_>>());
     assert_eq!(told, numbers, "none was missed, none came twice");
-    let all: serde_json::Value = serde_json::from_str(&a.wanted().unwrap().unwrap().json).unwrap();
+    let all: serde_json::Value = serde_json::from_str(&a.wanted().unwrap().json).unwrap();
     assert_eq!(all.as_object().unwrap().len(), 60, "and all of them count");
 }
 
@@ -159,7 +158,7 @@ fn what_was_told_and_not_done_is_still_wanted_after_a_crash() {
     helm.give(&given("labels", &[(UrlId(3), Some(true))], &[]), &adding).unwrap();
     helm.give(&given("seeds", &[], &seeds), &adding).unwrap();
     let n = news(&mut a, |n| n.seeds.len() == 2);
-    assert_eq!(n.told.len(), 2);
+    assert_eq!(n.commands.len(), 2);
     // One seed is admitted, but nothing is committed: it dies here.
     assert!(a.take_seed(n.seeds[0].0, Some(seed(n.seeds[0].1.as_str(), 1.0)), Millis(0)).unwrap());
     a.stop_renewing();
@@ -167,7 +166,7 @@ fn what_was_told_and_not_done_is_still_wanted_after_a_crash() {
 
     let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
     assert_eq!(sql(dir.path(), "SELECT applied FROM gleaner.worker WHERE crawl = CRAWL"), "0");
-    let wanted = a.wanted().unwrap().unwrap();
+    let wanted = a.wanted().unwrap();
     assert_eq!((wanted.n, wanted.labels.as_slice()), (2, &[(UrlId(3), true)][..]));
     let n = news(&mut a, |n| !n.seeds.is_empty());
     assert_eq!(n.seeds.len(), 2, "both seeds are there again");
@@ -181,7 +180,7 @@ fn what_was_told_and_not_done_is_still_wanted_after_a_crash() {
     assert_eq!(sql(dir.path(), "SELECT count(*) FROM gleaner.sight WHERE crawl = CRAWL"), "2");
     assert_eq!(sql(dir.path(), "SELECT applied FROM gleaner.worker WHERE crawl = CRAWL"), "2");
     std::thread::sleep(Duration::from_millis(350));
-    assert!(a.tend(Millis(0), &best).unwrap().seeds.is_empty());
+    assert!(a.maintain(Millis(0), &best).unwrap().unwrap_or_default().seeds.is_empty());
     // One that is known, or out of scope, is answered with nothing, and its message is gone as well.
     helm.give(&given("seeds", &[], &seeds[..1]), &adding).unwrap();
     let n = news(&mut a, |n| !n.seeds.is_empty());
@@ -208,7 +207,7 @@ fn old_commands_go_and_whoever_missed_some_is_told_so() {
     assert_eq!(count("command"), 150, "as long as someone has not done them they stay");
     let mut last = 0;
     while last < 150 {
-        for told in news(&mut a, |n| !n.told.is_empty()).told {
+        for told in news(&mut a, |n| !n.commands.is_empty()).commands {
             last = told.n;
             a.obeyed(last, done("fine"));
         }
@@ -224,11 +223,11 @@ fn old_commands_go_and_whoever_missed_some_is_told_so() {
     assert_eq!(newest, 5_152);
     assert_eq!(count("command"), 1);
     let n = news(&mut a, |n| n.missed);
-    assert!(n.told.is_empty());
-    assert_eq!(a.wanted().unwrap().unwrap().n, 5_152);
+    assert!(n.commands.is_empty());
+    assert_eq!(a.wanted().unwrap().n, 5_152);
     a.obeyed(5_152, None);
     a.sync().unwrap();
     assert_eq!(helm.reached(5_152).unwrap().applied, 1);
     std::thread::sleep(Duration::from_millis(350));
-    assert!(!a.tend(Millis(0), &best).unwrap().missed);
+    assert!(!a.maintain(Millis(0), &best).unwrap().unwrap_or_default().missed);
 }

@@ -1,0 +1,128 @@
+//! Several workers on one crawl, as the loop of one of them sees the others.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use types::{Candidate, Millis, Priority, Problem, Url, UrlId};
+
+/// What a worker shares with the others.
+pub trait Fleet {
+    /// Keeps this worker a member: takes over and hands over hosts, takes in what others found. Called between
+    /// any two leases; `None` when nothing was due.
+    fn maintain(
+        &mut self,
+        now: Millis,
+        merge: &dyn Fn(Priority, Priority) -> Priority,
+    ) -> Result<Option<News>, Problem>;
+
+    /// To be asked right before a request is sent: may this worker still contact the hosts it has leases of?
+    fn gate(&self) -> Gate;
+
+    /// Does a lease still count? `false`: another worker has its host by now, and the page is theirs to fetch.
+    fn holds(&self, id: UrlId) -> bool;
+
+    /// Gives a new priority to those links of a URL's parent page that belong to other workers.
+    fn rescore_far_siblings(&mut self, of: UrlId, priority: Priority, model: u32) -> Result<(), Problem>;
+
+    /// Hands what a model learnt to the other workers, with the next commit.
+    fn publish(&mut self, delta: Vec<u8>);
+
+    /// Admits a URL of [`News::seeds`], or not: then it is known, or out of scope. `true` when it was new. Its
+    /// message is gone with the commit that admits it.
+    fn take_seed(
+        &mut self,
+        ticket: Ticket,
+        candidate: Option<Candidate>,
+        now: Millis,
+    ) -> Result<bool, Problem>;
+
+    /// Does the crawl end after so many pages? Then a worker with only poor URLs leaves them to the others.
+    fn set_budget(&mut self, budget: bool);
+
+    /// What all commands so far add up to.
+    fn wanted(&mut self) -> Result<Wanted, Problem>;
+
+    /// Every command up to number `n` was done (or failed, and will not be tried again). Part of the next commit.
+    fn obeyed(&mut self, n: u64, done: Option<Done>);
+
+    /// How many pages of this worker are relevant now, after verdicts changed outside a turn.
+    fn recount(&mut self, relevant: u64);
+}
+
+/// What other workers of the same crawl did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// Pages fetched and judged relevant by all other workers, those that are gone included, and what they have
+    /// in flight.
+    pub pages: u64,
+    pub relevant: u64,
+    pub in_flight: u64,
+    /// Workers that are alive, this one included.
+    pub workers: u32,
+    /// What their models learnt since the last call.
+    pub deltas: Vec<Vec<u8>>,
+    /// This worker had lost its claim (it was cut off or stopped for too long) and has joined anew: what was not
+    /// committed is gone.
+    pub rejoined: bool,
+    /// Pending URLs that came over from others with their hosts.
+    pub taken: Vec<UrlId>,
+    /// URLs of which others wrote something: they may not know what this worker knows of their hosts.
+    pub mailed: Vec<UrlId>,
+    /// Commands to all workers since the last call, in order.
+    pub commands: Vec<SharedCommand>,
+    /// Some commands are gone by now: what they add up to has to be read.
+    pub missed: bool,
+    /// URLs that the user named and whose hosts are this worker's; each is to be answered with `take_seed`.
+    pub seeds: Vec<(Ticket, Url)>,
+}
+
+/// A message with a seed, until it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    pub(crate) shard: i16,
+    pub(crate) seq: i64,
+}
+
+/// One command to all workers. What it means is not the store's to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedCommand {
+    /// Its number: each is one more than the one before.
+    pub n: u64,
+    pub kind: String,
+    /// JSON.
+    pub payload: String,
+}
+
+/// What commands to a shared crawl add up to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// The newest command.
+    pub n: u64,
+    /// JSON; whoever gives commands knows what it means.
+    pub json: String,
+    pub labels: Vec<(UrlId, bool)>,
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Done {
+    pub changed: u64,
+    pub failed: bool,
+    pub text: String,
+}
+
+/// Until when requests may be sent. Shared with whoever sends them.
+#[derive(Clone, Debug)]
+pub struct Gate(Arc<Mutex<Instant>>);
+
+impl Gate {
+    /// Closed until it is opened.
+    pub fn closed() -> Gate {
+        Gate(Arc::new(Mutex::new(Instant::now())))
+    }
+    pub fn open_until(&self, at: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+    pub fn is_open(&self) -> bool {
+        Instant::now() < *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,100 @@
+//! The pieces of state that a collection keeps beside its URLs and pages.
+
+/// Names one piece of state. What its bytes mean is known to whoever writes it; a format that two crates
+/// know is in `store::formats`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StateKey {
+    /// What the strategy learned.
+    Strategy,
+    /// Which strategy and judge made the state that is kept.
+    Run,
+    /// What the judge learned.
+    Judge,
+    /// Running totals of requests, errors and refusals.
+    Counts,
+    /// One line per fetched page: its score, its verdict, its digest.
+    Pages,
+    /// What pages were measured by, for judges that measure again.
+    Features,
+    /// The thresholds that the judge chose, with its reasons.
+    Thresholds,
+    /// What was changed while a crawl ran.
+    Control,
+    /// Is a collection being judged again?
+    Rejudging,
+    /// What people and models said of pages.
+    Labels,
+    /// The labels that the strategy was told of.
+    LabelsTold,
+    /// Verdicts that changed and that the strategy was not told of.
+    VerdictsUntold,
+    /// Answers to the judge's questions, in the order they were given.
+    Answers,
+    /// What sitemaps and feeds have cost.
+    Listings,
+    /// What the language model has cost.
+    Teacher,
+    /// What the language model answered.
+    TeacherAnswers,
+    /// Pages whose bytes are not in the archive.
+    Unarchived,
+    /// Pages that were being read when a run died.
+    Crashes,
+    /// How far the archive was written.
+    Archive,
+    /// The secret of the archive's record ids.
+    ArchiveKey,
+    /// How many pages the search index has.
+    Indexed,
+    /// What a worker of a shared crawl means to fetch next.
+    Next,
+}
+
+/// Whose piece of state a reader of a shared crawl is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The crawl has it: it is what all commands add up to.
+    Crawl,
+    /// Every worker has its own, and the reader adds them up.
+    EveryWorker,
+    /// Every worker has its own, and that of the most experienced one is shown.
+    OneWorker,
+}
+
+impl StateKey {
+    /// The name in a ledger or a database.
+    pub fn name(self) -> &'static str {
+        match self {
+            StateKey::Strategy => "strategy",
+            StateKey::Run => "run",
+            StateKey::Judge => "judge",
+            StateKey::Counts => "counts",
+            StateKey::Pages => "pages",
+            StateKey::Features => "features",
+            StateKey::Thresholds => "thresholds",
+            StateKey::Control => "control",
+            StateKey::Rejudging => "rejudging",
+            StateKey::Labels => "labels",
+            StateKey::LabelsTold => "labels-told",
+            StateKey::VerdictsUntold => "verdicts-untold",
+            StateKey::Answers => "answers",
+            StateKey::Listings => "listings",
+            StateKey::Teacher => "teacher",
+            StateKey::TeacherAnswers => "teacher-answers",
+            StateKey::Unarchived => "unarchived",
+            StateKey::Crashes => "crashes",
+            StateKey::Archive => "archive",
+            StateKey::ArchiveKey => "archive-key",
+            StateKey::Indexed => "indexed",
+            StateKey::Next => "next",
+        }
+    }
+
+    pub fn holder(self) -> Holder {
+        match self {
+            StateKey::Control | StateKey::Labels => Holder::Crawl,
+            StateKey::Counts => Holder::EveryWorker,
+            _ => Holder::OneWorker,
+        }
+    }
+}
