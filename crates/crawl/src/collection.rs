@@ -452,7 +452,7 @@ impl Collection {
             crawl.join_in(wanted, failed)?;
         }
         if shared.is_none() {
-            crawl.inbox = Some(Inbox::of(dir));
+            crawl.steer.inbox = Some(Inbox::of(dir));
         }
         Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed, notes })
     }

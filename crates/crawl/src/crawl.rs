@@ -206,64 +206,113 @@ pub struct Judgement {
     pub label: Option<bool>,
 }
 
+/// A crawl. Each owner below has one concern; the loop (`live.rs`, `replay.rs`) drives them through [`Crawl::next`] and
+/// [`Crawl::arrived`].
 pub struct Crawl {
     pub(crate) parts: Parts,
-    /// The pages, as far as they are judged.
-    pub(crate) roll: Roll,
-    pub(crate) measurer: Measurer,
-    pub(crate) duplicates: Duplicates,
-    pub(crate) mirrors: Mirrors,
+    pub(crate) judging: Judging,
+    pub(crate) learning: Learning,
     pub(crate) counts: Counts,
-    robots: RobotsCache,
-    /// What sitemaps and feeds have cost.
-    pub(crate) listings: Listings,
-    in_flight: HashMap<u64, Out>,
-    pub(crate) events: Box<dyn FnMut(&Event) + Send>,
+    pub(crate) pace: Pace,
+    pub(crate) hosts: Hosts,
+    pub(crate) crashes: Crashes,
+    pub(crate) fleet: Others,
+    pub(crate) steer: Steer,
+    /// A language model that is asked about pages.
+    pub(crate) teaching: Option<Box<Teaching>>,
+    /// How far the archive was written at the last commit.
+    archived: Option<Position>,
+    events: Box<dyn FnMut(&Event) + Send>,
+}
+
+/// What is thought of the pages that were fetched.
+#[derive(Default)]
+pub(crate) struct Judging {
+    /// The pages, as far as they are judged.
+    pub roll: Roll,
+    pub measurer: Measurer,
+    pub duplicates: Duplicates,
+    pub mirrors: Mirrors,
+    /// Makes the judge again, as it was before it saw any page.
+    pub make_judge: Option<MakeJudge>,
+    /// All pages are being judged again.
+    pub rejudging: Option<Rejudging>,
+    /// Leases whose pages may have been measured by a judge that is gone.
+    pub measured_before: HashSet<u64>,
+}
+
+/// What the strategy was told, and how much of what it learned is saved.
+#[derive(Default)]
+pub(crate) struct Learning {
+    /// URLs of pages that led to others lately.
+    pub parents: HashMap<UrlId, Arc<str>>,
+    /// Pages the strategy learned from since its state was saved.
+    pub unsaved: u32,
+    /// Bytes of appended strategy state since the last whole save, and the size of that.
+    pub appended: (usize, usize),
+    /// Pending URLs that are being scored again.
+    pub sweep: Option<Sweep>,
+    /// The labels that the strategy was told of.
+    pub labels_told: Vec<u8>,
+}
+
+/// What is in flight, how fast it goes, and when it ends.
+#[derive(Default)]
+pub(crate) struct Pace {
     started: Option<Millis>,
     stop: Option<Stop>,
     /// Since when it only waits for what is in flight.
     stopping: Option<Millis>,
     paused: bool,
-    recent: VecDeque<Millis>,
-    pub(crate) network: Network,
-    /// Without an answer, while it is not known whose fault that is.
-    pub(crate) doubtful: Vec<Arrival>,
-    pub(crate) origins: Origins,
-    pub(crate) door_limits: frontier::Limits,
+    in_flight: HashMap<u64, Out>,
+    /// Why nothing can be fetched right now, for people.
     idle: String,
-    /// URLs of pages that led to others lately.
-    pub(crate) parents: HashMap<UrlId, Arc<str>>,
-    /// Pages the strategy learned from since its state was saved.
-    pub(crate) unsaved: u32,
-    /// Bytes of appended strategy state since the last whole save, and the size of that.
-    pub(crate) appended: (usize, usize),
-    /// How far the archive was written at the last commit.
-    archived: Option<Position>,
-    /// Pending URLs that are being scored again.
-    pub(crate) sweep: Option<Sweep>,
-    /// What the other workers of a shared crawl did.
-    others: News,
-    told_others: Millis,
-    /// What was changed while running, in this run or an earlier one.
-    pub(crate) adjustments: Adjustments,
-    pub(crate) steering: Option<Steering>,
-    /// Makes the judge again, as it was before it saw any page.
-    pub(crate) make_judge: Option<MakeJudge>,
-    pub(crate) rejudging: Option<Rejudging>,
-    /// Leases whose pages may have been measured by a judge that is gone.
-    pub(crate) measured_before: HashSet<u64>,
-    /// The labels that the strategy was told of.
-    pub(crate) labels_told: Vec<u8>,
-    /// Of a shared crawl: everything that was asked up to this number was done.
-    pub(crate) steered: u64,
-    /// Where other processes leave labels, if they can.
-    pub(crate) inbox: Option<Inbox>,
+    /// When the last pages came.
+    recent: VecDeque<Millis>,
+}
+
+/// What the hosts allow, and whether they answer.
+#[derive(Default)]
+pub(crate) struct Hosts {
+    robots: RobotsCache,
+    /// What sitemaps and feeds have cost.
+    pub listings: Listings,
+    pub network: Network,
+    /// Arrivals without an answer, while it is not known whose fault that is.
+    pub doubtful: Vec<Arrival>,
+    pub origins: Origins,
+    pub door_limits: frontier::Limits,
+}
+
+/// Pages whose reading may kill the process.
+#[derive(Default)]
+pub(crate) struct Crashes {
     /// What is being read is marked here, if anywhere.
-    pub(crate) marks: Option<Marks>,
+    pub marks: Option<Marks>,
     /// What was being read when an earlier run died.
-    pub(crate) suspects: Suspects,
-    /// A language model that is asked about pages.
-    pub(crate) teaching: Option<Box<Teaching>>,
+    pub suspects: Suspects,
+}
+
+/// The other workers of a shared crawl.
+#[derive(Default)]
+pub(crate) struct Others {
+    /// What they did.
+    news: News,
+    /// When they were last told what this worker learned.
+    told: Millis,
+    /// Every command up to this number was obeyed.
+    pub obeyed: u64,
+}
+
+/// What the user changed while the crawl ran, and how to obey more of it.
+#[derive(Default)]
+pub(crate) struct Steer {
+    /// What all changes add up to, those of earlier runs included.
+    pub adjustments: Adjustments,
+    /// `None`: this crawl cannot be changed while it runs.
+    pub collection: Option<Steering>,
+    /// Where other processes leave labels, if they can.
+    pub inbox: Option<Inbox>,
 }
 
 /// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its own.
@@ -344,45 +393,19 @@ impl Crawl {
     pub fn new(parts: Parts) -> Result<Crawl, Problem> {
         let mut crawl = Crawl {
             parts,
-            roll: Roll::default(),
-            measurer: Measurer::default(),
-            duplicates: Duplicates::default(),
-            mirrors: Mirrors::default(),
+            judging: Judging::default(),
+            learning: Learning::default(),
             counts: Counts::default(),
-            robots: RobotsCache::default(),
-            listings: Listings::default(),
-            in_flight: HashMap::new(),
-            events: Box::new(|_| {}),
-            started: None,
-            stop: None,
-            stopping: None,
-            paused: false,
-            recent: VecDeque::new(),
-            network: Network::default(),
-            doubtful: Vec::new(),
-            origins: Origins::default(),
-            door_limits: frontier::Limits::default(),
-            idle: String::new(),
-            parents: HashMap::new(),
-            unsaved: 0,
-            appended: (0, 0),
-            archived: None,
-            sweep: None,
-            others: News::default(),
-            told_others: Millis(0),
-            adjustments: Adjustments::default(),
-            steering: None,
-            make_judge: None,
-            rejudging: None,
-            measured_before: HashSet::new(),
-            labels_told: Vec::new(),
-            steered: 0,
-            inbox: None,
-            marks: None,
-            suspects: Suspects::default(),
+            pace: Pace::default(),
+            hosts: Hosts::default(),
+            crashes: Crashes::default(),
+            fleet: Others::default(),
+            steer: Steer::default(),
             teaching: None,
+            archived: None,
+            events: Box::new(|_| {}),
         };
-        crawl.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
+        crawl.steer.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
         crawl.restore()?;
         Ok(crawl)
     }
@@ -478,36 +501,36 @@ impl Crawl {
 
     /// Step 1: the best URL that may be fetched now.
     pub fn next(&mut self, now: Millis) -> Result<Step, Problem> {
-        let started = *self.started.get_or_insert(now);
-        if let Some(stop) = self.stop {
+        let started = *self.pace.started.get_or_insert(now);
+        if let Some(stop) = self.pace.stop {
             return Ok(self.stop_when_done(stop, now));
         }
         // Before the limits: a crawl that has reached one can still be corrected, or given another limit.
-        if self.paused {
-            self.idle = "paused".into();
-            return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle: self.idle.clone() });
+        if self.pace.paused {
+            self.pace.idle = "paused".into();
+            return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle: self.pace.idle.clone() });
         }
         if let Some(stop) = self.reached(now, started) {
             return Ok(self.stop_when_done(stop, now));
         }
         // A limit may have been raised since.
-        self.stopping = None;
-        match self.network.ask(now) {
+        self.pace.stopping = None;
+        match self.hosts.network.ask(now) {
             Ask::Anyone => {}
             Ask::Look => return self.look(now),
             Ask::Nobody(until) => {
-                self.idle = self.network.trouble().into();
-                return Ok(Step::Wait { until, idle: self.idle.clone() });
+                self.pace.idle = self.hosts.network.trouble().into();
+                return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
             }
         }
         let counts = |out: &&Out| out.task == Task::Page && !self.is_beyond_count(out, now);
-        let pages_in_flight = self.in_flight.values().filter(counts).count() as u64;
-        let in_flight = self.in_flight.len() as u64;
-        if self.in_flight.len() >= self.parts.rules.concurrency
-            || self.suspects.any_of(self.in_flight.values())
+        let pages_in_flight = self.pace.in_flight.values().filter(counts).count() as u64;
+        let in_flight = self.pace.in_flight.len() as u64;
+        if self.pace.in_flight.len() >= self.parts.rules.concurrency
+            || self.crashes.suspects.any_of(self.pace.in_flight.values())
             || self.parts.rules.requests.is_some_and(|most| self.counts.requests + in_flight >= most)
             || self.parts.rules.pages.is_some_and(|most| {
-                self.counts.pages + pages_in_flight + self.others.pages + self.others.in_flight >= most
+                self.counts.pages + pages_in_flight + self.fleet.news.pages + self.fleet.news.in_flight >= most
             })
         {
             return Ok(Step::Busy);
@@ -526,17 +549,17 @@ impl Crawl {
                     return Ok(self.fetch(lease, false, now));
                 }
                 Next::Wait { until, idle } => {
-                    self.idle = idle.to_string();
+                    self.pace.idle = idle.to_string();
                     // Workers that are busy may yet send something.
-                    if self.in_flight.is_empty()
-                        && self.others.in_flight == 0
+                    if self.pace.in_flight.is_empty()
+                        && self.fleet.news.in_flight == 0
                         && self.is_too_long(until.since(now))
                     {
                         return Ok(Step::Done(Stop::Pauses));
                     }
-                    return Ok(Step::Wait { until, idle: self.idle.clone() });
+                    return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
                 }
-                Next::Empty(_) if self.in_flight.is_empty() => return Ok(Step::Done(Stop::Exhausted)),
+                Next::Empty(_) if self.pace.in_flight.is_empty() => return Ok(Step::Done(Stop::Exhausted)),
                 Next::Empty(_) => return Ok(Step::Busy),
             }
         }
@@ -548,9 +571,9 @@ impl Crawl {
     }
 
     fn fetch(&mut self, lease: Lease, look: bool, now: Millis) -> Step {
-        self.idle.clear();
-        self.listings.requested(lease.url.host_key(), is_sitemap_file(&lease));
-        self.in_flight.insert(lease.number, Out { id: lease.id, task: lease.task, since: now, look });
+        self.pace.idle.clear();
+        self.hosts.listings.requested(lease.url.host_key(), is_sitemap_file(&lease));
+        self.pace.in_flight.insert(lease.number, Out { id: lease.id, task: lease.task, since: now, look });
         Step::Fetch(Box::new(lease))
     }
 
@@ -568,7 +591,7 @@ impl Crawl {
                 return Ok(true);
             }
             Permission::Fetch if lease.task == Task::Page => {
-                match self.origins.door(&lease.url, now, &self.door_limits) {
+                match self.hosts.origins.door(&lease.url, now, &self.hosts.door_limits) {
                     Door::Open => return Ok(false),
                     Door::GivenUp => (Outcome::Unreachable, "silent"),
                     Door::ShutUntil(until) => {
@@ -591,22 +614,22 @@ impl Crawl {
     /// Asks a host whether the network is there. However much is in flight: that may be what hangs.
     fn look(&mut self, now: Millis) -> Result<Step, Problem> {
         loop {
-            let network = &self.network;
+            let network = &self.hosts.network;
             match self.parts.ledger.lease(now, Pick::Host(&|host| network.rank(host)))? {
                 Next::Lease(lease) => {
                     if self.turned_away(&lease, now)? {
                         continue;
                     }
-                    self.network.looks_at(lease.url.host_key(), lease.number);
+                    self.hosts.network.looks_at(lease.url.host_key(), lease.number);
                     return Ok(self.fetch(lease, true, now));
                 }
                 Next::Wait { .. } | Next::Empty(_) => {
-                    let until = self.network.none_to_look_at(now);
-                    if self.network.is_down() {
+                    let until = self.hosts.network.none_to_look_at(now);
+                    if self.hosts.network.is_down() {
                         self.undo_doubtful(now)?;
                     }
-                    self.idle = self.network.trouble().into();
-                    return Ok(Step::Wait { until, idle: self.idle.clone() });
+                    self.pace.idle = self.hosts.network.trouble().into();
+                    return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
                 }
             }
         }
@@ -614,9 +637,9 @@ impl Crawl {
 
     /// What is in flight is waited for, but not for ever.
     fn stop_when_done(&mut self, stop: Stop, now: Millis) -> Step {
-        let since = *self.stopping.get_or_insert(now);
+        let since = *self.pace.stopping.get_or_insert(now);
         let late = self.parts.rules.grace.is_some_and(|grace| now.since(since) >= grace);
-        if self.in_flight.is_empty() || late { Step::Done(stop) } else { Step::Ending }
+        if self.pace.in_flight.is_empty() || late { Step::Done(stop) } else { Step::Ending }
     }
 
     fn is_too_long(&self, wait: Duration) -> bool {
@@ -636,10 +659,10 @@ impl Crawl {
 
     fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
         let rules = &self.parts.rules;
-        if rules.pages.is_some_and(|most| self.counts.pages + self.others.pages >= most) {
+        if rules.pages.is_some_and(|most| self.counts.pages + self.fleet.news.pages >= most) {
             return Some(Stop::Pages);
         }
-        if rules.relevant.is_some_and(|most| self.counts.relevant + self.others.relevant >= most) {
+        if rules.relevant.is_some_and(|most| self.counts.relevant + self.fleet.news.relevant >= most) {
             return Some(Stop::Relevant);
         }
         if rules.requests.is_some_and(|most| self.counts.requests >= most) {
@@ -687,7 +710,7 @@ impl Crawl {
             return Ok(Permission::Never(Outcome::OutOfScope));
         }
         let host = lease.url.host_key();
-        let robots = match self.robots.get(host) {
+        let robots = match self.hosts.robots.get(host) {
             Some(robots) => Some(robots),
             None => match self.parts.ledger.robots(host)? {
                 Some(answer) if Robots::is_for_another(&answer.body, &self.parts.rules.user_agent) => {
@@ -707,7 +730,7 @@ impl Crawl {
         }
         let waits = is_sitemap_file(lease)
             && lease.priority != later()
-            && !self.listings.is_turn(host, &self.parts.rules.listings);
+            && !self.hosts.listings.is_turn(host, &self.parts.rules.listings);
         Ok(if waits { Permission::Later } else { Permission::Fetch })
     }
 
@@ -732,15 +755,15 @@ impl Crawl {
     }
 
     pub(crate) fn remember_robots(&mut self, host: &str, robots: Arc<Robots>) {
-        self.robots.put(host, robots);
+        self.hosts.robots.put(host, robots);
     }
 
     /// Steps 4–7: what an answer changes, applied as one.
     pub fn arrived(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
-        let out = self.in_flight.remove(&arrival.lease.number);
+        let out = self.pace.in_flight.remove(&arrival.lease.number);
         let rules = &self.parts.rules;
         if out.is_some_and(|out| out.task == Task::Page && self.is_beyond_count(&out, now))
-            && rules.pages.is_some_and(|most| self.counts.pages + self.others.pages >= most)
+            && rules.pages.is_some_and(|most| self.counts.pages + self.fleet.news.pages >= most)
         {
             // Others came in its stead.
             let mut turn = Turn::new(Settle::Return { id: arrival.lease.id });
@@ -760,7 +783,7 @@ impl Crawl {
 
     /// A lease that is given back as it was: its request was not sent, or (`contacted`) nobody waits for its page any more.
     pub fn withheld(&mut self, lease: &Lease, contacted: bool, now: Millis) -> Result<(), Problem> {
-        self.in_flight.remove(&lease.number);
+        self.pace.in_flight.remove(&lease.number);
         if self.holds(lease.id) {
             let mut turn = Turn::new(Settle::Return { id: lease.id });
             turn.host.contacted = contacted;
@@ -772,7 +795,7 @@ impl Crawl {
 
     /// What was asked in vain while the network was away was not asked.
     pub(crate) fn undo_doubtful(&mut self, now: Millis) -> Result<(), Problem> {
-        for arrival in std::mem::take(&mut self.doubtful) {
+        for arrival in std::mem::take(&mut self.hosts.doubtful) {
             self.withheld(&arrival.lease, false, now)?;
         }
         Ok(())
@@ -805,8 +828,8 @@ impl Crawl {
             self.save_learned_whole()?;
         }
         // Asked for even when alone, so that a worker that joins is told only what it cannot have read.
-        if now.since(self.told_others) >= TELL_EVERY {
-            self.told_others = now;
+        if now.since(self.fleet.told) >= TELL_EVERY {
+            self.fleet.told = now;
             let delta = self.parts.strategy.model().and_then(|m| m.delta());
             if let (Some(delta), Some(fleet)) = (delta, self.parts.ledger.fleet_mut()) {
                 fleet.publish(delta);
@@ -816,7 +839,7 @@ impl Crawl {
         self.heed(&mut news, now)?;
         let touched = [std::mem::take(&mut news.taken), std::mem::take(&mut news.mailed)].concat();
         self.put_in_place(Some(&touched))?;
-        self.others = news;
+        self.fleet.news = news;
         Ok(())
     }
 
@@ -855,7 +878,7 @@ impl Crawl {
     /// Ends the run: leases that never came back return, everything is saved. The collection can be taken up again.
     pub fn close(&mut self, stop: Stop, now: Millis) -> Result<Progress, Problem> {
         self.undo_doubtful(now)?;
-        let mut open: Vec<_> = self.in_flight.drain().collect();
+        let mut open: Vec<_> = self.pace.in_flight.drain().collect();
         open.sort_unstable_by_key(|(number, _)| *number);
         for (_, Out { id, .. }) in open {
             let mut turn = Turn::new(Settle::Return { id });
@@ -891,23 +914,23 @@ impl Crawl {
     }
 
     pub fn stop(&mut self, why: Stop) {
-        self.stop.get_or_insert(why);
+        self.pace.stop.get_or_insert(why);
     }
 
     pub fn pause(&mut self, paused: bool) {
-        self.paused = paused;
+        self.pace.paused = paused;
     }
 
     pub fn is_paused(&self) -> bool {
-        self.paused
+        self.pace.paused
     }
 
     pub(crate) fn in_flight_numbers(&self) -> HashSet<u64> {
-        self.in_flight.keys().copied().collect()
+        self.pace.in_flight.keys().copied().collect()
     }
 
     pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
+        self.pace.in_flight.len()
     }
 
     pub fn pages(&self) -> u64 {
@@ -920,15 +943,15 @@ impl Crawl {
 
     /// The pages in fetch order, with their newest verdicts.
     pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool)> + '_ {
-        self.roll.judged.iter().map(|j| (j.id, j.wanted()))
+        self.judging.roll.judged.iter().map(|j| (j.id, j.wanted()))
     }
 
     /// The pages in fetch order, with what the judge makes of them now and what the user said of them.
     pub fn judgements(&self) -> Vec<Judgement> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let verdicts = self.roll.verdicts(judge.as_ref());
+        let verdicts = self.judging.roll.verdicts(judge.as_ref());
         let of = |(j, verdict): (&Judged, Verdict)| Judgement { id: j.id, verdict, label: j.label };
-        self.roll.judged.iter().zip(verdicts).map(of).collect()
+        self.judging.roll.judged.iter().zip(verdicts).map(of).collect()
     }
 
     pub fn parts(&self) -> &Parts {
@@ -936,17 +959,17 @@ impl Crawl {
     }
 
     pub(crate) fn tick(&mut self, now: Millis) {
-        self.recent.push_back(now);
-        if self.recent.len() > 200 {
-            self.recent.pop_front();
+        self.pace.recent.push_back(now);
+        if self.pace.recent.len() > 200 {
+            self.pace.recent.pop_front();
         }
     }
 
     pub fn progress(&self, now: Millis) -> Result<Progress, Problem> {
         let stats = self.parts.ledger.stats()?;
-        let rate = match self.recent.front() {
-            Some(first) if self.recent.len() > 1 => {
-                self.recent.len() as f64 / now.since(*first).as_secs_f64().max(0.05)
+        let rate = match self.pace.recent.front() {
+            Some(first) if self.pace.recent.len() > 1 => {
+                self.pace.recent.len() as f64 / now.since(*first).as_secs_f64().max(0.05)
             }
             _ => 0.0,
         };
@@ -954,20 +977,20 @@ impl Crawl {
             pages: self.counts.pages,
             relevant: self.counts.relevant,
             pending: stats.pending,
-            in_flight: self.in_flight.len(),
+            in_flight: self.pace.in_flight.len(),
             settled: stats.settled,
             hosts: stats.hosts,
             bytes: self.counts.bytes,
             rate,
-            elapsed_ms: self.started.map_or(0, |s| now.since(s).as_millis() as u64),
+            elapsed_ms: self.pace.started.map_or(0, |s| now.since(s).as_millis() as u64),
             errors: self.counts.errors.clone(),
             refused: self.counts.refused.clone(),
-            idle: self.idle.clone(),
+            idle: self.pace.idle.clone(),
             threshold: self.counts.threshold,
             duplicates: self.counts.duplicates,
             near_duplicates: self.counts.near_duplicates,
             curve: self.counts.curve.points().to_vec(),
-            outlook: Outlook::of(self.counts.curve.points(), stats.pending + self.in_flight.len() as u64),
+            outlook: Outlook::of(self.counts.curve.points(), stats.pending + self.pace.in_flight.len() as u64),
             unanswered: stats.unanswered(),
             teacher: self.teaching.as_ref().map(|t| t.usage()),
             pauses: Vec::new(),

@@ -58,7 +58,7 @@ fn parse(told: &SharedCommand) -> Result<Command, Problem> {
 impl Crawl {
     /// Just joined: the settings are what the crawl wants (but for what could not be taken over); now the rest of it.
     pub(crate) fn join_in(&mut self, wanted: Wanted, failed: Option<Problem>) -> Result<(), Problem> {
-        self.pause(self.adjustments.paused);
+        self.pause(self.steer.adjustments.paused);
         self.learn_labels(&wanted.labels)?;
         self.done_up_to(wanted.n, failed.map(|problem| in_vain("while joining", &problem)));
         Ok(())
@@ -72,7 +72,7 @@ impl Crawl {
             self.catch_up()?;
         }
         for told in std::mem::take(&mut news.commands) {
-            if told.n <= self.steered {
+            if told.n <= self.fleet.obeyed {
                 continue;
             }
             let done = match parse(&told) {
@@ -99,9 +99,9 @@ impl Crawl {
     /// its pages. All of it is read as the ledger has it, and judged again. Only the strategy remembers, and is told what
     /// is different from what it knew.
     fn come_back(&mut self) -> Result<(), Problem> {
-        let before: HashMap<UrlId, bool> = self.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
+        let before: HashMap<UrlId, bool> = self.judging.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
         self.read_pages()?;
-        if self.rejudging.is_some() {
+        if self.judging.rejudging.is_some() {
             // What was judged so far is counted by places in the list of pages.
             self.begin_rejudging()?;
         }
@@ -114,7 +114,7 @@ impl Crawl {
         }
         self.recount()?;
         // Else all verdicts are given again at its end, by another judge.
-        if self.rejudging.is_none() {
+        if self.judging.rejudging.is_none() {
             self.judge_anew()?;
         }
         let changed = self.changed_since(&before);
@@ -139,7 +139,7 @@ impl Crawl {
     }
 
     fn done_up_to(&mut self, n: u64, done: Option<Done>) {
-        self.steered = n;
+        self.fleet.obeyed = n;
         if let Some(fleet) = self.parts.ledger.fleet_mut() {
             fleet.obeyed(n, done);
         }
@@ -150,18 +150,18 @@ impl Crawl {
         let Some(fleet) = self.parts.ledger.fleet_mut() else { return Ok(None) };
         let wanted = fleet.wanted()?;
         let new = Adjustments::parse(&wanted.json)?;
-        if new.stopped > self.steered {
+        if new.stopped > self.fleet.obeyed {
             self.stop(Stop::User);
         }
         self.pause(new.paused);
-        let old = self.adjustments.clone();
+        let old = self.steer.adjustments.clone();
         // Judging again may have begun, or ended, in what is void.
         let again =
             self.is_rejudging()? || new.differ_in_topic(&Adjustments::read(self.parts.ledger.as_ref())?);
         let mut done = None;
         match self.adopt(new.clone()) {
             Ok(_) => {
-                if again || self.rejudging.is_some() {
+                if again || self.judging.rejudging.is_some() {
                     self.begin_rejudging()?;
                 }
                 if old.hosts != new.hosts {

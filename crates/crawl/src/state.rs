@@ -30,8 +30,8 @@ impl Crawl {
             PageLine { judged, digest, copy_of: judged.copy_of.map(|e| e.id) }.write(),
         ));
         // The first save, and now and then a later one, is of everything: with the batch, not here.
-        if self.unsaved >= UNSAVED
-            && self.appended.1 > 0
+        if self.learning.unsaved >= UNSAVED
+            && self.learning.appended.1 > 0
             && let Some(bytes) = self.strategy_changes()
         {
             turn.state.push((StateKey::Strategy, true, bytes));
@@ -59,18 +59,18 @@ impl Crawl {
 
     /// What the strategy learned since it was last saved, if anything.
     fn strategy_changes(&mut self) -> Option<Vec<u8>> {
-        self.unsaved = 0;
+        self.learning.unsaved = 0;
         let bytes = self.parts.strategy.model()?.save(false)?;
-        self.appended.0 += bytes.len();
+        self.learning.appended.0 += bytes.len();
         Some(bytes)
     }
 
     /// Adds what the strategy learned to the batch of the pages it learned it from.
     pub(crate) fn save_learned(&mut self) -> Result<(), Problem> {
-        if !self.parts.rules.keep || self.unsaved == 0 {
+        if !self.parts.rules.keep || self.learning.unsaved == 0 {
             return Ok(());
         }
-        let (appended, whole) = self.appended;
+        let (appended, whole) = self.learning.appended;
         // Changes are small; a whole save replaces them once they add up to several times its size.
         if whole == 0 || appended > 4 * whole + (1 << 16) {
             return self.save_strategy_now();
@@ -86,7 +86,7 @@ impl Crawl {
         if !self.parts.rules.keep {
             return Ok(());
         }
-        self.unsaved = 0;
+        self.learning.unsaved = 0;
         let (ledger, mut whole) = (&mut self.parts.ledger, 0);
         let Some(model) = self.parts.strategy.model() else { return Ok(()) };
         model.save_all(&mut |bytes| {
@@ -95,7 +95,7 @@ impl Crawl {
             ledger.put_state(StateKey::Strategy, change, &bytes)
         })?;
         if whole > 0 {
-            self.appended = (0, whole);
+            self.learning.appended = (0, whole);
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Crawl {
             self.counts = serde_json::from_slice::<Counts>(&bytes).unwrap_or_default();
         }
         for lines in ledger.state(LISTINGS)? {
-            self.listings.restore(&lines);
+            self.hosts.listings.restore(&lines);
         }
         let last = Run::of(ledger.as_ref())?;
         let same = |mine: &str, kept: fn(&Run) -> &str| last.as_ref().is_none_or(|r| kept(r) == mine);
@@ -135,14 +135,14 @@ impl Crawl {
             judge.load(bytes)?;
             known = if judge.remembers_pages() { 0 } else { u64::from_le_bytes(*n) };
         }
-        self.roll.show(judge.as_mut(), usize::try_from(known).unwrap_or(usize::MAX));
+        self.judging.roll.show(judge.as_mut(), usize::try_from(known).unwrap_or(usize::MAX));
         if judge_state.is_none() {
             // Else they are in what was saved: with every label the judge is saved too.
-            self.roll.show_lessons(judge.as_mut());
+            self.judging.roll.show_lessons(judge.as_mut());
         }
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
         drop(judge);
-        self.labels_told = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
+        self.learning.labels_told = self.parts.ledger.state(TOLD)?.pop().unwrap_or_default();
         self.tell_untold()?;
         self.tell_labels()
     }
@@ -152,7 +152,7 @@ impl Crawl {
     pub(crate) fn save_learned_whole(&mut self) -> Result<(), Problem> {
         self.save_strategy_now()?;
         if self.parts.rules.keep {
-            self.parts.ledger.put_state(TOLD, false, &self.labels_told)?;
+            self.parts.ledger.put_state(TOLD, false, &self.learning.labels_told)?;
         }
         Ok(())
     }
@@ -189,8 +189,8 @@ impl Crawl {
         )?;
         drop(judge);
         unread?;
-        (self.roll, self.duplicates, self.measurer) = (roll, duplicates, measurer);
-        self.mirrors = mirrors;
+        (self.judging.roll, self.judging.duplicates, self.judging.measurer) = (roll, duplicates, measurer);
+        self.judging.mirrors = mirrors;
         Ok(())
     }
 
@@ -209,14 +209,14 @@ impl Crawl {
     /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
     /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
     pub(crate) fn tell_labels(&mut self) -> Result<(), Problem> {
-        let before = std::mem::take(&mut self.labels_told);
+        let before = std::mem::take(&mut self.learning.labels_told);
         let line = |id: UrlId, label: bool| {
             let [a, b, c, d] = id.0.to_le_bytes();
             [a, b, c, d, u8::from(label)]
         };
         let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
         let (mut now, mut changed) = (Vec::new(), Vec::new());
-        for j in &self.roll.judged {
+        for j in &self.judging.roll.judged {
             let Some(label) = j.label else { continue };
             now.extend(line(j.id, label));
             let turned = told.contains(&line(j.id, !label)[..]);
@@ -229,7 +229,7 @@ impl Crawl {
         if now != before && self.parts.rules.keep {
             self.parts.ledger.put_state(TOLD, false, &now)?;
         }
-        self.labels_told = now;
+        self.learning.labels_told = now;
         Ok(())
     }
 }

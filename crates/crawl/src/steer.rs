@@ -62,20 +62,20 @@ pub(crate) const REJUDGING: StateKey = StateKey::Rejudging;
 impl Crawl {
     /// Labels are told to a judge made by this one: it has to be as it was before it saw any page.
     pub fn taught_by(mut self, make_judge: MakeJudge) -> Crawl {
-        self.make_judge = Some(make_judge);
+        self.judging.make_judge = Some(make_judge);
         self
     }
 
     fn new_judge(&self) -> Result<Box<dyn Judge>, Problem> {
-        self.make_judge.as_ref().ok_or_else(not_steerable)?()
+        self.judging.make_judge.as_ref().ok_or_else(not_steerable)?()
     }
 
     pub(crate) fn steered_by(mut self, steering: Steering) -> Result<Crawl, Problem> {
         if self.is_rejudging()? {
             let judge = self.new_judge()?;
-            self.rejudging = Some(Rejudging { judge, measurer: Measurer::default(), done: Vec::new() });
+            self.judging.rejudging = Some(Rejudging { judge, measurer: Measurer::default(), done: Vec::new() });
         }
-        self.steering = Some(steering);
+        self.steer.collection = Some(steering);
         Ok(self)
     }
 
@@ -105,7 +105,7 @@ impl Crawl {
 
     /// Obeys what other processes left in the collection's inbox: labels, nothing else.
     pub fn read_inbox(&mut self, now: Millis) -> Result<(), Problem> {
-        let Some(inbox) = self.inbox.clone() else { return Ok(()) };
+        let Some(inbox) = self.steer.inbox.clone() else { return Ok(()) };
         for order in inbox.waiting() {
             let done = match order.command() {
                 Ok(command @ Command::Labels(_)) => self.obey(command, now).and_then(|effect| {
@@ -133,10 +133,10 @@ impl Crawl {
 
     fn rule(&mut self, host: &str, rule: HostRule) -> Result<Effect, Problem> {
         let host = host.to_lowercase();
-        let mut adjustments = self.adjustments.clone();
+        let mut adjustments = self.steer.adjustments.clone();
         adjustments.rule(&host, rule)?;
         adjustments.write(self.parts.ledger.as_mut())?;
-        self.adjustments = adjustments;
+        self.steer.adjustments = adjustments;
         let n = self.move_pending(&host, rule)?;
         Ok(Effect { text: rule.told(&host, n as u64), changed: n, ..Effect::default() })
     }
@@ -181,7 +181,7 @@ impl Crawl {
             return Ok(0);
         }
         let ledger = &self.parts.ledger;
-        let rules = self.adjustments.hosts.iter().filter(|(_, rule)| **rule == HostRule::Boost);
+        let rules = self.steer.adjustments.hosts.iter().filter(|(_, rule)| **rule == HostRule::Boost);
         let mut first: HashSet<u32> = HashSet::new();
         for (host, _) in rules {
             first.extend(ledger.find_host(host)?);
@@ -221,11 +221,11 @@ impl Crawl {
         if !self.has_rules() || !self.holds(id) {
             return Ok(plain(p));
         }
-        if self.adjustments.hosts.is_empty() {
+        if self.steer.adjustments.hosts.is_empty() {
             let Some(entry) = self.parts.ledger.entry(id)? else { return Ok(plain(p)) };
             let ledger = &self.parts.ledger;
             let name = || ledger.url(id).map(|url| url.host_key().to_string());
-            let waits = self.mirrors.is_mirror_numbered(entry.host, name)?;
+            let waits = self.judging.mirrors.is_mirror_numbered(entry.host, name)?;
             return Ok(if waits { last(plain(p)) } else { plain(p) });
         }
         let url = self.parts.ledger.url(id)?;
@@ -233,16 +233,16 @@ impl Crawl {
     }
 
     pub(crate) fn with_rule_of(&self, url: &Url, p: types::Priority) -> types::Priority {
-        match self.adjustments.rule_of(url.host_key()) {
+        match self.steer.adjustments.rule_of(url.host_key()) {
             HostRule::Boost => boosted(p),
-            _ if self.mirrors.is_mirror(url.host_key()) => last(plain(p)),
+            _ if self.judging.mirrors.is_mirror(url.host_key()) => last(plain(p)),
             _ => plain(p),
         }
     }
 
     /// Do some hosts go first, or last?
     pub(crate) fn has_rules(&self) -> bool {
-        !self.adjustments.hosts.is_empty() || self.mirrors.any()
+        !self.steer.adjustments.hosts.is_empty() || self.judging.mirrors.any()
     }
 
     /// A page came; the same stands under `original`, if anywhere. Pending URLs of a host that shows itself a mirror go last,
@@ -251,10 +251,10 @@ impl Crawl {
         let ledger = &self.parts.ledger;
         let original = original.filter(|id| self.holds(*id)).map(|id| ledger.url(id)).transpose()?;
         let host = url.host_key();
-        if !self.mirrors.met(host, original.as_ref().map(Url::host_key)) {
+        if !self.judging.mirrors.met(host, original.as_ref().map(Url::host_key)) {
             return Ok(());
         }
-        tracing::info!(host, mirror = self.mirrors.is_mirror(host), "the same pages stand on another host");
+        tracing::info!(host, mirror = self.judging.mirrors.is_mirror(host), "the same pages stand on another host");
         let domain = domain_of(host);
         let mut of_domain: HashSet<u32> = HashSet::new();
         for host in self.parts.ledger.hosts()?.iter().filter(|h| domain_of(&h.name) == domain) {
@@ -266,14 +266,14 @@ impl Crawl {
     }
 
     pub(crate) fn is_blocked(&self, url: &Url) -> bool {
-        self.adjustments.rule_of(url.host_key()) == HostRule::Block
+        self.steer.adjustments.rule_of(url.host_key()) == HostRule::Block
     }
 
     fn change(&mut self, new: &Settings) -> Result<Effect, Problem> {
-        let mut adjustments = self.adjustments.clone();
+        let mut adjustments = self.steer.adjustments.clone();
         adjustments.add(new)?;
         let mut effect = self.adopt(adjustments)?;
-        let overruled = match &self.steering {
+        let overruled = match &self.steer.collection {
             Some(steering) => Adjustments::overruled(new, &steering.loaded),
             None => Vec::new(),
         };
@@ -285,9 +285,9 @@ impl Crawl {
 
     /// Goes on by other settings. Of hosts' rules only what is new is obeyed; see `move_pending`.
     pub(crate) fn adopt(&mut self, adjustments: Adjustments) -> Result<Effect, Problem> {
-        let steering = self.steering.as_ref().ok_or_else(not_steerable)?;
+        let steering = self.steer.collection.as_ref().ok_or_else(not_steerable)?;
         let config = adjustments.over(&steering.loaded)?;
-        let made = match adjustments.differ_in_topic(&self.adjustments) {
+        let made = match adjustments.differ_in_topic(&self.steer.adjustments) {
             true => {
                 let topic = adjustments.topic(&config)?;
                 let canon = Collection::canon(&config);
@@ -298,7 +298,7 @@ impl Crawl {
         };
         let rules = Collection::rules(&config, steering.rng);
         adjustments.write(self.parts.ledger.as_mut())?;
-        self.adjustments = adjustments;
+        self.steer.adjustments = adjustments;
         self.parts.rules = rules;
         self.parts.ledger.set_limits(Collection::limits(&config));
         if let Some(fleet) = self.parts.ledger.fleet_mut() {
@@ -316,9 +316,9 @@ impl Crawl {
         }
         self.parts.strategy = made.strategy;
         self.save_strategy_now()?;
-        self.make_judge = Some(made.make_judge);
+        self.judging.make_judge = Some(made.make_judge);
         self.begin_rejudging()?;
-        let pages = self.roll.judged.len();
+        let pages = self.judging.roll.judged.len();
         Ok(Effect {
             text: format!("changed; {pages} pages are judged again by the new terms"),
             changed: pages,
@@ -335,22 +335,22 @@ impl Crawl {
     pub(crate) fn begin_rejudging(&mut self) -> Result<(), Problem> {
         let judge = self.new_judge()?;
         self.parts.ledger.put_state(REJUDGING, false, &[1])?;
-        let done = Vec::with_capacity(self.roll.judged.len());
-        self.rejudging = Some(Rejudging { judge, measurer: Measurer::default(), done });
+        let done = Vec::with_capacity(self.judging.roll.judged.len());
+        self.judging.rejudging = Some(Rejudging { judge, measurer: Measurer::default(), done });
         Ok(())
     }
 
     /// Goes on judging pages again, for a moment. `true` while there is more to do.
     pub fn rejudge_some(&mut self) -> Result<bool, Problem> {
-        let Some(mut r) = self.rejudging.take() else { return Ok(false) };
-        let Some(steering) = &self.steering else { return Ok(false) };
+        let Some(mut r) = self.judging.rejudging.take() else { return Ok(false) };
+        let Some(steering) = &self.steer.collection else { return Ok(false) };
         let begun = Instant::now();
-        while r.done.len() < self.roll.judged.len() {
+        while r.done.len() < self.judging.roll.judged.len() {
             if begun.elapsed() >= SLICE {
-                self.rejudging = Some(r);
+                self.judging.rejudging = Some(r);
                 return Ok(true);
             }
-            let old = self.roll.judged[r.done.len()];
+            let old = self.judging.roll.judged[r.done.len()];
             let record = self.parts.ledger.record(old.id)?;
             let Some(record) = record else {
                 return Err(Problem::new(format!("the record of URL number {} is gone", old.id.0)));
@@ -376,7 +376,7 @@ impl Crawl {
 
     /// The new judge has seen everything: its verdicts count from here on.
     fn take_over(&mut self, mut r: Rejudging) -> Result<(), Problem> {
-        for (j, new) in self.roll.judged.iter().zip(&r.done) {
+        for (j, new) in self.judging.roll.judged.iter().zip(&r.done) {
             r.judge.observe(&new.assessment, j.label);
         }
         self.read_lessons_again(r.judge.as_mut())?;
@@ -384,7 +384,7 @@ impl Crawl {
         let mut items = Vec::with_capacity(r.done.len());
         let mut lines = Vec::with_capacity(r.done.len());
         let mut features = Vec::new();
-        for (j, mut new) in self.roll.judged.iter_mut().zip(r.done) {
+        for (j, mut new) in self.judging.roll.judged.iter_mut().zip(r.done) {
             let verdict = final_verdict(r.judge.decide(&new.assessment), new.barred, false);
             if new.measured.is_some() {
                 new.assessment.score = verdict.relevance;
@@ -407,17 +407,17 @@ impl Crawl {
             self.parts.ledger.put_state(StateKey::Pages, true, line)?;
         }
         measured::write_all(self.parts.ledger.as_mut(), features.into_iter())?;
-        self.measurer = r.measurer;
+        self.judging.measurer = r.measurer;
         self.parts.ledger.put_state(REJUDGING, false, &[0])?;
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = r.judge;
-        self.roll.assessed = match self.by_score() {
+        self.judging.roll.assessed = match self.by_score() {
             true => Vec::new(),
             false => items.iter().filter_map(|r| r.assessment.as_ref()).map(measured::kept).collect(),
         };
         self.tell_revised(&told, false)?;
         self.save_strategy_now()?;
         // What is being read just now was measured by the old one.
-        self.measured_before = self.in_flight_numbers();
+        self.judging.measured_before = self.in_flight_numbers();
         self.recount()?;
         self.commit()?;
         self.announce_revised(changed);
@@ -426,10 +426,10 @@ impl Crawl {
 
     /// Labelled pages of other workers, measured by another judge.
     fn read_lessons_again(&mut self, judge: &mut dyn Judge) -> Result<(), Problem> {
-        let Some(steering) = &self.steering else { return Ok(()) };
+        let Some(steering) = &self.steer.collection else { return Ok(()) };
         let ledger = self.parts.ledger.as_ref();
-        let ids: Vec<UrlId> = self.roll.lessons.keys().copied().collect();
-        let lessons = &mut self.roll.lessons;
+        let ids: Vec<UrlId> = self.judging.roll.lessons.keys().copied().collect();
+        let lessons = &mut self.judging.roll.lessons;
         for record in ledger.records_of(ids) {
             let record = record?;
             let answer = stored::answer(&steering.archive, ledger, &record)?;
@@ -438,23 +438,23 @@ impl Crawl {
                 *assessment = doc.map_or(record.assessment, |doc| judge.assess(&doc));
             }
         }
-        self.roll.show_lessons(judge);
+        self.judging.roll.show_lessons(judge);
         Ok(())
     }
 
     /// Keeps what was said of pages, those of other workers too; the judge is not told yet.
     pub(crate) fn note_labels(&mut self, who: Who, said: &[(UrlId, Option<bool>)]) -> Result<(), Problem> {
         let mut heard = self.hear(who, said)?;
-        self.roll.note(self.parts.ledger.as_mut(), &mut heard)
+        self.judging.roll.note(self.parts.ledger.as_mut(), &mut heard)
     }
 
     fn hear(&self, who: Who, said: &[(UrlId, Option<bool>)]) -> Result<Heard, Problem> {
-        self.roll.hear(self.parts.ledger.as_ref(), who, said, &|record| self.lesson(record))
+        self.judging.roll.hear(self.parts.ledger.as_ref(), who, said, &|record| self.lesson(record))
     }
 
     /// A labelled page of another worker, as the judge sees it. Its features are not in its record.
     pub(crate) fn lesson(&self, record: Record) -> Result<Assessment, Problem> {
-        let Some(steering) = self.steering.as_ref().filter(|_| self.remembers_pages()) else {
+        let Some(steering) = self.steer.collection.as_ref().filter(|_| self.remembers_pages()) else {
             return Ok(record.assessment);
         };
         let answer = stored::answer(&steering.archive, self.parts.ledger.as_ref(), &record)?;
@@ -465,7 +465,7 @@ impl Crawl {
     /// A judge that has seen every page, and every label that counts now. Verdicts that it changes are kept.
     pub(crate) fn judge_anew(&mut self) -> Result<(), Problem> {
         let mut judge = self.new_judge()?;
-        self.roll.judge_anew(self.parts.ledger.as_mut(), judge.as_mut())?;
+        self.judging.roll.judge_anew(self.parts.ledger.as_mut(), judge.as_mut())?;
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;
         self.recount()
     }
@@ -474,7 +474,7 @@ impl Crawl {
     pub(crate) fn label(&mut self, who: Who, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
         let mut heard = self.hear(who, said)?;
         let mut judge = self.new_judge()?;
-        let changes = self.roll.learn(self.parts.ledger.as_mut(), &mut heard, judge.as_mut())?;
+        let changes = self.judging.roll.learn(self.parts.ledger.as_mut(), &mut heard, judge.as_mut())?;
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;
         self.recount()?;
         self.tell_revised(&changes.sides, false)?;
@@ -483,7 +483,7 @@ impl Crawl {
         if !changes.sides.is_empty() {
             self.announce_revised(changes.sides.len());
         }
-        Ok(self.roll.effect(&heard.said, &changes, self.counts.threshold))
+        Ok(self.judging.roll.effect(&heard.said, &changes, self.counts.threshold))
     }
 
     /// The strategy learnt something about old pages: what is pending is scored by it.
@@ -497,7 +497,7 @@ impl Crawl {
     pub(crate) fn recount(&mut self) -> Result<(), Problem> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         self.counts.threshold = judge.decide(&Assessment::default()).threshold;
-        self.roll.keep(self.parts.ledger.as_mut(), judge.as_ref())?;
+        self.judging.roll.keep(self.parts.ledger.as_mut(), judge.as_ref())?;
         drop(judge);
         self.count_pages();
         if let Some(fleet) = self.parts.ledger.fleet_mut() {
@@ -544,7 +544,7 @@ mod tests {
             let mut c = crawl(None, 300);
             c.parts.strategy = strategy;
             // The rules come from elsewhere: nobody moved anything yet.
-            c.adjustments.rule("h7.example", HostRule::Boost).unwrap();
+            c.steer.adjustments.rule("h7.example", HostRule::Boost).unwrap();
             assert_eq!(c.put_in_place(None).unwrap(), 3);
             assert_eq!(first(&c), [UrlId(7), UrlId(107), UrlId(207)]);
             assert_eq!(c.put_in_place(None).unwrap(), 0);
@@ -552,13 +552,13 @@ mod tests {
             let url = c.parts.canon.parse("http://h7.example/new").unwrap();
             let late = Candidate { priority: boosted(Priority::key_only(0.5)), ..c.as_seed(&url) };
             assert!(c.parts.ledger.seed(late, Millis(0)).unwrap());
-            c.adjustments.rule("h7.example", HostRule::None).unwrap();
-            c.adjustments.rule("h8.example", HostRule::Boost).unwrap();
+            c.steer.adjustments.rule("h7.example", HostRule::None).unwrap();
+            c.steer.adjustments.rule("h8.example", HostRule::Boost).unwrap();
             assert_eq!(c.put_in_place(Some(&[UrlId(300), UrlId(8)])).unwrap(), 2, "only those");
             assert_eq!(first(&c), [UrlId(7), UrlId(8), UrlId(107), UrlId(207)]);
             assert_eq!(c.put_in_place(None).unwrap(), 5);
             assert_eq!(first(&c), [UrlId(8), UrlId(108), UrlId(208)]);
-            c.adjustments.rule("h8.example", HostRule::Block).unwrap();
+            c.steer.adjustments.rule("h8.example", HostRule::Block).unwrap();
             c.put_in_place(None).unwrap();
             assert_eq!(first(&c), []);
         }

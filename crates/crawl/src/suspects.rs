@@ -91,27 +91,27 @@ impl Crawl {
             ledger.sync()?;
         }
         marks.start(now.0)?;
-        self.suspects.deaths = kept.deaths.into_iter().map(|(id, n)| (UrlId(id), n)).collect();
-        if !self.suspects.deaths.is_empty() {
-            let pages = self.suspects.deaths.len();
+        self.crashes.suspects.deaths = kept.deaths.into_iter().map(|(id, n)| (UrlId(id), n)).collect();
+        if !self.crashes.suspects.deaths.is_empty() {
+            let pages = self.crashes.suspects.deaths.len();
             tracing::warn!(pages, "an earlier run died while it read these: they come last, each alone");
         }
-        self.marks = Some(marks);
+        self.crashes.marks = Some(marks);
         Ok(self)
     }
 
     /// Where it is marked which URLs are being read.
     pub fn marks(&self) -> Option<Marks> {
-        self.marks.clone()
+        self.crashes.marks.clone()
     }
 
     /// May this lease be fetched now? If not, it is dealt with.
     pub(crate) fn is_its_turn(&mut self, lease: &Lease, now: Millis) -> Result<bool, Problem> {
-        if self.suspects.deaths.is_empty() {
+        if self.crashes.suspects.deaths.is_empty() {
             return Ok(true);
         }
         let alone = self.in_flight() == 0;
-        match self.suspects.judge(lease, alone) {
+        match self.crashes.suspects.judge(lease, alone) {
             Verdict::Fetch => Ok(true),
             Verdict::Wait => {
                 self.withheld(lease, false, now)?;

@@ -23,7 +23,7 @@ pub(crate) struct Sweep {
 impl Crawl {
     /// Leaves the scoring of all pending URLs to the background. `false`: there are so few that it is done at once.
     pub(crate) fn sweep_later(&mut self) -> Result<bool, Problem> {
-        if let Some(sweep) = &mut self.sweep {
+        if let Some(sweep) = &mut self.learning.sweep {
             sweep.again = true;
             return Ok(true);
         }
@@ -31,7 +31,7 @@ impl Crawl {
         if self.parts.ledger.stats()?.pending <= most {
             return Ok(false);
         }
-        self.sweep = Some(Sweep { ids: self.pending_ids()?, next: 0, again: false });
+        self.learning.sweep = Some(Sweep { ids: self.pending_ids()?, next: 0, again: false });
         Ok(true)
     }
 
@@ -41,7 +41,7 @@ impl Crawl {
 
     /// A piece of the sweep. `true` when there is more of it.
     pub fn sweep_some(&mut self) -> Result<bool, Problem> {
-        let Some(mut sweep) = self.sweep.take() else { return Ok(false) };
+        let Some(mut sweep) = self.learning.sweep.take() else { return Ok(false) };
         let began = Instant::now();
         let model = self.parts.strategy.version();
         let mut fresh: Vec<Rescored> = Vec::new();
@@ -67,11 +67,11 @@ impl Crawl {
             self.parts.ledger.rescore(&fresh)?;
         }
         if sweep.next < sweep.ids.len() {
-            self.sweep = Some(sweep);
+            self.learning.sweep = Some(sweep);
         } else if sweep.again {
             self.sweep_later()?;
         }
-        Ok(self.sweep.is_some())
+        Ok(self.learning.sweep.is_some())
     }
 }
 

@@ -41,7 +41,7 @@ impl Crawl {
         match self.whose_fault(&arrival, now) {
             Some(Fault::Host) => {}
             Some(Fault::Unknown) => {
-                self.doubtful.push(arrival);
+                self.hosts.doubtful.push(arrival);
                 return Ok(());
             }
             Some(Fault::Network) => {
@@ -50,7 +50,7 @@ impl Crawl {
             }
             None => {
                 // Someone answers: those who did not are to blame themselves.
-                for silent in std::mem::take(&mut self.doubtful) {
+                for silent in std::mem::take(&mut self.hosts.doubtful) {
                     self.settle(silent, now)?;
                 }
             }
@@ -87,7 +87,7 @@ impl Crawl {
             (Class::Retry { after, host }, _) => {
                 if self.parts.rules.watch_network
                     && fetched.failure.as_ref().is_some_and(is_silence)
-                    && self.origins.was_silent(&lease.url, now, &self.door_limits)
+                    && self.hosts.origins.was_silent(&lease.url, now, &self.hosts.door_limits)
                 {
                     // The host itself answers, under its other scheme.
                     turn.host.failed = None;
@@ -142,11 +142,11 @@ impl Crawl {
             // Nobody was asked.
             Some(failure) if failure.is_refusal() => Some(Fault::Host),
             Some(failure) if is_silence(failure) => {
-                Some(self.network.was_silent(lease.url.host_key(), lease.number, now))
+                Some(self.hosts.network.was_silent(lease.url.host_key(), lease.number, now))
             }
             _ => {
-                self.network.answered(lease.url.host_key(), now);
-                self.origins.answered(&lease.url);
+                self.hosts.network.answered(lease.url.host_key(), now);
+                self.hosts.origins.answered(&lease.url);
                 None
             }
         }
@@ -279,7 +279,7 @@ impl Crawl {
         if outcome.is_some() {
             let wants = self.parts.strategy.wants();
             let sources = if wants.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
-            self.unsaved += 1;
+            self.learning.unsaved += 1;
             let (url, priority, evidence) = (&lease.url, lease.priority, &lease.evidence[..]);
             if let Some(model) = self.parts.strategy.model() {
                 model.miss(&Miss { id: lease.id, url, priority, evidence, sources: &sources });
@@ -308,7 +308,7 @@ impl Crawl {
             return self.listing(lease, doc, fetched.payload.decoded().len(), turn, now);
         }
         let (mut assessment, measured) = self.measure(&lease, &doc, assessment);
-        let (same, near) = self.duplicates.meet(lease.id, digest, doc.page.simhash);
+        let (same, near) = self.judging.duplicates.meet(lease.id, digest, doc.page.simhash);
         let (duplicate_of, near_duplicate_of) = (same.map(|e| e.id), near.map(|e| e.id));
         let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(&doc.page.language);
         let turned =
@@ -332,11 +332,11 @@ impl Crawl {
             copy_of: same.or(near),
             simhash: doc.page.simhash,
         };
-        self.roll.judged.push(judged);
+        self.judging.roll.judged.push(judged);
         if !self.by_score() {
-            self.roll.assessed.push(measured::kept(&assessment));
+            self.judging.roll.assessed.push(measured::kept(&assessment));
         }
-        self.counts.relevant += u64::from(self.roll.is_counted(&judged));
+        self.counts.relevant += u64::from(self.judging.roll.is_counted(&judged));
         if revise {
             turn.revised = self.revise()?;
             self.tell_revised(&turn.revised, false)?;
@@ -372,7 +372,7 @@ impl Crawl {
                 || assessment.stuffed,
         };
         let rescore = self.parts.strategy.learn(&visit);
-        self.unsaved += 1;
+        self.learning.unsaved += 1;
         let follow = assessment.excluded.is_none()
             && verdict.relevance >= self.parts.rules.expand_min
             && !(self.parts.rules.obey_nofollow && doc.page.robots.nofollow);
@@ -454,12 +454,12 @@ impl Crawl {
         doc: &focus::text::Doc,
         assessment: Option<Assessment>,
     ) -> (Assessment, Option<Measured>) {
-        let stale = self.measured_before.remove(&lease.number);
+        let stale = self.judging.measured_before.remove(&lease.number);
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         match assessment {
             Some(assessment) if !stale && !judge.reads_own_text() => (assessment, None),
             _ if judge.reads_own_text() => {
-                let (a, m) = self.measurer.measure(judge.as_ref(), lease.id, &lease.url, doc);
+                let (a, m) = self.judging.measurer.measure(judge.as_ref(), lease.id, &lease.url, doc);
                 (a, Some(m))
             }
             _ => (judge.assess(doc), None),
@@ -480,7 +480,7 @@ impl Crawl {
             Some(id) => self.parts.ledger.record(id)?.filter(|r| r.archive.is_some()),
             None => None,
         };
-        let parent = record.parent.map(|id| parent_url(&mut self.parents, self.parts.ledger.as_ref(), id));
+        let parent = record.parent.map(|id| parent_url(&mut self.learning.parents, self.parts.ledger.as_ref(), id));
         let parent = parent.transpose()?;
         let note = PageNote {
             parent: parent.as_deref(),
@@ -504,7 +504,7 @@ impl Crawl {
         now: Millis,
     ) -> Result<(), Problem> {
         let (host, limits) = (lease.url.host_key(), &self.parts.rules.listings);
-        let Some(room) = self.listings.read(host, bytes, is_sitemap_file(&lease), limits) else {
+        let Some(room) = self.hosts.listings.read(host, bytes, is_sitemap_file(&lease), limits) else {
             self.note_listings(&mut turn, &lease.url);
             self.counts.refuse("sitemaps of the host", 1);
             self.apply(turn)?;
@@ -531,7 +531,7 @@ impl Crawl {
         self.rule_links(&mut turn.add);
         self.bound_listing(&lease, &doc.page, room, &mut turn.add);
         let found = turn.add.len();
-        self.listings.took(host, found);
+        self.hosts.listings.took(host, found);
         self.note_listings(&mut turn, &lease.url);
         let applied = self.apply(turn)?;
         self.count_applied(&applied);
@@ -570,13 +570,13 @@ impl Crawl {
 
     /// May this sitemap file be fetched one day? One that is known already costs nothing more.
     fn admit_sitemap(&mut self, url: &types::Url) -> bool {
-        self.parts.ledger.knows(url) || self.listings.admit_file(url.host_key(), &self.parts.rules.listings)
+        self.parts.ledger.knows(url) || self.hosts.listings.admit_file(url.host_key(), &self.parts.rules.listings)
     }
 
     /// Keeps what the host has spent on sitemaps.
     fn note_listings(&self, turn: &mut Turn, url: &types::Url) {
         if self.parts.rules.keep
-            && let Some(line) = self.listings.line(url.host_key())
+            && let Some(line) = self.hosts.listings.line(url.host_key())
         {
             turn.state.push((LISTINGS, true, line));
         }
@@ -613,7 +613,7 @@ impl Crawl {
     /// Gives every verdict again; returns those that changed sides.
     pub(crate) fn revise(&mut self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let changes = self.roll.revise(judge.as_ref());
+        let changes = self.judging.roll.revise(judge.as_ref());
         drop(judge);
         if !changes.sides.is_empty() {
             self.count_pages();
@@ -628,9 +628,9 @@ impl Crawl {
     pub(crate) fn count_pages(&mut self) {
         (self.counts.pages, self.counts.relevant) = (0, 0);
         let mut curve = Curve::default();
-        for page in &self.roll.judged {
+        for page in &self.judging.roll.judged {
             self.counts.pages += 1;
-            self.counts.relevant += u64::from(self.roll.is_counted(page));
+            self.counts.relevant += u64::from(self.judging.roll.is_counted(page));
             curve.push(self.counts.pages, self.counts.relevant);
         }
         self.counts.curve = curve;
@@ -639,9 +639,9 @@ impl Crawl {
     /// What the judge makes now of pages of which `before` knows another verdict.
     pub(crate) fn changed_since(&self, before: &HashMap<UrlId, bool>) -> Vec<(UrlId, Verdict)> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let pages = self.roll.judged.iter().enumerate();
+        let pages = self.judging.roll.judged.iter().enumerate();
         let changed = pages.filter(|(_, j)| before.get(&j.id).is_some_and(|b| *b != j.relevant));
-        changed.filter_map(|(i, j)| Some((j.id, self.roll.verdict(judge.as_ref(), i)?))).collect()
+        changed.filter_map(|(i, j)| Some((j.id, self.judging.roll.verdict(judge.as_ref(), i)?))).collect()
     }
 
     /// Strategies that learnt from a verdict are told that it was another.

@@ -385,7 +385,7 @@ impl Crawl {
 
     /// Pages that came since the last look.
     fn look_at_new(&self, t: &mut Teaching) -> Result<(), Problem> {
-        for j in self.roll.judged.iter().skip(t.faces.len()) {
+        for j in self.judging.roll.judged.iter().skip(t.faces.len()) {
             let url = self.parts.ledger.url(j.id)?;
             t.faces.push(Candidate::new(j.id, &url, Verdict::default(), j.simhash, None));
         }
@@ -405,7 +405,7 @@ impl Crawl {
         most: usize,
         unarchived: &HashSet<UrlId>,
     ) -> Result<Option<Excerpt>, Problem> {
-        let Some(steering) = &self.steering else { return Ok(None) };
+        let Some(steering) = &self.steer.collection else { return Ok(None) };
         let Some(record) = self.parts.ledger.record(id)? else { return Ok(None) };
         // Whatever is not in the archive may have asked not to be.
         if record.archive.is_none() && !unarchived.contains(&id) {
@@ -418,7 +418,7 @@ impl Crawl {
         if doc.page.robots.noarchive {
             return Ok(None);
         }
-        self.measurer.leave_out(&answer.fetched.url, &doc);
+        self.judging.measurer.leave_out(&answer.fetched.url, &doc);
         let excerpt = Excerpt::of(&doc, &kept.url, most);
         let has_text = !excerpt.text.is_empty() || !excerpt.title.is_empty();
         Ok((has_text && !excerpt.speaks).then_some(excerpt))
