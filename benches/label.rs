@@ -12,7 +12,7 @@ use crawl::collection::Collection;
 use crawl::config::Config;
 use crawl::quiz::{Quiz, Which};
 use crawl::reader::Reader;
-use crawl::teach::Teaching;
+use crawl::steer::stopped::StoppedCollection;
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,7 +45,7 @@ fn measure(dir: &Path) -> Result<(), Problem> {
     let timed = Instant::now();
     let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new())?;
     let none = |_: &types::Url| Err(Problem::new("no example pages here"));
-    let mut teaching = Teaching::open(dir, &loaded, &none)?;
+    let mut teaching = StoppedCollection::open(dir, &loaded, &none)?;
     let opened = timed.elapsed().as_secs_f64();
     let mut reader = Reader::open(dir)?;
     let mut quiz = Quiz::default();
@@ -63,7 +63,7 @@ fn measure(dir: &Path) -> Result<(), Problem> {
         let before = reader.labels().get(question.id);
         let label = i % 3 != 2;
         let timed = Instant::now();
-        let effect = teaching.say(&[(question.id, Some(label))])?;
+        let effect = teaching.label(&[(question.id, Some(label))])?;
         let obeyed = timed.elapsed().as_secs_f64();
         slowest = slowest.max(obeyed);
         given.push((question.id, before));
@@ -71,7 +71,7 @@ fn measure(dir: &Path) -> Result<(), Problem> {
     }
     while let Some(last) = given.pop() {
         let timed = Instant::now();
-        let effect = teaching.say(&[last])?;
+        let effect = teaching.label(&[last])?;
         let obeyed = timed.elapsed().as_secs_f64();
         slowest = slowest.max(obeyed);
         println!("| undo | {} | {obeyed:.3} | |", effect.changed);

@@ -5,11 +5,11 @@
 use crate::pages::{From, Pages};
 use crawl::collection::Collection;
 use crawl::config::Config;
-use crawl::control::{Command, Effect};
-use crawl::helm::{Address, Asked};
-use crawl::inbox::Inbox;
 use crawl::reader::Reader;
-use crawl::teach::Teaching;
+use crawl::steer::fleet::{Address, Asked};
+use crawl::steer::inbox::Inbox;
+use crawl::steer::stopped::StoppedCollection;
+use crawl::steer::{Command, Effect};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub type Said = [(UrlId, Option<bool>)];
 
 pub enum Way {
     /// Nobody crawls into the folder: it is open here. `dirty`: its report is older than its labels.
-    Folder { teaching: Box<Teaching>, dir: PathBuf, dirty: bool },
+    Folder { teaching: Box<StoppedCollection>, dir: PathBuf, dirty: bool },
     /// Another process does.
     Inbox { dir: PathBuf },
     /// Workers share it.
@@ -92,7 +92,7 @@ impl Way {
             Way::Folder { teaching, dirty, .. } => {
                 teaching.read_inbox();
                 *dirty = true;
-                teaching.say(said)
+                teaching.label(said)
             }
             Way::Inbox { dir } => {
                 let command = Command::Labels(said.to_vec());
@@ -102,7 +102,7 @@ impl Way {
                     // It has ended: then it is ours.
                     None => {
                         let mut teaching = Box::new(open(dir)?);
-                        let effect = teaching.say(said)?;
+                        let effect = teaching.label(said)?;
                         *self = Way::Folder { teaching, dir: std::mem::take(dir), dirty: true };
                         Ok(effect)
                     }
@@ -143,10 +143,10 @@ pub fn who(by: &str) -> String {
     }
 }
 
-fn open(dir: &Path) -> Result<Teaching, Problem> {
+fn open(dir: &Path) -> Result<StoppedCollection, Problem> {
     let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new())?;
     let answer = examples(Some(dir), &loaded.config);
-    Teaching::open(dir, &loaded, &answer)
+    StoppedCollection::open(dir, &loaded, &answer)
 }
 
 /// Brings example pages of a topic: from the collection in a folder, or else from the Web. Most topics have none: nothing

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use console::style;
 use crawl::labels::Who;
 use crawl::reader::Reader;
-use crawl::teach::{self, PageReasons};
+use crawl::steer::stopped::{self, PageReasons};
 use focus::judges::WordReason;
 use std::path::Path;
 use std::process::ExitCode;
@@ -118,7 +118,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 fn reasons(args: &Args, reader: &Reader, id: UrlId) -> Option<PageReasons> {
     let dir = args.shared.store.is_none().then(|| Path::new(&args.dir));
     let answer = crate::labelling::examples(dir, reader.config());
-    match teach::reasons(reader, &answer, id) {
+    match stopped::reasons(reader, &answer, id) {
         Ok(found) => found,
         Err(problem) => {
             eprintln!(

@@ -3,9 +3,9 @@
 use super::setup::{self, StoreArgs};
 use clap::{Args as ClapArgs, Subcommand};
 use crawl::collection::Collection;
-use crawl::control::{Command, HostRule, Limits, Pace, Settings};
-use crawl::helm::{Address, Asked};
 use crawl::reader::Reader;
+use crawl::steer::fleet::{Address, Asked};
+use crawl::steer::{Command, HostRule, Limits, Pace, Settings};
 use crawl::units::Span;
 use std::process::ExitCode;
 use std::time::Duration;

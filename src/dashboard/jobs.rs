@@ -3,8 +3,8 @@
 use super::reply::Refusal;
 use crawl::collection::Collection;
 use crawl::config::Loaded;
-use crawl::control::{Command, Effect, Order};
 use crawl::live;
+use crawl::steer::{Command, Effect, Order};
 use crawl::{Event, Progress};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

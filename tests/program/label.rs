@@ -9,7 +9,7 @@ use crate::common::{Ran, Running, finish, folder, gleaner};
 use crawl::Judgement;
 use crawl::config::Config;
 use crawl::reader::Reader;
-use crawl::teach::Teaching;
+use crawl::steer::stopped::StoppedCollection;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ fn kept(dir: &Path) -> BTreeMap<String, (bool, u64)> {
 fn judged(dir: &Path) -> Vec<(u32, bool, u64, u64, u32)> {
     let c = dir.join("c");
     let loaded = Config::read(&c.join("topic.toml"), toml::Table::new()).unwrap();
-    let teaching = Teaching::open(&c, &loaded, &|_| unreachable!("no examples")).unwrap();
+    let teaching = StoppedCollection::open(&c, &loaded, &|_| unreachable!("no examples")).unwrap();
     let bits = |j: Judgement| {
         let v = j.verdict;
         (j.id.0, v.relevant, v.relevance.to_bits(), v.threshold.to_bits(), v.version)

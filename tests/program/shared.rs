@@ -10,9 +10,9 @@ use crate::common::{DemoServer, Rng, Running, file, finish, folder, gleaner, lon
 use crate::support::line::Line;
 use crate::support::postgres;
 use crate::support::postgres::Server;
-use crawl::control::Command as Do;
-use crawl::helm::{Address, Asked};
 use crawl::reader::Reader;
+use crawl::steer::Command as Do;
+use crawl::steer::fleet::{Address, Asked};
 use madeup::{Entry, read_log};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -14,15 +14,16 @@
 
 use crate::analyse::Analyst;
 use crate::config::{Config, Fetch, Loaded};
-use crate::control::Adjustments;
-use crate::crawl::{Crawl, Ledger, Parts, Rules, Run};
+use crate::crawl::{Crawl, Ledger, Parts, Run};
 use crate::documents::{DocumentLimits, Documents};
 use crate::events::Event;
-use crate::inbox::Inbox;
 use crate::listings::ListingLimits;
 use crate::marks::Marks;
+use crate::rules::Rules;
 use crate::scope::Scope;
+use crate::steer::Adjustments;
 use crate::steer::Steering;
+use crate::steer::inbox::Inbox;
 use crate::teacher::Teaching;
 use fetch::{Http, ResolveRule, Settings};
 use focus::judges::{self, Example, ExampleKind, Judge, JudgeSetup};
@@ -386,7 +387,7 @@ impl Collection {
             }
         }
         if wanted.is_some() {
-            crate::helm::bring_up(ledger.as_mut(), &adjustments)?;
+            crate::steer::fleet::update_adjustments(ledger.as_mut(), &adjustments)?;
         }
         let adjusted = adjustments.over(loaded)?;
         let config = &adjusted;
@@ -449,7 +450,7 @@ impl Collection {
         let crawl = Crawl::new(parts)?.taught_by(made.make_judge).steered_by(steering)?;
         let mut crawl = crawl.watched_by(marks, left, Millis::now())?.asking(teaching);
         if let Some(wanted) = wanted {
-            crawl.join_in(wanted, failed)?;
+            crawl.join_fleet(wanted, failed)?;
         }
         if shared.is_none() {
             crawl.steer.inbox = Some(Inbox::of(dir));

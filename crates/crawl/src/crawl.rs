@@ -2,108 +2,42 @@
 
 use crate::analyse::Analysis;
 use crate::collection::{Indexed, MakeJudge};
-use crate::control::{Adjustments, merged, plain};
 use crate::duplicates::{Duplicates, Earlier};
 use crate::events::{Curve, Event, Pause, Progress};
-use crate::inbox::Inbox;
-use crate::listings::{ListingLimits, Listings, is_sitemap_file, later};
+use crate::listings::Listings;
 use crate::marks::Marks;
 use crate::measured::Measurer;
 use crate::mirrors::Mirrors;
-use crate::network::{Ask, Network};
-use crate::origins::{Door, Origins};
+use crate::network::Network;
+use crate::origins::Origins;
 use crate::outlook::Outlook;
 use crate::robots::RobotsCache;
 use crate::roll::Roll;
+use crate::rules::{Rules, Stop};
 use crate::scope::Scope;
+use crate::steer::inbox::Inbox;
+use crate::steer::{Adjustments, merged, plain};
 use crate::steer::{Rejudging, Steering};
 use crate::suspects::Suspects;
 use crate::sweep::Sweep;
 use crate::teacher::Teaching;
 use fetch::robots::Robots;
 use focus::judges::Judge;
-use focus::strategies::{Strategy, Wants};
-use frontier::{Info, Next, Pick};
+use focus::strategies::Strategy;
+use frontier::Info;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 use store::archive::{Archiver, Position};
 use store::formats::position_bytes;
 use store::index::Index;
-use store::{Gate, News, Records, Which};
+use store::{News, Records, Which};
 use types::{
-    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer,
-    Settle, StateKey, Task, Turn, Url, UrlId, Verdict,
+    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Priority, Problem, Rescored, Settle, StateKey, Task,
+    Turn, Url, UrlId, Verdict,
 };
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.
 pub use store::Storage as Ledger;
-
-/// Settings of the loop itself; the rest belongs to the parts.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    pub pages: Option<u64>,
-    pub relevant: Option<u64>,
-    /// Requests of any kind: pages, robots.txt, sitemaps, redirects, errors.
-    pub requests: Option<u64>,
-    pub time: Option<Duration>,
-    pub redirects: u8,
-    pub links_per_page: usize,
-    pub expand_min: f64,
-    pub obey_nofollow: bool,
-    pub use_sitemaps: bool,
-    pub listings: ListingLimits,
-    pub attempts: u8,
-    pub concurrency: usize,
-    /// Group hosts by the address that answered (off when addresses are made up by `--resolve`).
-    pub group_by_ip: bool,
-    /// When no host answers any more, wait for the network.
-    pub watch_network: bool,
-    /// How long a crawl that has to stop waits for what is in flight (`None`: for all of it).
-    pub grace: Option<Duration>,
-    /// When nothing can be fetched for longer than this, the crawl ends; `None` = it waits.
-    pub max_wait: Option<Duration>,
-    pub only_relevant_archived: bool,
-    /// Keep records and learnt state in the ledger. Off in a backtest, which is never taken up again.
-    pub keep: bool,
-    /// Share of verdicts that are turned around, to see how a strategy copes with a poor judge. For backtests.
-    pub noise: f64,
-    pub user_agent: String,
-    /// Seed of all chance in the loop.
-    pub rng: u64,
-    /// With more pending URLs than this, a new model is applied to them in the background (`None`: always at once, as
-    /// order that can be repeated needs it).
-    pub sweep_above: Option<u64>,
-}
-
-impl Default for Rules {
-    fn default() -> Self {
-        Rules {
-            pages: None,
-            relevant: None,
-            requests: None,
-            time: None,
-            redirects: 8,
-            links_per_page: 500,
-            expand_min: 0.0,
-            obey_nofollow: true,
-            use_sitemaps: true,
-            listings: ListingLimits::none(),
-            attempts: 3,
-            concurrency: 1,
-            group_by_ip: false,
-            watch_network: false,
-            grace: None,
-            max_wait: None,
-            only_relevant_archived: false,
-            keep: true,
-            noise: 0.0,
-            user_agent: "Gleaner".into(),
-            rng: 0,
-            sweep_above: None,
-        }
-    }
-}
 
 /// Everything a crawl is made of.
 pub struct Parts {
@@ -125,49 +59,6 @@ pub struct Arrival {
     pub lease: Lease,
     pub fetched: Fetched,
     pub analysis: Option<Analysis>,
-}
-
-/// What the driver should do now.
-pub enum Step {
-    Fetch(Box<Lease>),
-    /// Nothing may be fetched before `until`; an arrival may change that.
-    Wait {
-        until: Millis,
-        idle: String,
-    },
-    /// As much as may be is in flight: wait for an arrival.
-    Busy,
-    /// It is over but for what is in flight: wait for that, not for long.
-    Ending,
-    Done(Stop),
-}
-
-/// Why a crawl ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// Nothing is left to fetch.
-    Exhausted,
-    Pages,
-    Relevant,
-    Requests,
-    Time,
-    User,
-    /// All that is left is on hosts that asked for a long pause.
-    Pauses,
-}
-
-impl Stop {
-    pub fn reason(self) -> &'static str {
-        match self {
-            Stop::Exhausted => "nothing left to fetch",
-            Stop::Pages => "page limit reached",
-            Stop::Relevant => "limit of relevant pages reached",
-            Stop::Requests => "request limit reached ([limits] requests)",
-            Stop::Time => "time limit reached",
-            Stop::User => "stopped by the user",
-            Stop::Pauses => "only hosts that want a long pause are left",
-        }
-    }
 }
 
 /// What is remembered of each page so that a verdict can be revised without its assessment.
@@ -259,22 +150,22 @@ pub(crate) struct Learning {
 /// What is in flight, how fast it goes, and when it ends.
 #[derive(Default)]
 pub(crate) struct Pace {
-    started: Option<Millis>,
-    stop: Option<Stop>,
+    pub started: Option<Millis>,
+    pub stop: Option<Stop>,
     /// Since when it only waits for what is in flight.
-    stopping: Option<Millis>,
-    paused: bool,
-    in_flight: HashMap<u64, Out>,
+    pub stopping: Option<Millis>,
+    pub paused: bool,
+    pub in_flight: HashMap<u64, Out>,
     /// Why nothing can be fetched right now, for people.
-    idle: String,
+    pub idle: String,
     /// When the last pages came.
-    recent: VecDeque<Millis>,
+    pub recent: VecDeque<Millis>,
 }
 
 /// What the hosts allow, and whether they answer.
 #[derive(Default)]
 pub(crate) struct Hosts {
-    robots: RobotsCache,
+    pub robots: RobotsCache,
     /// What sitemaps and feeds have cost.
     pub listings: Listings,
     pub network: Network,
@@ -297,9 +188,9 @@ pub(crate) struct Crashes {
 #[derive(Default)]
 pub(crate) struct Others {
     /// What they did.
-    news: News,
+    pub news: News,
     /// When they were last told what this worker learned.
-    told: Millis,
+    pub told: Millis,
     /// Every command up to this number was obeyed.
     pub obeyed: u64,
 }
@@ -335,9 +226,9 @@ impl Run {
 pub(crate) struct Out {
     pub id: UrlId,
     pub task: Task,
-    since: Millis,
+    pub since: Millis,
     /// It is to show whether the network is there, whatever else is in flight.
-    look: bool,
+    pub look: bool,
 }
 
 /// Running totals, kept with the collection.
@@ -369,24 +260,6 @@ impl Counts {
         }
     }
 }
-
-/// What becomes of a lease.
-enum Permission {
-    Fetch,
-    /// Not at all: this is how it ends.
-    Never(Outcome),
-    /// Something else of the host comes first.
-    Later,
-    /// Its host's robots.txt comes first; this is the answer that is kept.
-    AskRobots(RobotsAnswer),
-}
-
-/// How often the other workers are told what the model learnt.
-const TELL_EVERY: Duration = Duration::from_secs(2);
-
-/// A page that takes longer is not waited for when only a few more are wanted. Should it come all the same when there are
-/// enough, it goes back.
-const OVERDUE: Duration = Duration::from_secs(5);
 
 impl Crawl {
     /// Takes up a collection where it was left, or starts it.
@@ -499,153 +372,6 @@ impl Crawl {
         Ok(())
     }
 
-    /// Step 1: the best URL that may be fetched now.
-    pub fn next(&mut self, now: Millis) -> Result<Step, Problem> {
-        let started = *self.pace.started.get_or_insert(now);
-        if let Some(stop) = self.pace.stop {
-            return Ok(self.stop_when_done(stop, now));
-        }
-        // Before the limits: a crawl that has reached one can still be corrected, or given another limit.
-        if self.pace.paused {
-            self.pace.idle = "paused".into();
-            return Ok(Step::Wait { until: now.plus(Duration::from_millis(200)), idle: self.pace.idle.clone() });
-        }
-        if let Some(stop) = self.reached(now, started) {
-            return Ok(self.stop_when_done(stop, now));
-        }
-        // A limit may have been raised since.
-        self.pace.stopping = None;
-        match self.hosts.network.ask(now) {
-            Ask::Anyone => {}
-            Ask::Look => return self.look(now),
-            Ask::Nobody(until) => {
-                self.pace.idle = self.hosts.network.trouble().into();
-                return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
-            }
-        }
-        let counts = |out: &&Out| out.task == Task::Page && !self.is_beyond_count(out, now);
-        let pages_in_flight = self.pace.in_flight.values().filter(counts).count() as u64;
-        let in_flight = self.pace.in_flight.len() as u64;
-        if self.pace.in_flight.len() >= self.parts.rules.concurrency
-            || self.crashes.suspects.any_of(self.pace.in_flight.values())
-            || self.parts.rules.requests.is_some_and(|most| self.counts.requests + in_flight >= most)
-            || self.parts.rules.pages.is_some_and(|most| {
-                self.counts.pages + pages_in_flight + self.fleet.news.pages + self.fleet.news.in_flight >= most
-            })
-        {
-            return Ok(Step::Busy);
-        }
-        loop {
-            self.refresh_top(now)?;
-            let lane = self.parts.strategy.wants().lane;
-            match self.parts.ledger.lease(now, Pick::of_lane(lane))? {
-                Next::Lease(lease) => {
-                    if self.turned_away(&lease, now)? {
-                        continue;
-                    }
-                    if !self.is_its_turn(&lease, now)? {
-                        continue;
-                    }
-                    return Ok(self.fetch(lease, false, now));
-                }
-                Next::Wait { until, idle } => {
-                    self.pace.idle = idle.to_string();
-                    // Workers that are busy may yet send something.
-                    if self.pace.in_flight.is_empty()
-                        && self.fleet.news.in_flight == 0
-                        && self.is_too_long(until.since(now))
-                    {
-                        return Ok(Step::Done(Stop::Pauses));
-                    }
-                    return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
-                }
-                Next::Empty(_) if self.pace.in_flight.is_empty() => return Ok(Step::Done(Stop::Exhausted)),
-                Next::Empty(_) => return Ok(Step::Busy),
-            }
-        }
-    }
-
-    /// Is it fetched beside the pages that are still wanted? Because it takes long, or is a look at the network.
-    fn is_beyond_count(&self, out: &Out, now: Millis) -> bool {
-        self.parts.rules.grace.is_some() && (out.look || now.since(out.since) >= OVERDUE)
-    }
-
-    fn fetch(&mut self, lease: Lease, look: bool, now: Millis) -> Step {
-        self.pace.idle.clear();
-        self.hosts.listings.requested(lease.url.host_key(), is_sitemap_file(&lease));
-        self.pace.in_flight.insert(lease.number, Out { id: lease.id, task: lease.task, since: now, look });
-        Step::Fetch(Box::new(lease))
-    }
-
-    /// Settles a lease that needs no request, because it may not be sent, or not now. `true` when that is so.
-    fn turned_away(&mut self, lease: &Lease, now: Millis) -> Result<bool, Problem> {
-        let (outcome, kind) = match self.permission(lease)? {
-            Permission::Never(Outcome::RobotsDenied) => (Outcome::RobotsDenied, "robots-denied"),
-            Permission::Never(outcome) => (outcome, "out-of-scope"),
-            Permission::Later => {
-                self.postpone(lease, now)?;
-                return Ok(true);
-            }
-            Permission::AskRobots(answer) => {
-                self.ask_robots_again(lease, answer, now)?;
-                return Ok(true);
-            }
-            Permission::Fetch if lease.task == Task::Page => {
-                match self.hosts.origins.door(&lease.url, now, &self.hosts.door_limits) {
-                    Door::Open => return Ok(false),
-                    Door::GivenUp => (Outcome::Unreachable, "silent"),
-                    Door::ShutUntil(until) => {
-                        let mut turn = Turn::new(Settle::Defer { id: lease.id, until });
-                        turn.host.finished = now;
-                        self.apply(turn)?;
-                        return Ok(true);
-                    }
-                }
-            }
-            Permission::Fetch => return Ok(false),
-        };
-        let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });
-        turn.host.finished = now;
-        self.apply(turn)?;
-        self.miss(lease, kind, Some(outcome), now)?;
-        Ok(true)
-    }
-
-    /// Asks a host whether the network is there. However much is in flight: that may be what hangs.
-    fn look(&mut self, now: Millis) -> Result<Step, Problem> {
-        loop {
-            let network = &self.hosts.network;
-            match self.parts.ledger.lease(now, Pick::Host(&|host| network.rank(host)))? {
-                Next::Lease(lease) => {
-                    if self.turned_away(&lease, now)? {
-                        continue;
-                    }
-                    self.hosts.network.looks_at(lease.url.host_key(), lease.number);
-                    return Ok(self.fetch(lease, true, now));
-                }
-                Next::Wait { .. } | Next::Empty(_) => {
-                    let until = self.hosts.network.none_to_look_at(now);
-                    if self.hosts.network.is_down() {
-                        self.undo_doubtful(now)?;
-                    }
-                    self.pace.idle = self.hosts.network.trouble().into();
-                    return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
-                }
-            }
-        }
-    }
-
-    /// What is in flight is waited for, but not for ever.
-    fn stop_when_done(&mut self, stop: Stop, now: Millis) -> Step {
-        let since = *self.pace.stopping.get_or_insert(now);
-        let late = self.parts.rules.grace.is_some_and(|grace| now.since(since) >= grace);
-        if self.pace.in_flight.is_empty() || late { Step::Done(stop) } else { Step::Ending }
-    }
-
-    fn is_too_long(&self, wait: Duration) -> bool {
-        self.parts.rules.max_wait.is_some_and(|most| wait > most)
-    }
-
     /// Hosts that want a pause longer than this crawl waits, the longest first, and how long it still is.
     fn pauses(&self, now: Millis) -> Result<Vec<Pause>, Problem> {
         let pause = |h: frontier::HostInfo| {
@@ -657,38 +383,6 @@ impl Crawl {
         Ok(all)
     }
 
-    fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
-        let rules = &self.parts.rules;
-        if rules.pages.is_some_and(|most| self.counts.pages + self.fleet.news.pages >= most) {
-            return Some(Stop::Pages);
-        }
-        if rules.relevant.is_some_and(|most| self.counts.relevant + self.fleet.news.relevant >= most) {
-            return Some(Stop::Relevant);
-        }
-        if rules.requests.is_some_and(|most| self.counts.requests >= most) {
-            return Some(Stop::Requests);
-        }
-        rules.time.is_some_and(|most| now.since(started) >= most).then_some(Stop::Time)
-    }
-
-    /// Scores the best pending URLs again when the model has moved on since they were scored.
-    fn refresh_top(&mut self, now: Millis) -> Result<(), Problem> {
-        let Wants { lookahead, lane, .. } = self.parts.strategy.wants();
-        if lookahead == 0 {
-            return Ok(());
-        }
-        let model = self.parts.strategy.version();
-        let mut fresh = Vec::new();
-        for top in self.parts.ledger.peek(now, lane, lookahead) {
-            if top.model != model
-                && let Some(rescored) = self.rescored(top.id, None)?
-            {
-                fresh.push(rescored);
-            }
-        }
-        self.parts.ledger.rescore(&fresh)
-    }
-
     /// A pending URL's priority under the present model.
     pub(crate) fn rescored(&mut self, id: UrlId, cause: Option<UrlId>) -> Result<Option<Rescored>, Problem> {
         let mut sources = self.parts.ledger.sources(id)?;
@@ -698,60 +392,6 @@ impl Crawl {
         let Some(priority) = self.parts.strategy.rescore(&sources) else { return Ok(None) };
         let priority = self.with_rule(id, priority)?;
         Ok(Some(Rescored { id, priority, model, cause }))
-    }
-
-    /// May this URL be fetched now? (Scope may have changed since it was found; robots rules are only known when its host
-    /// was asked.)
-    fn permission(&mut self, lease: &Lease) -> Result<Permission, Problem> {
-        if lease.task == Task::Robots {
-            return Ok(Permission::Fetch);
-        }
-        if self.parts.scope.check(&lease.url).is_err() || self.is_blocked(&lease.url) {
-            return Ok(Permission::Never(Outcome::OutOfScope));
-        }
-        let host = lease.url.host_key();
-        let robots = match self.hosts.robots.get(host) {
-            Some(robots) => Some(robots),
-            None => match self.parts.ledger.robots(host)? {
-                Some(answer) if Robots::is_for_another(&answer.body, &self.parts.rules.user_agent) => {
-                    return Ok(Permission::AskRobots(answer));
-                }
-                Some(answer) => {
-                    let agent = &self.parts.rules.user_agent;
-                    let robots = Arc::new(Robots::from_answer(answer.status, &answer.body, agent));
-                    self.remember_robots(host, robots.clone());
-                    Some(robots)
-                }
-                None => None,
-            },
-        };
-        if robots.is_some_and(|r| !r.allows(&lease.url)) {
-            return Ok(Permission::Never(Outcome::RobotsDenied));
-        }
-        let waits = is_sitemap_file(lease)
-            && lease.priority != later()
-            && !self.hosts.listings.is_turn(host, &self.parts.rules.listings);
-        Ok(if waits { Permission::Later } else { Permission::Fetch })
-    }
-
-    /// A sitemap file lets the pages of its host pass.
-    fn postpone(&mut self, lease: &Lease, now: Millis) -> Result<(), Problem> {
-        let mut turn = Turn::new(Settle::Return { id: lease.id });
-        turn.host.finished = now;
-        let (priority, model) = (later(), self.parts.strategy.version());
-        turn.rescore.push(Rescored { id: lease.id, priority, model, cause: None });
-        self.apply(turn).map(drop)
-    }
-
-    /// The rules that are kept are those of another user agent: they end now.
-    fn ask_robots_again(&mut self, lease: &Lease, answer: RobotsAnswer, now: Millis) -> Result<(), Problem> {
-        let answer = RobotsAnswer { body: Vec::new(), expires: now, ..answer };
-        for settle in [Settle::Return { id: lease.id }, Settle::Robots { id: lease.id, answer }] {
-            let mut turn = Turn::new(settle);
-            turn.host.finished = now;
-            self.apply(turn)?;
-        }
-        Ok(())
     }
 
     pub(crate) fn remember_robots(&mut self, host: &str, robots: Arc<Robots>) {
@@ -798,48 +438,6 @@ impl Crawl {
         for arrival in std::mem::take(&mut self.hosts.doubtful) {
             self.withheld(&arrival.lease, false, now)?;
         }
-        Ok(())
-    }
-
-    /// Does a lease still count? Of a shared crawl another worker may have its host by now.
-    pub(crate) fn holds(&self, id: UrlId) -> bool {
-        self.parts.ledger.fleet().is_none_or(|fleet| fleet.holds(id))
-    }
-
-    /// Of a shared crawl: to be asked before each request is sent.
-    pub fn gate(&self) -> Option<Gate> {
-        self.parts.ledger.fleet().map(|fleet| fleet.gate())
-    }
-
-    /// Of a shared crawl: does what is due, and learns what the other workers learnt.
-    pub fn maintain_membership(&mut self, now: Millis) -> Result<(), Problem> {
-        let strategy = &self.parts.strategy;
-        let merge = |old: Priority, new: Priority| merged(old, new, |a, b| strategy.merge(a, b));
-        let Some(fleet) = self.parts.ledger.fleet_mut() else { return Ok(()) };
-        let Some(mut news) = fleet.maintain(now, &merge)? else { return Ok(()) };
-        for delta in std::mem::take(&mut news.deltas) {
-            if let Some(Err(e)) = self.parts.strategy.model().map(|m| m.apply(&delta)) {
-                // Of a worker with another strategy or version; ours is as good as before.
-                tracing::warn!(problem = %e, "another worker's model cannot be read");
-            }
-        }
-        if news.rejoined {
-            // What was saved bit by bit since the last commit is lost.
-            self.save_learned_whole()?;
-        }
-        // Asked for even when alone, so that a worker that joins is told only what it cannot have read.
-        if now.since(self.fleet.told) >= TELL_EVERY {
-            self.fleet.told = now;
-            let delta = self.parts.strategy.model().and_then(|m| m.delta());
-            if let (Some(delta), Some(fleet)) = (delta, self.parts.ledger.fleet_mut()) {
-                fleet.publish(delta);
-            }
-        }
-        self.take_seeds(std::mem::take(&mut news.seeds), now)?;
-        self.heed(&mut news, now)?;
-        let touched = [std::mem::take(&mut news.taken), std::mem::take(&mut news.mailed)].concat();
-        self.put_in_place(Some(&touched))?;
-        self.fleet.news = news;
         Ok(())
     }
 
@@ -990,7 +588,10 @@ impl Crawl {
             duplicates: self.counts.duplicates,
             near_duplicates: self.counts.near_duplicates,
             curve: self.counts.curve.points().to_vec(),
-            outlook: Outlook::of(self.counts.curve.points(), stats.pending + self.pace.in_flight.len() as u64),
+            outlook: Outlook::of(
+                self.counts.curve.points(),
+                stats.pending + self.pace.in_flight.len() as u64,
+            ),
             unanswered: stats.unanswered(),
             teacher: self.teaching.as_ref().map(|t| t.usage()),
             pauses: Vec::new(),

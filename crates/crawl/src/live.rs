@@ -2,11 +2,12 @@
 //! that decides on the calling thread, in arrival order.
 
 use crate::analyse::{Analysis, Analyst, digest};
-use crate::control::{Command, Order};
-use crate::crawl::{Arrival, Crawl, Step, Stop};
+use crate::crawl::{Arrival, Crawl};
 use crate::documents::Unread;
 use crate::events::{Event, Progress};
 use crate::marks::{Mark, Marks};
+use crate::rules::{Step, Stop};
+use crate::steer::{Command, Order};
 use crate::teacher::Asked;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ const NAP: Duration = Duration::from_millis(250);
 /// What is not there by then is pending again.
 const READING_GRACE: Duration = Duration::from_secs(2);
 
-/// Runs until a limit, the end of the frontier, or [`crate::control::Command::Stop`].
+/// Runs until a limit, the end of the frontier, or [`crate::steer::Command::Stop`].
 pub fn run(
     crawl: &mut Crawl,
     web: Arc<dyn Web>,

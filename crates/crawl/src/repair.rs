@@ -11,10 +11,11 @@
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, committed, live_answer, unknown_pages, write_topic};
 use crate::config::Loaded;
-use crate::control::Adjustments;
-use crate::crawl::{Arrival, Crawl, Ledger, Parts, Stop};
+use crate::crawl::{Arrival, Crawl, Ledger, Parts};
 use crate::labels::{Change, Labels};
+use crate::rules::Stop;
 use crate::scope::Scope;
+use crate::steer::Adjustments;
 use crate::stored;
 use fetch::Http;
 use frontier::{Limits, State};

@@ -2,7 +2,8 @@
 //! the same seed gives the same order every time.
 
 use crate::analyse::Analyst;
-use crate::crawl::{Arrival, Crawl, Step, Stop};
+use crate::crawl::{Arrival, Crawl};
+use crate::rules::{Step, Stop};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};

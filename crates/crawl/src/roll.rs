@@ -3,12 +3,12 @@
 //! with it, so that a label means the same everywhere. Nothing is read from the archive.
 
 use crate::answers::Answers;
-use crate::control::{Effect, labelled, verdicts_changed};
 use crate::crawl::{Judged, Ledger};
 use crate::duplicates::Earlier;
 use crate::labels::{CHOICES, Choice, Labels, Who};
 use crate::measured::{FEATURES, Measured};
 use crate::state::PageLine;
+use crate::steer::{Effect, labelled, verdicts_changed};
 use crate::visit::{decided, final_verdict};
 use focus::judges::Judge;
 use std::collections::{BTreeMap, HashMap};

@@ -6,7 +6,7 @@ use crate::labels::{CHOICES, Choice};
 use crate::measured::Measurer;
 use crate::mirrors::Mirrors;
 use crate::roll::Roll;
-use crate::teach::Untold;
+use crate::steer::stopped::Untold;
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use types::{Assessment, Problem, StateKey, Turn, UrlId, Verdict};

@@ -1,7 +1,6 @@
 //! Steps 4–7 for one answer: decide, learn, score its links, record, settle.
 
 use crate::analyse::{Analysis, is_soft_404};
-use crate::control::plain;
 use crate::crawl::{Arrival, Crawl, Judged};
 use crate::events::{Curve, Event};
 use crate::links::links;
@@ -10,6 +9,7 @@ use crate::measured::{self, FEATURES, Measured};
 use crate::mirrors::last;
 use crate::network::Fault;
 use crate::state::LISTINGS;
+use crate::steer::plain;
 use crate::teacher::UNARCHIVED;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
@@ -480,7 +480,8 @@ impl Crawl {
             Some(id) => self.parts.ledger.record(id)?.filter(|r| r.archive.is_some()),
             None => None,
         };
-        let parent = record.parent.map(|id| parent_url(&mut self.learning.parents, self.parts.ledger.as_ref(), id));
+        let parent =
+            record.parent.map(|id| parent_url(&mut self.learning.parents, self.parts.ledger.as_ref(), id));
         let parent = parent.transpose()?;
         let note = PageNote {
             parent: parent.as_deref(),
@@ -570,7 +571,8 @@ impl Crawl {
 
     /// May this sitemap file be fetched one day? One that is known already costs nothing more.
     fn admit_sitemap(&mut self, url: &types::Url) -> bool {
-        self.parts.ledger.knows(url) || self.hosts.listings.admit_file(url.host_key(), &self.parts.rules.listings)
+        self.parts.ledger.knows(url)
+            || self.hosts.listings.admit_file(url.host_key(), &self.parts.rules.listings)
     }
 
     /// Keeps what the host has spent on sitemaps.

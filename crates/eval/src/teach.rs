@@ -1,7 +1,7 @@
 //! Labels play the person: how good verdicts become with how many answers (`gleaner backtest --teach`).
 //!
 //! One crawl per number of labels. Questions are chosen as for a person ([`focus::ask`]) and the answers go the way of
-//! a live crawl's labels ([`crawl::control::Command::Labels`]): the judge learns, verdicts are given again, the strategy is
+//! a live crawl's labels ([`crawl::steer::Command::Labels`]): the judge learns, verdicts are given again, the strategy is
 //! told, what is pending is scored again.
 //!
 //! * **When.** In rounds of [`ROUND`] questions, because a person answers a few at a time and the next ones should depend
@@ -17,7 +17,7 @@
 use crate::labels::Class;
 use crate::metrics::Decision;
 use crate::results::{Calibration, Lesson};
-use crawl::control::Command;
+use crawl::steer::Command;
 use crawl::{Crawl, Judgement};
 use focus::ask::{self, Candidate};
 use serde::{Deserialize, Serialize};

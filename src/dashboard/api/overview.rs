@@ -79,7 +79,7 @@ fn commands(view: &View) -> Result<Vec<Value>, Refusal> {
     let asked = shared.map_or(Ok(Vec::new()), |shared| shared.commands(COMMANDS))?;
     let line = |c: store::CommandInfo| {
         json!({
-            "n": c.n, "kind": c.kind, "what": crawl::helm::in_words(&c.kind, &c.payload), "who": c.who,
+            "n": c.n, "kind": c.kind, "what": crawl::steer::fleet::in_words(&c.kind, &c.payload), "who": c.who,
             "given": c.given, "applied": c.applied, "of": c.of, "changed": c.changed, "failure": c.failure,
         })
     };

@@ -71,7 +71,7 @@ pub fn reasons(app: &App, call: &Call) -> Result<Reply, Refusal> {
     view.reader.ledger().record(id)?.ok_or_else(|| no_such_page(id))?;
     let dir = volume.shared.is_none().then_some(volume.dir.as_path());
     let answer = crate::labelling::examples(dir, view.reader.config());
-    let found = crawl::teach::reasons(&view.reader, &answer, id)?;
+    let found = crawl::steer::stopped::reasons(&view.reader, &answer, id)?;
     let Some(r) = found else {
         return Ok(Reply::json(&json!({ "parts": [], "words_for": [], "words_against": [], "like": null })));
     };

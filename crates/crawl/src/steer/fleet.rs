@@ -5,22 +5,23 @@
 //! process ([`Crawl::obey`]), and says what came of it. A worker that joins, or was away for too long, makes up the
 //! difference between what its slot last knew and what the crawl wants.
 
-use crate::control::{Adjustments, Command, Effect, HostRule, Workers, labelled, verdicts_changed};
-use crate::crawl::{Crawl, Ledger, Stop};
+use crate::crawl::{Crawl, Ledger};
 use crate::labels::{Labels, Who};
 use crate::reader::Reader;
-use crate::steer::REJUDGING;
+use crate::rules::Stop;
+use crate::steer::rejudging::REJUDGING;
+use crate::steer::{Adjustments, Command, Effect, HostRule, Workers, labelled, merged, verdicts_changed};
 use focus::judges::{self, JudgeSetup};
 use focus::strategies::{self, StrategySetup};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
-use store::{Done, Given, Helm, News, Reached, SharedCommand, Ticket, Wanted};
-use types::{Millis, Problem, StateKey, Url, UrlId};
+use store::{Done, Gate, Given, Helm, News, Reached, SharedCommand, Ticket, Wanted};
+use types::{Millis, Priority, Problem, StateKey, Url, UrlId};
 
 // ---- a worker's end --------------------------------------------------------------------------------------------------
 
 /// Brings what the slot kept of commands up to what the crawl wants, before anything is made of it.
-pub(crate) fn bring_up(ledger: &mut dyn Ledger, new: &Adjustments) -> Result<(), Problem> {
+pub(crate) fn update_adjustments(ledger: &mut dyn Ledger, new: &Adjustments) -> Result<(), Problem> {
     let kept = Adjustments::read(ledger)?;
     if *new != kept {
         if new.differ_in_topic(&kept) && !ledger.state(StateKey::Pages)?.is_empty() {
@@ -32,7 +33,7 @@ pub(crate) fn bring_up(ledger: &mut dyn Ledger, new: &Adjustments) -> Result<(),
 }
 
 /// It is about something that was asked before the newest command, to which it is told.
-fn in_vain(when: &str, problem: &Problem) -> Done {
+fn failure(when: &str, problem: &Problem) -> Done {
     tracing::warn!(%problem, "what was changed could not be taken over");
     Done { changed: 0, failed: true, text: format!("{when}: {problem}") }
 }
@@ -55,19 +56,64 @@ fn parse(told: &SharedCommand) -> Result<Command, Problem> {
     serde_json::from_value(whole).map_err(strange)
 }
 
+/// How often the other workers are told what the model learnt.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+
 impl Crawl {
+    /// Of a shared crawl: does what is due, and learns what the other workers learnt.
+    pub fn maintain_membership(&mut self, now: Millis) -> Result<(), Problem> {
+        let strategy = &self.parts.strategy;
+        let merge = |old: Priority, new: Priority| merged(old, new, |a, b| strategy.merge(a, b));
+        let Some(fleet) = self.parts.ledger.fleet_mut() else { return Ok(()) };
+        let Some(mut news) = fleet.maintain(now, &merge)? else { return Ok(()) };
+        for delta in std::mem::take(&mut news.deltas) {
+            if let Some(Err(e)) = self.parts.strategy.model().map(|m| m.apply(&delta)) {
+                // Of a worker with another strategy or version; ours is as good as before.
+                tracing::warn!(problem = %e, "another worker's model cannot be read");
+            }
+        }
+        if news.rejoined {
+            // What was saved bit by bit since the last commit is lost.
+            self.save_learned_whole()?;
+        }
+        // Asked for even when alone, so that a worker that joins is told only what it cannot have read.
+        if now.since(self.fleet.told) >= TELL_EVERY {
+            self.fleet.told = now;
+            let delta = self.parts.strategy.model().and_then(|m| m.delta());
+            if let (Some(delta), Some(fleet)) = (delta, self.parts.ledger.fleet_mut()) {
+                fleet.publish(delta);
+            }
+        }
+        self.take_seeds(std::mem::take(&mut news.seeds), now)?;
+        self.apply_commands(&mut news, now)?;
+        let touched = [std::mem::take(&mut news.taken), std::mem::take(&mut news.mailed)].concat();
+        self.put_in_place(Some(&touched))?;
+        self.fleet.news = news;
+        Ok(())
+    }
+
+    /// Does a lease still count? Of a shared crawl another worker may have its host by now.
+    pub(crate) fn holds(&self, id: UrlId) -> bool {
+        self.parts.ledger.fleet().is_none_or(|fleet| fleet.holds(id))
+    }
+
+    /// Of a shared crawl: to be asked before each request is sent.
+    pub fn gate(&self) -> Option<Gate> {
+        self.parts.ledger.fleet().map(|fleet| fleet.gate())
+    }
+
     /// Just joined: the settings are what the crawl wants (but for what could not be taken over); now the rest of it.
-    pub(crate) fn join_in(&mut self, wanted: Wanted, failed: Option<Problem>) -> Result<(), Problem> {
+    pub(crate) fn join_fleet(&mut self, wanted: Wanted, failed: Option<Problem>) -> Result<(), Problem> {
         self.pause(self.steer.adjustments.paused);
         self.learn_labels(&wanted.labels)?;
-        self.done_up_to(wanted.n, failed.map(|problem| in_vain("while joining", &problem)));
+        self.done_up_to(wanted.n, failed.map(|problem| failure("while joining", &problem)));
         Ok(())
     }
 
     /// Does what was asked of all workers, and says what came of it.
-    pub(crate) fn heed(&mut self, news: &mut News, now: Millis) -> Result<(), Problem> {
+    pub(crate) fn apply_commands(&mut self, news: &mut News, now: Millis) -> Result<(), Problem> {
         if news.rejoined {
-            self.come_back()?;
+            self.rejoin()?;
         } else if news.missed {
             self.catch_up()?;
         }
@@ -98,8 +144,9 @@ impl Crawl {
     /// host by now fetches them. Labels were not learnt, nor verdicts revised; and should the slot be another one, so are
     /// its pages. All of it is read as the ledger has it, and judged again. Only the strategy remembers, and is told what
     /// is different from what it knew.
-    fn come_back(&mut self) -> Result<(), Problem> {
-        let before: HashMap<UrlId, bool> = self.judging.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
+    fn rejoin(&mut self) -> Result<(), Problem> {
+        let before: HashMap<UrlId, bool> =
+            self.judging.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
         self.read_pages()?;
         if self.judging.rejudging.is_some() {
             // What was judged so far is counted by places in the list of pages.
@@ -168,7 +215,7 @@ impl Crawl {
                     self.put_in_place(None)?;
                 }
             }
-            Err(problem) => done = Some(in_vain("while catching up", &problem)),
+            Err(problem) => done = Some(failure("while catching up", &problem)),
         }
         Ok(Some((wanted, done)))
     }
@@ -411,7 +458,7 @@ fn describe(command: &Command, reached: &Reached, known: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Settings;
+    use crate::steer::Settings;
     use types::Canon;
 
     fn told(command: &Command) -> SharedCommand {

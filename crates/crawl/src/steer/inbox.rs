@@ -1,7 +1,7 @@
 //! Labels for a crawl that another process runs: files in the folder `inbox` of its collection. Whoever has the collection
 //! open looks there a few times a second, obeys, and answers beside the order. What nobody took is there for the next run.
 
-use crate::control::{Command, Effect};
+use crate::steer::{Command, Effect};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};

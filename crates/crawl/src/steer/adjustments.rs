@@ -1,165 +1,16 @@
-//! Steering a crawl while it runs. A [`Command`] is a plain value; the loop takes them between turns, in the order they came,
-//! and answers with an [`Effect`]. What a command changes for good is kept in the ledger ([`Adjustments`]), so that a crawl
-//! that is taken up again keeps it. How they come to the workers of a shared crawl: [`crate::helm`].
+//! What all commands of a crawl add up to. It is kept in the ledger and laid over the topic file when the crawl goes on.
 //!
 //! The order of who is right: the command line, then what was changed while running, then the topic file.
 
+use super::command::{Command, HostRule, NewTerm, Settings, TermSet};
 use crate::config::{Config, Loaded};
 use crate::units::Span;
 use focus::topic::Topic;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 use store::{Journal, Records};
-use types::{Priority, Problem, StateKey, Url, UrlId};
-
-/// What can be asked of a running crawl.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", content = "payload", rename_all = "kebab-case")]
-pub enum Command {
-    /// Finish what is in flight, save, and return.
-    Stop,
-    Pause,
-    Resume,
-    /// More URLs to start from.
-    Seeds(Vec<Url>),
-    /// Other limits, another pace, other terms, other options of the strategy.
-    Settings(Box<Settings>),
-    /// What the user wants of a host.
-    Host {
-        host: String,
-        rule: HostRule,
-    },
-    /// What the user says of pages; `None` takes it back.
-    Labels(Vec<(UrlId, Option<bool>)>),
-}
-
-/// A command, and where the answer goes if anyone waits for it.
-pub struct Order {
-    pub command: Command,
-    pub reply: Option<Sender<Result<Effect, Problem>>>,
-}
-
-impl From<Command> for Order {
-    fn from(command: Command) -> Order {
-        Order { command, reply: None }
-    }
-}
-
-/// What a command did.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Effect {
-    /// For people: "37 pages changed verdict".
-    pub text: String,
-    /// Pages whose verdict changed, URLs that were added or moved.
-    pub changed: usize,
-    /// The page's verdict now, after a label.
-    pub relevant: Option<bool>,
-    /// Of a shared crawl: how many of its workers have done it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workers: Option<Workers>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Workers {
-    pub applied: usize,
-    pub of: usize,
-}
-
-impl Effect {
-    pub fn says(text: impl Into<String>) -> Effect {
-        Effect { text: text.into(), ..Effect::default() }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HostRule {
-    /// As any other.
-    #[default]
-    None,
-    /// Nothing more is fetched from it.
-    Block,
-    /// Its URLs go first, as fast as politeness allows.
-    Boost,
-}
-
-impl HostRule {
-    /// What came of it for `n` pending URLs.
-    pub(crate) fn told(self, host: &str, n: u64) -> String {
-        match self {
-            // Each is given up when its turn comes; no request is made for it.
-            HostRule::Block => format!("{host} is blocked; {n} pending URLs of it are given up"),
-            HostRule::Boost => format!("{host} goes first: {n} pending URLs moved up"),
-            HostRule::None => format!("{host} is as any other again"),
-        }
-    }
-}
-
-/// What the user said of pages, in a few words.
-pub(crate) fn labelled(said: &[(UrlId, Option<bool>)]) -> String {
-    match said {
-        [(_, Some(true))] => "labelled relevant".into(),
-        [(_, Some(false))] => "labelled not relevant".into(),
-        [(_, None)] => "label taken back".into(),
-        all => format!("{} pages labelled", all.len()),
-    }
-}
-
-/// What it did to the verdicts of other pages.
-pub(crate) fn verdicts_changed(n: u64) -> String {
-    match n {
-        0 => "no other verdict changed".into(),
-        1 => "1 page changed verdict".into(),
-        n => format!("{n} pages changed verdict"),
-    }
-}
-
-/// New values; what is `None` stays as it is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    pub limits: Option<Limits>,
-    pub fetch: Option<Pace>,
-    pub add_terms: Vec<NewTerm>,
-    pub mute_terms: Vec<String>,
-    /// The strategy's own options, as TOML.
-    pub strategy: Option<String>,
-}
-
-/// When to stop; `None` = no such limit.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    pub pages: Option<u64>,
-    pub relevant: Option<u64>,
-    pub time_ms: Option<u64>,
-}
-
-/// How fast; `None` = as before.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Pace {
-    pub concurrency: Option<usize>,
-    pub delay_ms: Option<u64>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NewTerm {
-    pub set: TermSet,
-    pub term: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TermSet {
-    Genre,
-    Content,
-    Url,
-    Exclude,
-}
+use types::{Priority, Problem, StateKey};
 
 /// Everything that was changed while running, as the ledger keeps it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

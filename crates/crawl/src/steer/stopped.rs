@@ -3,13 +3,13 @@
 
 use crate::collection::{Collection, Made, MakeJudge, earlier_judge};
 use crate::config::Loaded;
-use crate::control::{Adjustments, Command, Effect, labelled};
 use crate::crawl::{Judged, Judgement, Ledger, Run};
-use crate::inbox::Inbox;
 use crate::labels::{Labels, Who};
 use crate::reader::Reader;
 use crate::roll::Roll;
-use crate::steer::REJUDGING;
+use crate::steer::inbox::Inbox;
+use crate::steer::rejudging::REJUDGING;
+use crate::steer::{Adjustments, Command, Effect, labelled};
 use crate::stored;
 use focus::judges::{Judge, Reasons};
 use frontier::State;
@@ -20,7 +20,7 @@ use store::{Journal, Records, Which};
 use types::{Assessment, Fetched, Outcome, Problem, Record, StateKey, Url, UrlId, Verdict};
 
 /// A stopped collection that is being taught. Nobody else can write it meanwhile.
-pub struct Teaching {
+pub struct StoppedCollection {
     ledger: Box<dyn Ledger>,
     make_judge: MakeJudge,
     roll: Roll,
@@ -29,13 +29,13 @@ pub struct Teaching {
     inbox: Inbox,
 }
 
-impl Teaching {
+impl StoppedCollection {
     /// Fails when another process has the folder. `answer` brings example pages of the topic.
     pub fn open(
         dir: &Path,
         loaded: &Loaded,
         answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
-    ) -> Result<Teaching, Problem> {
+    ) -> Result<StoppedCollection, Problem> {
         Collection::check_remains(dir)?;
         let options = store::Options::new(Collection::limits(&loaded.config));
         let ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(dir, options, types::Millis::steady())?);
@@ -50,16 +50,16 @@ impl Teaching {
         )?;
         let waits = ledger.state(REJUDGING)?.pop().as_deref() == Some(&[1]);
         let inbox = Inbox::of(dir);
-        let mut teaching = Teaching { ledger, make_judge: made.make_judge, roll, waits, inbox };
-        teaching.read_inbox();
-        Ok(teaching)
+        let mut stopped = StoppedCollection { ledger, make_judge: made.make_judge, roll, waits, inbox };
+        stopped.read_inbox();
+        Ok(stopped)
     }
 
     /// Obeys what other processes left in the folder's inbox.
     pub fn read_inbox(&mut self) {
         for order in self.inbox.waiting() {
             let done = match order.command() {
-                Ok(Command::Labels(said)) => self.say(&said),
+                Ok(Command::Labels(said)) => self.label(&said),
                 Ok(_) => Err(Problem::new("only labels are taken from an inbox")),
                 Err(problem) => Err(problem),
             };
@@ -68,7 +68,7 @@ impl Teaching {
     }
 
     /// What the user says of pages (`None` takes it back), and what came of it. It is on the disk when this returns.
-    pub fn say(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
+    pub fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
         let mut heard =
             self.roll.hear(self.ledger.as_ref(), Who::Person, said, &|record| Ok(record.assessment))?;
         let effect = if self.waits {

@@ -1,0 +1,114 @@
+//! By what rules the loop runs, what it does next, and why it ends.
+
+use crate::listings::ListingLimits;
+use std::time::Duration;
+use types::{Lease, Millis};
+
+/// Settings of the loop itself; the rest belongs to the parts.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub pages: Option<u64>,
+    pub relevant: Option<u64>,
+    /// Requests of any kind: pages, robots.txt, sitemaps, redirects, errors.
+    pub requests: Option<u64>,
+    pub time: Option<Duration>,
+    pub redirects: u8,
+    pub links_per_page: usize,
+    pub expand_min: f64,
+    pub obey_nofollow: bool,
+    pub use_sitemaps: bool,
+    pub listings: ListingLimits,
+    pub attempts: u8,
+    pub concurrency: usize,
+    /// Group hosts by the address that answered (off when addresses are made up by `--resolve`).
+    pub group_by_ip: bool,
+    /// When no host answers any more, wait for the network.
+    pub watch_network: bool,
+    /// How long a crawl that has to stop waits for what is in flight (`None`: for all of it).
+    pub grace: Option<Duration>,
+    /// When nothing can be fetched for longer than this, the crawl ends; `None` = it waits.
+    pub max_wait: Option<Duration>,
+    pub only_relevant_archived: bool,
+    /// Keep records and learnt state in the ledger. Off in a backtest, which is never taken up again.
+    pub keep: bool,
+    /// Share of verdicts that are turned around, to see how a strategy copes with a poor judge. For backtests.
+    pub noise: f64,
+    pub user_agent: String,
+    /// Seed of all chance in the loop.
+    pub rng: u64,
+    /// With more pending URLs than this, a new model is applied to them in the background (`None`: always at once, as
+    /// order that can be repeated needs it).
+    pub sweep_above: Option<u64>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules {
+            pages: None,
+            relevant: None,
+            requests: None,
+            time: None,
+            redirects: 8,
+            links_per_page: 500,
+            expand_min: 0.0,
+            obey_nofollow: true,
+            use_sitemaps: true,
+            listings: ListingLimits::none(),
+            attempts: 3,
+            concurrency: 1,
+            group_by_ip: false,
+            watch_network: false,
+            grace: None,
+            max_wait: None,
+            only_relevant_archived: false,
+            keep: true,
+            noise: 0.0,
+            user_agent: "Gleaner".into(),
+            rng: 0,
+            sweep_above: None,
+        }
+    }
+}
+
+/// What the driver should do now.
+pub enum Step {
+    Fetch(Box<Lease>),
+    /// Nothing may be fetched before `until`; an arrival may change that.
+    Wait {
+        until: Millis,
+        idle: String,
+    },
+    /// As much as may be is in flight: wait for an arrival.
+    Busy,
+    /// It is over but for what is in flight: wait for that, not for long.
+    Ending,
+    Done(Stop),
+}
+
+/// Why a crawl ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Nothing is left to fetch.
+    Exhausted,
+    Pages,
+    Relevant,
+    Requests,
+    Time,
+    User,
+    /// All that is left is on hosts that asked for a long pause.
+    Pauses,
+}
+
+impl Stop {
+    pub fn reason(self) -> &'static str {
+        match self {
+            Stop::Exhausted => "nothing left to fetch",
+            Stop::Pages => "page limit reached",
+            Stop::Relevant => "limit of relevant pages reached",
+            Stop::Requests => "request limit reached ([limits] requests)",
+            Stop::Time => "time limit reached",
+            Stop::User => "stopped by the user",
+            Stop::Pauses => "only hosts that want a long pause are left",
+        }
+    }
+}
