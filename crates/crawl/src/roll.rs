@@ -9,7 +9,7 @@ use crate::labels::{CHOICES, Choice, Labels, Who};
 use crate::measured::{FEATURES, Measured};
 use crate::state::PageLine;
 use crate::steer::{Effect, labelled, verdicts_changed};
-use crate::visit::{decided, final_verdict};
+use crate::verdicts::{decided, final_verdict};
 use focus::judges::Judge;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -159,12 +159,12 @@ pub(crate) mod tests {
     fn a_large_frontier_is_swept_in_pieces_and_to_its_end() {
         let mut c = crawl(Some(1_000), 5_000);
         c.parts.strategy = Box::new(Restless(1));
-        assert_eq!(c.rescores(Rescore::Everything, UrlId(0)).unwrap(), [], "nothing at once");
+        assert_eq!(c.rescores(&Rescore::Everything, UrlId(0)).unwrap(), [], "nothing at once");
         assert!(keys(&c).iter().all(|k| *k == 0.0));
         // The model moves on while the sweep is under way: this one goes on, and another follows.
         c.sweep_some().unwrap();
         c.parts.strategy = Box::new(Restless(2));
-        c.rescores(Rescore::Everything, UrlId(0)).unwrap();
+        c.rescores(&Rescore::Everything, UrlId(0)).unwrap();
         let mut pieces = 0;
         while c.sweep_some().unwrap() {
             pieces += 1;
@@ -178,7 +178,7 @@ pub(crate) mod tests {
         for (above, urls) in [(Some(1_000), 1_000), (None, 3_000)] {
             let mut c = crawl(above, urls);
             c.parts.strategy = Box::new(Restless(1));
-            assert_eq!(c.rescores(Rescore::Everything, UrlId(0)).unwrap().len(), urls as usize);
+            assert_eq!(c.rescores(&Rescore::Everything, UrlId(0)).unwrap().len(), urls as usize);
             assert!(!c.sweep_some().unwrap());
         }
     }

@@ -58,7 +58,7 @@ impl Crawl {
 
     /// The strategy learnt something about old pages: what is pending is scored by it.
     pub(crate) fn score_again(&mut self) -> Result<(), Problem> {
-        let moved = self.rescores(Rescore::Everything, UrlId(0))?;
+        let moved = self.rescores(&Rescore::Everything, UrlId(0))?;
         self.parts.ledger.rescore(&moved)?;
         self.save_strategy_now()
     }
@@ -76,7 +76,7 @@ impl Crawl {
         Ok(())
     }
 
-    pub(super) fn announce_revised(&mut self, pages: usize) {
+    pub(crate) fn announce_revised(&mut self, pages: usize) {
         let (relevant, threshold) = (self.counts.relevant, self.counts.threshold);
         self.emit(Event::Revised { pages, relevant, threshold });
     }

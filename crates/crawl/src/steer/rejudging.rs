@@ -4,7 +4,7 @@ use crate::crawl::Crawl;
 use crate::measured::{self, Measured, Measurer};
 use crate::state::PageLine;
 use crate::stored;
-use crate::visit::final_verdict;
+use crate::verdicts::final_verdict;
 use focus::judges::Judge;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};

@@ -1,0 +1,409 @@
+//! Steps 4–7 for one page: judge it, learn from it and score its links, record it, settle its lease.
+
+use crate::analyse::{Analysis, is_soft_404};
+use crate::crawl::{Crawl, Judged};
+use crate::events::Event;
+use crate::links::links;
+use crate::measured::{self, FEATURES, Measured};
+use crate::mirrors::last;
+use crate::steer::plain;
+use crate::teacher::UNARCHIVED;
+use crate::verdicts::final_verdict;
+use focus::strategies::{Rescore, Visit};
+use focus::text::Doc;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use store::archive::{Digest, Original, PageNote};
+use types::{
+    ArchiveRef, Assessment, Candidate, Fetched, Lease, LinkKind, Millis, PageKind, Problem, Record, Rescored,
+    Turn, UrlId, Verdict,
+};
+
+/// URLs of parents remembered for the archive.
+const PARENTS_KEPT: usize = 4096;
+
+/// A page that was judged.
+struct Seen {
+    lease: Lease,
+    fetched: Fetched,
+    doc: Doc,
+    digest: [u8; 20],
+    assessment: Assessment,
+    verdict: Verdict,
+    judged: Judged,
+    measured: Option<Measured>,
+    /// The judge changed its mind on earlier pages because of it.
+    revised: bool,
+    duplicate_of: Option<UrlId>,
+    near_duplicate_of: Option<UrlId>,
+}
+
+impl Seen {
+    /// Nothing can be learnt from where it was found: the same came before, there is nothing on it, or it wants to please.
+    fn is_worthless(&self) -> bool {
+        self.duplicate_of.is_some()
+            || self.near_duplicate_of.is_some()
+            || is_soft_404(&self.doc)
+            || self.assessment.stuffed
+    }
+}
+
+impl Crawl {
+    pub(crate) fn page(
+        &mut self,
+        lease: Lease,
+        fetched: Fetched,
+        analysis: Analysis,
+        mut turn: Turn,
+        now: Millis,
+    ) -> Result<(), Problem> {
+        if matches!(analysis.doc.page.kind, PageKind::Sitemap | PageKind::Feed) {
+            return self.listing(lease, analysis.doc, fetched.payload.decoded().len(), turn, now);
+        }
+        let seen = self.judge(lease, fetched, analysis, &mut turn, now)?;
+        let rescore = self.learn_from(&seen, &mut turn)?;
+        self.record(&seen, &mut turn)?;
+        let revised = turn.revised.len();
+        let admitted = self.settle_page(&seen, turn, &rescore, now)?;
+        self.announce_page(&seen, admitted, revised, now);
+        Ok(())
+    }
+
+    /// Step 4: what the judge makes of it. Counts it.
+    fn judge(
+        &mut self,
+        lease: Lease,
+        fetched: Fetched,
+        Analysis { doc, assessment, digest }: Analysis,
+        turn: &mut Turn,
+        now: Millis,
+    ) -> Result<Seen, Problem> {
+        let (mut assessment, measured) = self.measure(&lease, &doc, assessment);
+        let (same, near) = self.judging.duplicates.meet(lease.id, digest, doc.page.simhash);
+        let (duplicate_of, near_duplicate_of) = (same.map(|e| e.id), near.map(|e| e.id));
+        let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(&doc.page.language);
+        let turned =
+            self.parts.rules.noise > 0.0 && chance(&lease.url, self.parts.rules.rng) < self.parts.rules.noise;
+        let (verdict, revised) = self.decide(&assessment, barred, turned);
+        if measured.is_some() {
+            // Its score is the probability it was judged by.
+            assessment.score = verdict.relevance;
+        }
+        self.counts.pages += 1;
+        self.counts.duplicates += u64::from(duplicate_of.is_some());
+        self.counts.near_duplicates += u64::from(near_duplicate_of.is_some() && duplicate_of.is_none());
+        self.watch_for_mirrors(&lease.url, duplicate_of.or(near_duplicate_of))?;
+        let judged = Judged {
+            id: lease.id,
+            score: assessment.score,
+            barred,
+            turned,
+            relevant: verdict.relevant,
+            label: None,
+            copy_of: same.or(near),
+            simhash: doc.page.simhash,
+        };
+        self.judging.roll.judged.push(judged);
+        if !self.by_score() {
+            self.judging.roll.assessed.push(measured::kept(&assessment));
+        }
+        self.counts.relevant += u64::from(self.judging.roll.is_counted(&judged));
+        if revised {
+            turn.revised = self.revise()?;
+            self.tell_revised(&turn.revised, false)?;
+        }
+        self.tick(now);
+        self.counts.curve.push(self.counts.pages, self.counts.relevant);
+        Ok(Seen {
+            lease,
+            fetched,
+            doc,
+            digest,
+            assessment,
+            verdict,
+            judged,
+            measured,
+            revised,
+            duplicate_of,
+            near_duplicate_of,
+        })
+    }
+
+    /// Step 5: the strategy learns from it and scores its links, and pending ones again where it wants to.
+    fn learn_from(&mut self, seen: &Seen, turn: &mut Turn) -> Result<Rescore, Problem> {
+        let Seen { lease, doc, assessment, verdict, .. } = seen;
+        let wants = self.parts.strategy.wants();
+        let sources = if wants.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
+        let known: Vec<bool> = if wants.known {
+            doc.page.links.iter().map(|l| self.parts.ledger.knows(&l.url)).collect()
+        } else {
+            Vec::new()
+        };
+        let visit = Visit {
+            id: lease.id,
+            url: &lease.url,
+            kind: lease.kind,
+            doc,
+            assessment,
+            verdict: *verdict,
+            parent: lease.parent,
+            depth: lease.depth,
+            site_depth: lease.site_depth,
+            priority: lease.priority,
+            evidence: &lease.evidence,
+            sources: &sources,
+            known: &known,
+            n: self.counts.pages,
+            worthless: seen.is_worthless(),
+        };
+        let rescore = self.parts.strategy.learn(&visit);
+        self.learning.unsaved += 1;
+        if let Some(term) = &assessment.excluded {
+            self.counts.refuse(&format!("excluded by `{term}`"), 1);
+        } else if verdict.relevance >= self.parts.rules.expand_min
+            && !(self.parts.rules.obey_nofollow && doc.page.robots.nofollow)
+        {
+            turn.add = links(&mut self.parts, &mut self.counts, &visit, lease);
+            self.rule_links(&mut turn.add);
+            if assessment.stuffed && wants.lookahead == 0 {
+                // What it recommends can wait, unless somebody else does too. (A strategy that scores again before a
+                // fetch has learnt that the page was worthless.)
+                turn.add.iter_mut().for_each(|c| c.priority = last(c.priority));
+            }
+            turn.add.extend(self.refresh_target(lease, doc));
+        }
+        turn.rescore = self.rescores(&rescore, lease.id)?;
+        Ok(rescore)
+    }
+
+    /// Where the page sends its readers after a moment.
+    fn refresh_target(&mut self, lease: &Lease, doc: &Doc) -> Option<Candidate> {
+        let target = doc.page.refresh.as_ref().filter(|target| **target != lease.url)?;
+        if lease.hops >= self.parts.rules.redirects || self.parts.scope.check(target).is_err() {
+            return None;
+        }
+        let candidate = self.inherit(lease, target.clone(), LinkKind::Refresh);
+        Some(Candidate { hops: lease.hops + 1, ..candidate })
+    }
+
+    /// Step 6: archive, index, record, and the state that goes with it.
+    fn record(&mut self, seen: &Seen, turn: &mut Turn) -> Result<(), Problem> {
+        if !self.parts.rules.keep {
+            return Ok(());
+        }
+        let mut record = record(seen);
+        let noarchive = seen.doc.page.robots.noarchive;
+        record.archive = self.archive(&seen.fetched, &record, noarchive)?;
+        if let Some(index) = &mut self.parts.index
+            && !record.noindex
+        {
+            index.add(&record)?;
+        }
+        if record.archive.is_none() && !noarchive {
+            turn.state.push((UNARCHIVED, true, record.id.0.to_le_bytes().to_vec()));
+        }
+        turn.record = Some(record);
+        self.page_state(turn, seen.judged, seen.digest, seen.revised);
+        turn.state.extend(seen.measured.as_ref().map(|m| (FEATURES, true, m.encode())));
+        Ok(())
+    }
+
+    /// Step 7: all of it is applied as one. How many links were new.
+    fn settle_page(
+        &mut self,
+        seen: &Seen,
+        turn: Turn,
+        rescore: &Rescore,
+        now: Millis,
+    ) -> Result<usize, Problem> {
+        let applied = self.apply(turn)?;
+        if let (Rescore::Siblings(priority), Some(fleet)) = (rescore, self.parts.ledger.fleet_mut()) {
+            fleet.rescore_far_siblings(seen.lease.id, plain(*priority), self.parts.strategy.version())?;
+        }
+        self.count_applied(&applied);
+        if let Some(index) = &mut self.parts.index
+            && index.commit_if_due(now)?
+        {
+            self.note_indexed()?;
+        }
+        Ok(applied.admitted as usize)
+    }
+
+    fn announce_page(&mut self, seen: &Seen, new_links: usize, revised: usize, now: Millis) {
+        self.emit(Event::Page {
+            id: seen.lease.id,
+            n: self.counts.pages,
+            url: seen.lease.url.to_string(),
+            title: seen.doc.page.title.clone(),
+            score: seen.assessment.score,
+            relevant: seen.verdict.relevant,
+            depth: seen.lease.depth,
+            priority: seen.lease.priority.key(),
+            new_links,
+            at: now,
+            simhash: seen.doc.page.simhash,
+        });
+        if revised > 0 {
+            self.announce_revised(revised);
+        }
+    }
+
+    /// What the user wants of hosts, applied to links just found.
+    pub(crate) fn rule_links(&mut self, links: &mut Vec<Candidate>) {
+        if !self.has_rules() {
+            return;
+        }
+        let before = links.len();
+        links.retain(|c| !self.is_blocked(&c.url));
+        self.counts.refuse("blocked by you", (before - links.len()) as u64);
+        for c in links {
+            c.priority = self.with_rule_of(&c.url, c.priority);
+        }
+    }
+
+    pub(crate) fn count_applied(&mut self, applied: &frontier::Applied) {
+        for (reason, n) in &applied.refused {
+            self.counts.refuse(reason.name(), u64::from(*n));
+        }
+    }
+
+    /// Step 4a where it was not done before: the judge reads pages in order of arrival, or it was another judge then.
+    fn measure(
+        &mut self,
+        lease: &Lease,
+        doc: &focus::text::Doc,
+        assessment: Option<Assessment>,
+    ) -> (Assessment, Option<Measured>) {
+        let stale = self.judging.measured_before.remove(&lease.number);
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        match assessment {
+            Some(assessment) if !stale && !judge.reads_own_text() => (assessment, None),
+            _ if judge.reads_own_text() => {
+                let (a, m) = self.judging.measurer.measure(judge.as_ref(), lease.id, &lease.url, doc);
+                (a, Some(m))
+            }
+            _ => (judge.assess(doc), None),
+        }
+    }
+
+    fn archive(
+        &mut self,
+        fetched: &Fetched,
+        record: &Record,
+        noarchive: bool,
+    ) -> Result<Option<ArchiveRef>, Problem> {
+        let Some(archive) = &mut self.parts.archive else { return Ok(None) };
+        if noarchive || (self.parts.rules.only_relevant_archived && !record.verdict.relevant) {
+            return Ok(None);
+        }
+        let original = match record.duplicate_of {
+            Some(id) => self.parts.ledger.record(id)?.filter(|r| r.archive.is_some()),
+            None => None,
+        };
+        let parent =
+            record.parent.map(|id| parent_url(&mut self.learning.parents, self.parts.ledger.as_ref(), id));
+        let parent = parent.transpose()?;
+        let note = PageNote {
+            parent: parent.as_deref(),
+            depth: record.depth,
+            kind: record.kind,
+            assessment: Some(&record.assessment),
+            verdict: Some(record.verdict),
+            duplicate_of: original.as_ref().map(|r| Original { url: &r.url, fetched: r.fetched }),
+            digest: Digest::from_hex(&record.digest),
+        };
+        Ok(archive.write(fetched, &note)?.map(|w| w.at))
+    }
+
+    /// The verdict, and whether earlier ones have to be given again.
+    fn decide(&mut self, assessment: &Assessment, barred: bool, turned: bool) -> (Verdict, bool) {
+        let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
+        let revise = judge.observe(assessment, None);
+        let verdict = final_verdict(judge.decide(assessment), barred, turned);
+        self.counts.threshold = verdict.threshold;
+        (verdict, revise)
+    }
+
+    pub(crate) fn rescores(&mut self, rescore: &Rescore, cause: UrlId) -> Result<Vec<Rescored>, Problem> {
+        let model = self.parts.strategy.version();
+        let set = |id, priority| Rescored { id, priority, model, cause: Some(cause) };
+        let mut out = match rescore {
+            Rescore::Nothing | Rescore::Stale => Vec::new(),
+            Rescore::Siblings(priority) => {
+                self.parts.ledger.siblings(cause)?.into_iter().map(|id| set(id, *priority)).collect()
+            }
+            Rescore::Urls(list) => list.iter().map(|(id, priority)| set(*id, *priority)).collect(),
+            Rescore::Everything if self.sweep_later()? => return Ok(Vec::new()),
+            Rescore::Everything => {
+                let mut out = Vec::new();
+                for id in self.pending_ids()? {
+                    out.extend(self.rescored(id, None)?);
+                }
+                return Ok(out);
+            }
+        };
+        if self.has_rules() {
+            for r in &mut out {
+                r.priority = self.with_rule(r.id, r.priority)?;
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The URL of a page's parent. A hub has many children, and its own record is large: it is not read for each of them.
+fn parent_url(
+    known: &mut HashMap<UrlId, Arc<str>>,
+    ledger: &(impl store::Records + ?Sized),
+    id: UrlId,
+) -> Result<Arc<str>, Problem> {
+    if let Some(url) = known.get(&id) {
+        return Ok(url.clone());
+    }
+    if known.len() >= PARENTS_KEPT {
+        known.clear();
+    }
+    let url: Arc<str> = ledger.url(id)?.as_str().into();
+    known.insert(id, url.clone());
+    Ok(url)
+}
+
+/// A number in [0, 1) that depends on the URL and the seed only.
+fn chance(url: &types::Url, rng: u64) -> f64 {
+    (url.fingerprint((rng, 0x6e6f_6973)).0 >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn record(seen: &Seen) -> Record {
+    let Seen { lease, fetched, assessment, verdict, .. } = seen;
+    let page = &seen.doc.page;
+    Record {
+        id: lease.id,
+        url: lease.url.to_string(),
+        parent: lease.parent,
+        kind: lease.kind,
+        depth: lease.depth,
+        status: fetched.status,
+        media_type: fetched.media_type(),
+        charset: page.charset.clone(),
+        language: page.language.clone(),
+        title: page.title.clone(),
+        description: page.description.clone(),
+        text: page.text.clone(),
+        links: page.links.len() as u32,
+        // As the archive dates it: a revisit record refers to its original by this time.
+        fetched: fetched.started,
+        elapsed_ms: fetched.elapsed.as_millis().min(u128::from(u32::MAX)) as u32,
+        bytes: fetched.wire_bytes,
+        truncated: fetched.truncated,
+        assessment: assessment.clone(),
+        verdict: *verdict,
+        digest: Digest(seen.digest).hex(),
+        simhash: page.simhash,
+        duplicate_of: seen.duplicate_of,
+        near_duplicate_of: seen.near_duplicate_of,
+        archive: None,
+        etag: fetched.header("etag").map(str::to_string),
+        last_modified: fetched.header("last-modified").map(str::to_string),
+        noindex: page.robots.noindex,
+    }
+}

@@ -1,0 +1,103 @@
+//! Verdicts on pages that were fetched before: given again, counted, told to the strategy.
+
+use crate::crawl::{Crawl, Judged};
+use crate::events::Curve;
+use focus::judges::Judge;
+use focus::strategies::Revised;
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use store::Revision;
+use types::{Assessment, Problem, UrlId, Verdict};
+
+impl Crawl {
+    /// Gives every verdict again; returns those that changed sides.
+    pub(crate) fn revise(&mut self) -> Result<Vec<(UrlId, Verdict)>, Problem> {
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let changes = self.judging.roll.revise(judge.as_ref());
+        drop(judge);
+        if !changes.sides.is_empty() {
+            self.count_pages();
+        }
+        if self.parts.rules.keep {
+            self.parts.ledger.revise(&Revision::of(&changes.moved))?;
+        }
+        Ok(changes.sides)
+    }
+
+    /// The totals and the harvest curve, from what is thought of every page now.
+    pub(crate) fn count_pages(&mut self) {
+        (self.counts.pages, self.counts.relevant) = (0, 0);
+        let mut curve = Curve::default();
+        for page in &self.judging.roll.judged {
+            self.counts.pages += 1;
+            self.counts.relevant += u64::from(self.judging.roll.is_counted(page));
+            curve.push(self.counts.pages, self.counts.relevant);
+        }
+        self.counts.curve = curve;
+    }
+
+    /// What the judge makes now of pages of which `before` knows another verdict.
+    pub(crate) fn changed_since(&self, before: &HashMap<UrlId, bool>) -> Vec<(UrlId, Verdict)> {
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let pages = self.judging.roll.judged.iter().enumerate();
+        let changed = pages.filter(|(_, j)| before.get(&j.id).is_some_and(|b| *b != j.relevant));
+        changed.filter_map(|(i, j)| Some((j.id, self.judging.roll.verdict(judge.as_ref(), i)?))).collect()
+    }
+
+    /// Strategies that learnt from a verdict are told that it was another.
+    pub(crate) fn tell_revised(
+        &mut self,
+        changed: &[(UrlId, Verdict)],
+        by_user: bool,
+    ) -> Result<(), Problem> {
+        let wants = self.parts.strategy.wants();
+        // All at once: of a shared crawl many of them may be in the database only.
+        let ids: Vec<UrlId> = changed.iter().map(|c| c.0).collect();
+        let ledger = &self.parts.ledger;
+        let mut sources = if wants.sources { ledger.all_sources(&ids)? } else { HashMap::new() };
+        let mut urls = ledger.urls(&ids)?;
+        let mut known = Vec::with_capacity(changed.len());
+        for (id, verdict) in changed {
+            let Some(url) = urls.remove(id) else { continue };
+            known.push((*id, *verdict, url, sources.remove(id).unwrap_or_default()));
+        }
+        let pages: Vec<Revised> = known
+            .iter()
+            .map(|(id, verdict, url, sources)| Revised { id: *id, url, verdict: *verdict, sources, by_user })
+            .collect();
+        if !pages.is_empty()
+            && let Some(model) = self.parts.strategy.model()
+        {
+            model.revise(&pages);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn by_score(&self) -> bool {
+        self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).by_score()
+    }
+
+    pub(crate) fn remembers_pages(&self) -> bool {
+        self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).remembers_pages()
+    }
+}
+
+/// The judge's verdict on a page that was measured before.
+pub(crate) fn decided(judge: &dyn Judge, j: &Judged, whole: Option<&Assessment>) -> Verdict {
+    let verdict = match whole {
+        Some(whole) => judge.decide(whole),
+        None => judge.decide(&Assessment { score: j.score, ..Assessment::default() }),
+    };
+    final_verdict(verdict, j.barred, j.turned)
+}
+
+/// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.
+pub(crate) fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdict {
+    v.relevant &= !barred;
+    if turned {
+        v.relevant = !v.relevant;
+        // The soft score must not give the truth away: it moves to the other side of the threshold.
+        v.relevance = if v.relevant { (v.threshold + 1.0) / 2.0 } else { v.threshold / 2.0 };
+    }
+    v
+}
