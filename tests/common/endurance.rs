@@ -2,7 +2,7 @@
 //! server's own log.
 
 use super::{DemoServer, Ran, gleaner};
-use madeup::{Entry, TOPIC};
+use madeup::{Entry, STRICT, TOPIC};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ const GRAIN_MS: u64 = 2;
 /// for ever) is left out, so that the end comes soon; what fails at first stays in.
 pub fn topic() -> String {
     format!(
-        r#"{TOPIC}
+        r#"{TOPIC}{STRICT}
 [scope]
 hosts = {{ deny = ["closed.stonewall.example"] }}
 patterns = {{ deny = ["/lab/(error|unavailable|cut|dropped)"] }}

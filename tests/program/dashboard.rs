@@ -53,7 +53,7 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     assert!(b.text().contains("did you mean `terms`?"), "{}", b.text());
     let topic = format!(
         "{}\n[limits]\npages = 1100\n[fetch]\ndelay = '2s'\nconcurrency = 12\n",
-        madeup::TOPIC.replace("threshold = 0.47", "threshold = 'auto'")
+        format!("{}{}", madeup::TOPIC, madeup::STRICT).replace("0.47", "'auto'")
     );
     b.eval(&set("topic", &topic));
     b.wait("document.querySelector('#checked').innerText.includes('Understood')");
@@ -294,7 +294,7 @@ fn crawl_serve_shows_and_steers_its_own_crawl() {
     use std::io::{BufRead, BufReader};
     let dir = folder();
     let web = common::DemoServer::start(&dir.path().join("log"), None);
-    let topic = file(dir.path(), "topic.toml", madeup::TOPIC);
+    let topic = file(dir.path(), "topic.toml", &format!("{}{}", madeup::TOPIC, madeup::STRICT));
     let mut command = common::gleaner();
     command.arg("crawl").arg(&topic).arg("--out").arg(dir.path().join("mine"));
     command.args([

@@ -420,11 +420,8 @@ fn crawl_beside(web: Neighbourhood, pages: u32) -> (usize, usize) {
     let dir = folder();
     let log = Log::in_memory();
     let server = DemoWeb::start(web, "127.0.0.1:0".parse().unwrap(), log).unwrap();
-    // The default judge, not the demo's.
-    let topic = DEMO_TOPIC.replace("[judge]\nkind = \"genre\"\nthreshold = 0.47\n", "");
-    assert!(!topic.contains("genre\"\nthreshold"));
     let fetch = "\n[fetch]\ndelay = '1ms'\n[archive]\nwarc = false\nindex = false\n";
-    let topic = file(dir.path(), "topic.toml", &(topic + fetch));
+    let topic = file(dir.path(), "topic.toml", &format!("{DEMO_TOPIC}{fetch}"));
     let mut command = gleaner();
     command.arg("crawl").arg(topic).args(["--allow-private", "--resolve", &server.resolve()]);
     command.args(["--out", "c", "--pages", &pages.to_string()]).current_dir(dir.path());

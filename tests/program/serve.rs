@@ -260,7 +260,7 @@ fn a_crawl_in_another_process_is_watched_live() {
     use std::io::{BufRead, BufReader, Write};
     let dir = folder();
     let server = common::DemoServer::start(&dir.path().join("log"), None);
-    let topic = file(dir.path(), "topic.toml", madeup::TOPIC);
+    let topic = file(dir.path(), "topic.toml", &format!("{}{}", madeup::TOPIC, madeup::STRICT));
     let out = dir.path().join("demo");
     let mut command = common::gleaner();
     command.arg("crawl").arg(&topic).arg("--out").arg(&out).args([
@@ -391,7 +391,7 @@ fn a_crawl_is_steered_over_the_api_and_keeps_what_was_changed() {
     let dir = folder();
     let web = common::DemoServer::start(&dir.path().join("log"), None);
     let d = Dashboard::start(dir.path(), &["--resolve", &web.resolve(), "--allow-private"]);
-    let topic = format!("{}\n[fetch]\ndelay = '1s'\n", madeup::TOPIC);
+    let topic = format!("{}{}\n[fetch]\ndelay = '1s'\n", madeup::TOPIC, madeup::STRICT);
     let made = d.send(
         "POST",
         "/api/v1/collections",

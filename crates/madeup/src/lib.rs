@@ -29,6 +29,6 @@ pub use log::{Entry, Log, max_in_flight, min_gap, read_log};
 pub use reply::{Answer, Ask, Behaviour, Reply};
 pub use server::Server;
 pub use sim::SimWeb;
-pub use site::{SEEDS, Site, Size, TOPIC};
+pub use site::{SEEDS, STRICT, Site, Size, TOPIC};
 pub use string::WebString;
 pub use wordnet::small_wordnet;

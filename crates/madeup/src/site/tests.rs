@@ -4,7 +4,7 @@
 use super::oddities::*;
 use super::text::Genre;
 use super::words::DATABASES;
-use super::{SEEDS, Site, Size, TOPIC};
+use super::{SEEDS, STRICT, Site, Size, TOPIC};
 use crate::reply::{Answer, Ask, Behaviour, Reply};
 use focus::judges::{self, JudgeSetup};
 use focus::text::Doc;
@@ -500,7 +500,7 @@ fn tunnels_languages_and_link_kinds() {
 #[test]
 fn the_topic_separates_the_right_pages_from_the_others() {
     let site = Site::new(1, Size::Full);
-    let topic = Topic::from_toml(TOPIC).unwrap();
+    let topic = Topic::from_toml(&format!("{TOPIC}{STRICT}")).unwrap();
     let judge = judges::build(&JudgeSetup::new(&topic)).unwrap();
     let truth: BTreeSet<String> = site.relevant().into_iter().collect();
     let (mut found, mut wrong, mut missed) = (0, Vec::new(), Vec::new());
