@@ -62,18 +62,7 @@ fn drive(
     let mut last_look: Option<Instant> = None;
 
     let stop = loop {
-        while let Ok(Order { command, reply }) = orders.try_recv() {
-            let done = crawl.obey(command, Millis::steady());
-            match reply {
-                // Whoever asked is told; if the disk is full the loop will meet it soon enough itself.
-                Some(reply) => {
-                    let _ = reply.send(done);
-                }
-                None => {
-                    done?;
-                }
-            }
-        }
+        obey_orders(crawl, orders)?;
         if last_look.is_none_or(|t| t.elapsed() >= LOOK_EVERY) {
             crawl.read_inbox(Millis::steady())?;
             last_look = Some(Instant::now());
@@ -162,6 +151,21 @@ fn drive(
     Ok((stop, progress))
 }
 
+/// Obeys what was asked since the last time. `true`: it was asked to stop.
+fn obey_orders(crawl: &mut Crawl, orders: &Receiver<Order>) -> Result<bool, Problem> {
+    let mut stop = false;
+    while let Ok(Order { command, reply }) = orders.try_recv() {
+        stop |= command == Command::Stop;
+        let done = crawl.obey(command, Millis::steady());
+        match reply {
+            // Whoever asked is told; if the disk is full the loop will meet it soon enough itself.
+            Some(reply) => drop(reply.send(done)),
+            None => drop(done?),
+        }
+    }
+    Ok(stop)
+}
+
 /// A crawl that has ended by itself waits a bounded while for the language model, if one is asked.
 fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Result<(), Problem> {
     crawl.take_lesson(Duration::ZERO)?;
@@ -178,15 +182,8 @@ fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Resu
         crawl.emit(Event::Progress(Box::new(progress)));
         crawl.take_lesson(left.min(NAP))?;
         crawl.commit()?;
-        while let Ok(Order { command, reply }) = orders.try_recv() {
-            let over = command == Command::Stop;
-            let done = crawl.obey(command, Millis::steady());
-            if let Some(reply) = reply {
-                let _ = reply.send(done);
-            }
-            if over {
-                return Ok(());
-            }
+        if obey_orders(crawl, orders)? {
+            return Ok(());
         }
     }
     Ok(())

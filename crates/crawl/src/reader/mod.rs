@@ -459,7 +459,7 @@ impl Reader {
     /// What was answered so far, and what it lets expect of the others.
     pub fn taught(&self) -> Result<Taught, Problem> {
         let answers = self.answers()?;
-        let relevant = self.verdicts.iter().filter(|(_, r)| *r).count() as u64;
+        let relevant = self.verdicts.iter().filter(|(id, _)| self.is_counted(*id)).count() as u64;
         let estimate = match self.probabilities {
             true => Estimate::of(self.standings().map(|(_, s, _)| s), &answers),
             // Scores of other judges say nothing of how likely a page is.
