@@ -1,7 +1,7 @@
 //! S3-compatible storage of one's own for tests: a real server of somebody else's, gone when the test is.
 
 use crate::common::{python, script};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
