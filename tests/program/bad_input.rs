@@ -508,7 +508,7 @@ fn ctrl_c_twice_leaves_at_once() {
     answered(&server, 2);
     std::thread::sleep(Duration::from_millis(300));
     running.signal("INT");
-    std::thread::sleep(Duration::from_millis(300));
+    running.says("stopping; press Ctrl-C again");
     let pressed = Instant::now();
     running.signal("INT");
     let ran = running.wait();
