@@ -3,7 +3,6 @@
 
 use crate::common::{Running, crawl, file, finish, folder, serve, until};
 use gleaner::demo::{Entry, max_in_flight};
-use std::time::Duration;
 
 /// Both clocks count whole milliseconds.
 const GRAIN_MS: u64 = 2;

@@ -26,8 +26,9 @@ fn follow(page: &str, address: &str) {
     let dir = folder();
     let bin = Path::new(env!("CARGO_BIN_EXE_gleaner")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let mut bash = Command::new("bash");
-    bash.arg("-c").arg(&script).current_dir(dir.path()).env("PATH", path);
+    // `timeout` ends what the script left in the background, too.
+    let mut bash = Command::new("timeout");
+    bash.args(["120", "bash", "-c"]).arg(&script).current_dir(dir.path()).env("PATH", path);
     bash.env("XDG_CACHE_HOME", dir.path().join("cache"));
     finish(&mut bash).ok();
 }
