@@ -28,7 +28,7 @@ fn follow(page: &str, address: &str) {
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     // `timeout` ends what the script left in the background, too.
     let mut bash = Command::new("timeout");
-    bash.args(["120", "bash", "-c"]).arg(&script).current_dir(dir.path()).env("PATH", path);
+    bash.args(["140", "bash", "-c"]).arg(&script).current_dir(dir.path()).env("PATH", path);
     bash.env("XDG_CACHE_HOME", dir.path().join("cache"));
     finish(&mut bash).ok();
 }
