@@ -10,7 +10,7 @@ pub mod dashboard;
 pub mod endurance;
 pub mod terminal;
 #[path = "../support/tools.rs"]
-mod tools;
+pub mod tools;
 
 use gleaner::demo::{Log, Server, WebString};
 use std::ffi::OsStr;

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+// The store's tests load this file without the rest.
+#[allow(clippy::duplicate_mod)]
 #[path = "tools.rs"]
 mod tools;
 
@@ -118,6 +120,7 @@ impl Server {
         let started = lines.next().and_then(Result::ok);
         let log = || std::fs::read_to_string(dir.join("server.log")).unwrap_or_default();
         if started.as_deref() == Some("ended") && log().contains("could not create any TCP/IP sockets") {
+            let _ = shell.wait();
             return None;
         }
         assert_eq!(started.as_deref(), Some("started"), "{}: {}", dir.display(), log());
