@@ -1,5 +1,6 @@
 """What the experiments share: the eight labelled topics of the two recorded webs, and how the program is run on them."""
-import json, os, subprocess
+import json, os, subprocess, tomllib
+from pathlib import Path
 
 def folder(name):
     """A folder that the caller names: no machine's paths are written here."""
@@ -12,17 +13,27 @@ def folder(name):
 WEBS, TOPICS = folder("WEBS"), folder("TOPICS")
 GLEANER = os.environ.get("GLEANER", "target/release/gleaner")
 
-# topic, web, label of its relevant pages, entry pages; what a user would say of it: subject, genre
-ALL = [
-    ("docs-changelog", "docs", "changelog", "general", "release notes, changelog", "software-documentation"),
-    ("docs-course-info", "docs", "course_info", "all_site_roots", "course", "syllabus"),
-    ("docs-planning", "docs", "pg_sqlite_planning", "general", "query planner, index", "software-documentation"),
-    ("webkb-course", "webkb", "course", "four_departments", "computer science", "syllabus"),
-    ("webkb-course-ai", "webkb", "course_ai", "four_departments", "artificial intelligence", "syllabus"),
-    ("webkb-course-os", "webkb", "course_os", "four_departments", "operating systems", "syllabus"),
-    ("webkb-faculty", "webkb", "faculty", "four_departments", "computer science", "biography"),
-    ("webkb-project", "webkb", "project", "four_departments", "project, research group", "research-project"),
-]
+# What a user would say of each topic of suite.toml: subject, genre.
+SAID = {
+    "docs-changelog": ("release notes, changelog", "software-documentation"),
+    "docs-course-info": ("course", "syllabus"),
+    "docs-planning": ("query planner, index", "software-documentation"),
+    "webkb-course": ("computer science", "syllabus"),
+    "webkb-course-ai": ("artificial intelligence", "syllabus"),
+    "webkb-course-os": ("operating systems", "syllabus"),
+    "webkb-faculty": ("computer science", "biography"),
+    "webkb-project": ("project, research group", "research-project"),
+}
+
+
+def shared():
+    """The topics of suite.toml: name, web, label of relevant pages, entry pages, subject, genre."""
+    sites = tomllib.loads((Path(__file__).parent / "suite.toml").read_text())["site"]
+    named = ((site["topic"].removesuffix(".toml"), site) for site in sites)
+    return sorted((name, s["web"], s["relevant"], s["seeds"], *SAID[name]) for name, s in named)
+
+
+ALL = shared()
 IGNORE = "course_subpage"
 
 # Topics made by derive_topics.py and derive_docs_topics.py: name, entry pages, subject, genre.

@@ -184,6 +184,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         strategy_model,
         on_disk: args.on_disk.then(|| args.out.clone()),
         teach,
+        own: None,
     };
     if plan.labels.is_none() && plan.teach.is_some() {
         return Err(Problem::usage("--teach needs labels: they give the answers")

@@ -278,7 +278,7 @@ fn advice(values: &[f64], auto: f64) -> String {
     }
     let middle = Estimator::KMeans.estimate(values).unwrap_or_else(|| quantile(&sorted, 0.5));
     format!(
-        "{reach} of {n} seeds reach it, so they are mostly relevant: kmeans ({middle:.3}) was best for such seeds in S4"
+        "{reach} of {n} seeds reach it, so they are mostly relevant: kmeans ({middle:.3}) was best for such seeds in Siqueira et al."
     )
 }
 

@@ -10,13 +10,14 @@ pub mod dashboard;
 pub mod endurance;
 pub mod terminal;
 #[path = "../support/tools.rs"]
-mod tools;
+pub mod tools;
 
 use madeup::{Log, Server, WebString};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -86,8 +87,14 @@ pub fn finish(command: &mut Command) -> Ran {
 /// A program under way, its output being read.
 pub struct Running {
     pub child: Child,
-    out: Option<JoinHandle<String>>,
-    err: Option<JoinHandle<String>>,
+    out: Option<Reading>,
+    err: Option<Reading>,
+}
+
+/// Output that is read while it comes.
+struct Reading {
+    thread: JoinHandle<()>,
+    so_far: Arc<(Mutex<Vec<u8>>, Condvar)>,
 }
 
 impl Running {
@@ -108,6 +115,15 @@ impl Running {
         assert!(sent.success(), "cannot send SIG{name} to {pid}");
     }
 
+    /// Waits until the program says this on standard error.
+    #[track_caller]
+    pub fn says(&self, text: &str) {
+        let (so_far, came) = &*self.err.as_ref().expect("it is being read").so_far;
+        let missing = |said: &mut Vec<u8>| !String::from_utf8_lossy(said).contains(text);
+        let (said, waited) = came.wait_timeout_while(so_far.lock().unwrap(), PATIENCE, missing).unwrap();
+        assert!(!waited.timed_out(), "it does not say `{text}`:\n{}", String::from_utf8_lossy(&said));
+    }
+
     pub fn wait(mut self) -> Ran {
         let until = Instant::now() + PATIENCE;
         let status = loop {
@@ -121,7 +137,12 @@ impl Running {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
-        let text = |t: Option<JoinHandle<String>>| t.map_or(String::new(), |t| t.join().unwrap());
+        let text = |reading: Option<Reading>| {
+            reading.map_or(String::new(), |r| {
+                r.thread.join().unwrap();
+                String::from_utf8_lossy(&r.so_far.0.lock().unwrap()).into_owned()
+            })
+        };
         let (out, err) = (text(self.out.take()), text(self.err.take()));
         let Some(status) = status else {
             panic!("still running after {PATIENCE:?}\n--- standard output\n{out}\n--- standard error\n{err}")
@@ -137,12 +158,27 @@ impl Drop for Running {
     }
 }
 
-fn read_all(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = from.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+fn read_all(mut from: impl Read + Send + 'static) -> Reading {
+    let so_far: Arc<(Mutex<Vec<u8>>, Condvar)> = Arc::default();
+    let into = so_far.clone();
+    let thread = std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(n @ 1..) = from.read(&mut bytes) {
+            into.0.lock().unwrap().extend_from_slice(&bytes[..n]);
+            into.1.notify_all();
+        }
+    });
+    Reading { thread, so_far }
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub fn until(what: &str, so: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !so() {
+        assert!(Instant::now() < end, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// `gleaner demo --serve-only` as a process of its own.

@@ -1,13 +1,10 @@
 //! The map matches the country: `ARCHITECTURE.md` names every crate and folder that exists and no other, and every
 //! crate depends only on what the map allows.
 
+use super::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 fn map() -> String {
     fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md exists")
@@ -86,21 +83,11 @@ fn pure_crates_have_no_io_libraries() {
 
 #[test]
 fn only_the_app_prints() {
-    fn walk(dir: &Path, out: &mut Vec<std::path::PathBuf>) {
-        for e in fs::read_dir(dir).unwrap().flatten() {
-            let p = e.path();
-            if p.is_dir() {
-                walk(&p, out);
-            } else if p.extension().is_some_and(|x| x == "rs") {
-                out.push(p);
-            }
-        }
-    }
     let mut files = Vec::new();
     for name in crates() {
-        walk(&root().join("crates").join(name).join("src"), &mut files);
+        super::walk(&root().join("crates").join(name).join("src"), &mut files);
     }
-    for file in files {
+    for file in files.into_iter().filter(|f| f.extension().is_some_and(|e| e == "rs")) {
         let text = fs::read_to_string(&file).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap_or("");
         for (n, line) in code.lines().enumerate() {

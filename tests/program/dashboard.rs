@@ -112,11 +112,10 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     b.eval("location.hash = '#/c/demo-crawl/pages?sort=best'");
     b.wait("document.querySelectorAll('tbody tr').length > 20");
     b.key("j");
-    for key in ["y", "y", "y"] {
-        b.key(key);
-        std::thread::sleep(Duration::from_millis(300));
+    for row in 0..3 {
+        b.key("y");
+        b.wait(&format!("document.querySelectorAll('tbody tr')[{row}].innerText.includes('you: yes')"));
     }
-    b.wait("[...document.querySelectorAll('tbody tr')].slice(0, 3).every((r) => r.innerText.includes('you: yes'))");
     b.picture(&shots.join("pages.png"));
     // Most of what was judged relevant is called irrelevant: the threshold has to rise.
     let relevant = d.json("/api/v1/collections/demo-crawl/pages?relevant=true&sort=worst&limit=200");

@@ -6,7 +6,7 @@ use std::fs;
 #[test]
 fn they_are_listed() {
     let list = run(["experiment"]);
-    list.ok().shows(&["policies", "S0 Fig. 4.3", "recall-mode", "gleaner experiment NAME"]);
+    list.ok().shows(&["policies", "Assis 2008, Fig. 4.3", "recall-mode", "gleaner experiment NAME"]);
     for e in eval::experiments::ALL {
         assert!(list.out.contains(e.name), "{}", e.name);
     }

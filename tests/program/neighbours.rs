@@ -1,7 +1,7 @@
 //! Bad neighbours: hosts that hang or drip must not cost others their pages, nor keep a crawl from stopping; and whoever
 //! sets the machine's clock must not make it rude.
 
-use crate::common::{Ran, Running, file, finish, folder, gleaner};
+use crate::common::{Ran, Running, file, finish, folder, gleaner, until};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -266,8 +266,9 @@ fn a_crawl_stops_soon_whoever_hangs() {
     let status: serde_json::Value = serde_json::from_str(&status.ok().out).unwrap();
     assert_eq!(status["pages"], 20, "{status}");
 
-    let by_hand = seconds_to_stop(&scene(), &[], |running| {
-        std::thread::sleep(Duration::from_secs(3));
+    let hand = scene();
+    let by_hand = seconds_to_stop(&hand, &[], |running| {
+        until("the crawl is under way", || hand.street.pages(Manner::Good) > 5);
         running.signal("INT");
         Instant::now()
     });
@@ -356,7 +357,7 @@ fn a_clock_that_is_set_while_crawling_changes_nothing() {
         let scene = Scene::new(SLOWLY, &good(2));
         let clock = FakeClock::new(scene.path());
         let running = Running::start(clock.show_to(&mut scene.crawl(&["--time", "6s"])));
-        std::thread::sleep(Duration::from_secs(2));
+        until("the crawl is under way", || scene.street.log().len() > 3);
         clock.set(seconds);
         let set = Instant::now();
         let ran = running.wait();

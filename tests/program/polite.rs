@@ -1,9 +1,8 @@
 //! Politeness, as the servers see it: the log of a web on loopback is the witness. (The same across `kill -9` is in
 //! `crash.rs`; that the best URL goes first is in `crates/store`.)
 
-use crate::common::{Running, crawl, file, finish, folder, serve};
+use crate::common::{Running, crawl, file, finish, folder, serve, until};
 use madeup::{Entry, max_in_flight};
-use std::time::Duration;
 
 /// Both clocks count whole milliseconds.
 const GRAIN_MS: u64 = 2;
@@ -147,7 +146,7 @@ fn a_host_that_asks_for_more_time_gets_it() {
     let seeds = ["--seed", "http://gentle.example/", "--seed", "http://busy.example/", "--delay", "10ms"];
     // Stopped in the middle of the waiting, once; the next run waits on.
     let running = Running::start(crawl(&server, &topic, &out).args(seeds));
-    std::thread::sleep(Duration::from_millis(900));
+    until("the busy host asks for a pause", || of(&server.log().entries(), "busy.example").len() > 1);
     running.signal("INT");
     let stopped = running.wait();
     assert_eq!(stopped.code, Some(3), "{stopped}");

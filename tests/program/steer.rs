@@ -384,7 +384,6 @@ fn a_worker_that_is_killed_or_cut_off_before_it_obeys_does_so_when_it_is_back() 
     sent(&d, "PATCH", "/settings", add);
     let n = s.number("SELECT n FROM gleaner.steering");
     assert_eq!(n, 4);
-    std::thread::sleep(Duration::from_secs(2));
     s.until("their leases run out", || s.alive() == 0);
     // While they are away the commands are dropped: what they add up to is all they will find.
     server.sql("DELETE FROM gleaner.command");

@@ -4,4 +4,5 @@ pub mod bucket;
 pub mod endpoint;
 pub mod line;
 pub mod postgres;
-pub mod tools;
+
+pub use crate::common::tools;

@@ -2,12 +2,14 @@
 
 #![allow(dead_code)]
 
+// The store's tests load this file without the rest.
+#[allow(clippy::duplicate_mod)]
 #[path = "tools.rs"]
 mod tools;
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -39,6 +41,10 @@ fn programs() -> Option<PathBuf> {
         std::env::split_paths(&path).find(|p| p.join("initdb").is_file() && p.join("postgres").is_file())
     };
     found.pop().or_else(on_path)
+}
+
+fn free_port() -> Option<u16> {
+    Some(TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port())
 }
 
 fn is_root() -> bool {
@@ -83,7 +89,12 @@ impl Server {
             tools::missing("PostgreSQL (Debian's package `postgresql`)");
             return None;
         };
-        let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
+        // Between our look for a free port and the server's start somebody else may take it: then another one.
+        (0..5).find_map(|_| Server::start_at(free_port()?, &bin, durable, prepare, more))
+    }
+
+    /// `None` when the port is taken.
+    fn start_at(port: u16, bin: &Path, durable: bool, prepare: &str, more: &str) -> Option<Server> {
         // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and cleans up.
         // A server that is killed on purpose is started again by `restart`, which leaves its number in `pid`.
         // In /tmp, whatever TMPDIR says: the user `postgres` must be able to write there.
@@ -92,6 +103,9 @@ impl Server {
              {bin}/initdb -D $dir/data -A trust -U gleaner --no-sync -E UTF8 --locale=C >$dir/initdb.log 2>&1
              {prepare}
              {start}
+             until grep -qs '^ready' $dir/data/postmaster.pid; do
+               kill -0 $! 2>/dev/null || {{ echo ended; exit; }}; sleep 0.05
+             done
              echo started; cat >/dev/null || true
              kill -INT $(head -1 $dir/data/postmaster.pid) 2>/dev/null || true
              for i in 1 2 3 4 5 6 7 8 9 10; do [ -e $dir/data/postmaster.pid ] || break; sleep 0.3; done
@@ -104,12 +118,15 @@ impl Server {
         let mut lines = BufReader::new(shell.stdout.take().expect("its output")).lines();
         let dir = PathBuf::from(lines.next().expect("a folder").expect("text"));
         let started = lines.next().and_then(Result::ok);
-        assert_eq!(started.as_deref(), Some("started"), "see {}/server.log", dir.display());
+        let log = || std::fs::read_to_string(dir.join("server.log")).unwrap_or_default();
+        if started.as_deref() == Some("ended") && log().contains("could not create any TCP/IP sockets") {
+            let _ = shell.wait();
+            return None;
+        }
+        assert_eq!(started.as_deref(), Some("started"), "{}: {}", dir.display(), log());
         let keep = shell.stdin.take().expect("its input");
         let more = more.replace("$dir", &dir.display().to_string());
-        let server = Server { port, dir, bin, _keep: keep, _shell: shell, durable, more };
-        server.wait();
-        Some(server)
+        Some(Server { port, dir, bin: bin.to_path_buf(), _keep: keep, _shell: shell, durable, more })
     }
 
     /// Until it takes connections.

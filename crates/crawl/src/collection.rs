@@ -546,6 +546,18 @@ impl Made {
         let analyst = Analyst { extract, text, judge, parts, documents };
         Ok(Made { analyst, strategy, make_judge })
     }
+
+    /// With a strategy that is not in the list.
+    pub fn with_strategy(self, strategy: Box<dyn Strategy>) -> Made {
+        Made { strategy, ..self }
+    }
+
+    /// With a judge that is not in the list.
+    pub fn with_judge<J: Judge + 'static>(mut self, make: impl Fn() -> J + Send + 'static) -> Made {
+        self.analyst.judge = Arc::new(RwLock::new(Box::new(make())));
+        self.make_judge = Box::new(move || Ok(Box::new(make())));
+        self
+    }
 }
 
 /// The settings with the judge of the last run, when they name none and it was another than today's default.

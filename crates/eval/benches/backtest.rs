@@ -17,7 +17,7 @@ use eval::tournament::Plan;
 use eval::webs::{self, Opened, Recorded};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use types::{Canon, Problem};
 
 /// The recorded webs, a topic of each, its label and its seeds.
@@ -170,23 +170,12 @@ fn plan<'a>(
     seeds: &[types::Url],
 ) -> Plan<'a> {
     Plan {
-        on_disk: None,
-        strategy_model: None,
-        teach: None,
-        web,
         topics: vec![(topic.to_string(), config.clone())],
         strategies: vec![strategy.to_string()],
         labels,
         label_rules: Rules::new(label, ""),
         seeds: seeds.to_vec(),
-        rngs: vec![None],
-        pages: None,
-        judge_noise: 0.0,
-        concurrency: 1,
-        delay: Duration::ZERO,
-        per_host: None,
-        threads: NonZeroUsize::MIN,
-        max_pages: 2_000_000,
+        ..Plan::on(web)
     }
 }
 

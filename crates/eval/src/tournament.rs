@@ -51,6 +51,34 @@ pub struct Plan<'a> {
     pub strategy_model: Option<(String, String)>,
     /// Crawls with labels beside those without.
     pub teach: Option<Teach>,
+    /// A strategy or a judge of one's own, in place of those of the topic.
+    pub own: Option<&'a (dyn Fn(Made) -> Made + Sync)>,
+}
+
+impl<'a> Plan<'a> {
+    /// A plan without topics, strategies and seeds: one request at a time, everything that can be reached.
+    pub fn on(web: &'a dyn Recorded) -> Plan<'a> {
+        Plan {
+            web,
+            topics: Vec::new(),
+            strategies: Vec::new(),
+            labels: None,
+            label_rules: LabelRules::new("1,relevant,yes", ""),
+            seeds: Vec::new(),
+            rngs: vec![None],
+            pages: None,
+            judge_noise: 0.0,
+            concurrency: 1,
+            delay: Duration::ZERO,
+            per_host: None,
+            threads: NonZeroUsize::MIN,
+            max_pages: 2_000_000,
+            on_disk: None,
+            strategy_model: None,
+            teach: None,
+            own: None,
+        }
+    }
 }
 
 /// One run, measured.
@@ -499,6 +527,10 @@ impl Plan<'_> {
         let canon = Canon::exact();
         let rng = rng.unwrap_or(0);
         let made = Made::new(&topic, &canon, &|url| Ok(self.web.answer(url)), seeds.len(), rng)?;
+        let made = match self.own {
+            Some(own) => own(made),
+            None => made,
+        };
         let limits = Limits {
             delay_ms: self.delay.as_millis() as u64,
             per_host_in_flight: if self.delay.is_zero() { u32::MAX } else { 1 },
@@ -653,23 +685,12 @@ mod tests {
         let toml = format!("{}\n{text}", web.topic_toml());
         let config = Config::load(&toml, "a test", Default::default()).unwrap().config;
         Plan {
-            web,
             topics: vec![("t".into(), config)],
             strategies: strategies.iter().map(|s| s.to_string()).collect(),
-            labels: None,
-            label_rules: LabelRules::new("1", ""),
             seeds: web.seeds(),
-            rngs: vec![None],
             pages: Some(20),
-            judge_noise: 0.0,
-            concurrency: 1,
-            delay: Duration::ZERO,
-            per_host: None,
-            threads: NonZeroUsize::MIN,
             max_pages: 1000,
-            strategy_model: None,
-            on_disk: None,
-            teach: None,
+            ..Plan::on(web)
         }
     }
 

@@ -13,7 +13,7 @@ type Row = Vec<Option<f64>>;
 pub(super) const AGENTS: Experiment = Experiment {
     name: "agents",
     claim: "disambiguation raises precision; concurrency keeps precision and cuts time; a static table of 50 is best among static sizes, a dynamic one improves at 50 % addition; three agents explore more widely, one agent with the same seeds is more precise",
-    source: "S2 Fig. 3, 5, 6, 7",
+    source: "Pappas et al. 2012, Fig. 3, 5, 6, 7",
     run,
 };
 
@@ -106,7 +106,7 @@ fn run(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         claims,
         vec![table, let_through, wide, seconds],
-        "Recorded webs answer at once: the time is that of politeness (200 ms between two requests to a host), which twelve requests at a time share, while S2's is that of slow answers. S2 gives every agent the results of one kind of search engine (web, news, blogs); here the seeds are dealt out in turn, so the agents differ in where they start only. Weights 0.5/0.5 and 1/1 rank alike within an agent: S2's Fig. 8 difference cannot come from the order. Where no page is as similar to a table as 0.6, a dynamic table never grows: it is a static one of 100. The excluded terms are found automatically (words much more frequent in false alarms than in relevant pages, on half of the labels) and measured on the other half: a person who knows the wrong contexts does better.",
+        "Recorded webs answer at once: the time is that of politeness (200 ms between two requests to a host), which twelve requests at a time share, while that of Pappas et al. is that of slow answers. Pappas et al. gives every agent the results of one kind of search engine (web, news, blogs); here the seeds are dealt out in turn, so the agents differ in where they start only. Weights 0.5/0.5 and 1/1 rank alike within an agent: the difference in Fig. 8 of Pappas et al. cannot come from the order. Where no page is as similar to a table as 0.6, a dynamic table never grows: it is a static one of 100. The excluded terms are found automatically (words much more frequent in false alarms than in relevant pages, on half of the labels) and measured on the other half: a person who knows the wrong contexts does better.",
     ))
 }
 

@@ -16,7 +16,7 @@ type Row = Vec<Option<f64>>;
 pub(super) const OFFSETS: Experiment = Experiment {
     name: "offsets",
     claim: "offset features beat the same words without offsets; the best d_max is 4 to 6",
-    source: "S1 Fig. 6, 7",
+    source: "Chakrabarti et al. 2002, Fig. 6, 7",
     run: offsets,
 };
 
@@ -85,7 +85,7 @@ fn offsets(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         claims,
         vec![micro, high],
-        "Trained on the links of two thirds of the pages, tested on those of the rest; the judge of the topic file is the critic. S1's critic is a taxonomy classifier with probabilities near 0 and 1; a similarity has many ties at 0, so the median splits less cleanly.",
+        "Trained on the links of two thirds of the pages, tested on those of the rest; the judge of the topic file is the critic. The critic of Chakrabarti et al. is a taxonomy classifier with probabilities near 0 and 1; a similarity has many ties at 0, so the median splits less cleanly.",
     ))
 }
 
@@ -182,7 +182,7 @@ fn shown<'a>(i: usize, page: &'a Seen, doc: &'a focus::text::Doc) -> Visit<'a> {
 pub(super) const LOSS: Experiment = Experiment {
     name: "apprentice",
     claim: "the apprentice cuts the loss by 30–90 % against its critic-driven baseline; online training works mid-crawl",
-    source: "S1 Fig. 10, 13, 14",
+    source: "Chakrabarti et al. 2002, Fig. 10, 13, 14",
     run: loss,
 };
 
@@ -263,7 +263,7 @@ fn loss(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         claims,
         vec![table, phases],
-        "The critic here is the topic's own judge, whose scores are similarities: even good pages score 0.4 or so, so that a loss of 60 % is what perfection costs and cuts of 30 % are out of reach. S1's critic gives probabilities near 0 or 1, and its baseline crawls the open web.",
+        "The critic here is the topic's own judge, whose scores are similarities: even good pages score 0.4 or so, so that a loss of 60 % is what perfection costs and cuts of 30 % are out of reach. The critic of Chakrabarti et al. gives probabilities near 0 or 1, and its baseline crawls the open web.",
     ))
 }
 
@@ -289,7 +289,7 @@ fn taught(lab: &Lab, site: &Site, run: &Run, n: usize) -> Result<Option<String>,
 pub(super) const RECALL: Experiment = Experiment {
     name: "recall-mode",
     claim: "the recall-mode apprentice's loss lies between baseline and apprentice; URL overlap with the baseline is small (3–17 %); topic and cocitation features hardly matter",
-    source: "S1 Fig. 11, 12, §3.8",
+    source: "Chakrabarti et al. 2002, Fig. 11, 12, §3.8",
     run: recall,
 };
 

@@ -17,7 +17,7 @@ type Row = Vec<Option<f64>>;
 pub(super) const JUDGES: Experiment = Experiment {
     name: "judges",
     claim: "genre and content judged separately beat the merged term set and an SVM on F1; at least 88 % F1",
-    source: "S0 Fig. 4.1, Tab. 4.3, 4.4",
+    source: "Assis 2008, Fig. 4.1, Tab. 4.3, 4.4",
     run: judges,
 };
 
@@ -101,14 +101,14 @@ fn judges(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         claims,
         vec![table],
-        "S0 judges pages of three narrow topics with terms chosen for them; here most labels are broad classes (all course pages, all faculty pages) of which hand-written terms describe a part, while a trained judge learns the rest from forty examples. The trained judges get labels the term judges do not have.",
+        "Assis judges pages of three narrow topics with terms chosen for them; here most labels are broad classes (all course pages, all faculty pages) of which hand-written terms describe a part, while a trained judge learns the rest from forty examples. The trained judges get labels the term judges do not have.",
     ))
 }
 
 pub(super) const IDF: Experiment = Experiment {
     name: "idf",
     claim: "idf = 1 is as good as a computed idf",
-    source: "S0 Fig. 4.2",
+    source: "Assis 2008, Fig. 4.2",
     run: idf,
 };
 
@@ -175,7 +175,7 @@ fn background(lab: &Lab, site: &Site) -> Result<String, Problem> {
 pub(super) const FEW_TERMS: Experiment = Experiment {
     name: "few-terms",
     claim: "few terms suffice; content terms matter more than genre terms",
-    source: "S0 Tab. 5.1, 5.2",
+    source: "Assis 2008, Tab. 5.1, 5.2",
     run: few_terms,
 };
 
@@ -221,7 +221,7 @@ fn few_terms(lab: &Lab) -> Result<Finding, Problem> {
 pub(super) const THRESHOLDS: Experiment = Experiment {
     name: "thresholds",
     claim: "the K-means threshold is nearest to the best on two of three topics, on the third the means are; IQR is the best seed subset",
-    source: "S4 Tab. 3, 4",
+    source: "Siqueira et al., Tab. 3, 4",
     run: thresholds,
 };
 

@@ -145,23 +145,15 @@ impl Lab<'_> {
         let pages =
             (variant.budget < 1.0).then(|| ((site.web.pages() as f64 * variant.budget) as u64).max(50));
         Plan {
-            web: site.web.as_ref(),
-            topics: Vec::new(),
-            strategies: Vec::new(),
             labels: Some(&site.labels),
             label_rules: site.rules.clone(),
             seeds: site.seeds.clone(),
             rngs: self.rngs.clone(),
             pages,
-            judge_noise: 0.0,
             concurrency: variant.concurrency,
             delay: variant.delay,
-            per_host: None,
             threads: self.threads,
-            max_pages: 2_000_000,
-            on_disk: None,
-            strategy_model: None,
-            teach: None,
+            ..Plan::on(site.web.as_ref())
         }
     }
 

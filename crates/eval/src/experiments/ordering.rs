@@ -21,7 +21,7 @@ const AUC: &str = "Area under recall against the share of reachable pages fetche
 pub(super) const POLICIES: Experiment = Experiment {
     name: "policies",
     claim: "FS-2 finds 90 % of the relevant pages within 60 % of the visits; PS is worst early; PFS is best for full recall",
-    source: "S0 Fig. 4.3, 4.7",
+    source: "Assis 2008, Fig. 4.3, 4.7",
     run: policies,
 };
 
@@ -81,14 +81,14 @@ fn policies(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         claims,
         tables,
-        "S0 crawls sites whose relevant pages (syllabi) do not link to each other but stand together in lists: siblings tell, parents do not. Where relevant pages link to each other (documentation, project pages), the relevance of the page a link stands on (PS) is worth more than S0 found. Equal scores go by order of discovery, in which the links of a page stand together anyway: FS alone is then close to breadth-first.",
+        "Assis crawls sites whose relevant pages (syllabi) do not link to each other but stand together in lists: siblings tell, parents do not. Where relevant pages link to each other (documentation, project pages), the relevance of the page a link stands on (PS) is worth more than Assis found. Equal scores go by order of discovery, in which the links of a page stand together anyway: FS alone is then close to breadth-first.",
     ))
 }
 
 pub(super) const LINK_CONTEXT: Experiment = Experiment {
     name: "link-context",
     claim: "link context as first score raises efficiency by 100 %",
-    source: "S4 §2.1",
+    source: "Siqueira et al., §2.1",
     run: link_context,
 };
 
@@ -117,14 +117,14 @@ fn link_context(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         claims,
         tables,
-        "S4's efficiency is relevant pages per page fetched; with equally many pages fetched that is recall. It is largest where anchors name what is behind them.",
+        "The efficiency of Siqueira et al. is relevant pages per page fetched; with equally many pages fetched that is recall. It is largest where anchors name what is behind them.",
     ))
 }
 
 pub(super) const BEST_FIRST: Experiment = Experiment {
     name: "best-first",
     claim: "page and anchor > anchor > page > breadth-first",
-    source: "S3 Fig. 12",
+    source: "Batsakis, Fig. 12",
     run: best_first,
 };
 
@@ -139,14 +139,14 @@ fn best_first(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         vec![pair(0, 1), pair(1, 2), pair(2, 3)],
         vec![table(lab, AUC, &variants, &rows)],
-        "S3 measures similarity to example pages over 1,000 pages of an open web in which most pages have nothing to do with the topic; here all pages of a few sites are fetched in the end. Anchors alone leave most links at 0, in the order they were found.",
+        "Batsakis measures similarity to example pages over 1,000 pages of an open web in which most pages have nothing to do with the topic; here all pages of a few sites are fetched in the end. Anchors alone leave most links at 0, in the order they were found.",
     ))
 }
 
 pub(super) const WORDNET: Experiment = Experiment {
     name: "wordnet",
     claim: "synset expansion ≥ best-first, marginally; Ehrig and SSRM with WordNet do not help",
-    source: "S3 Fig. 14, 15, §4.7",
+    source: "Batsakis, Fig. 14, 15, §4.7",
     run: wordnet,
 };
 
@@ -170,7 +170,7 @@ fn wordnet(lab: &Lab) -> Result<Finding, Problem> {
 pub(super) const HMM: Experiment = Experiment {
     name: "hmm",
     claim: "hybrid-hmm-anchor > hybrid-hmm > hmm; K-means ≈ X-means",
-    source: "S3 Fig. 16",
+    source: "Batsakis, Fig. 16",
     run: hmm,
 };
 
@@ -206,7 +206,7 @@ fn hmm(lab: &Lab) -> Result<Finding, Problem> {
 pub(super) const CRAWLERS: Experiment = Experiment {
     name: "crawlers",
     claim: "fewer visits per relevant page than the SVM crawler; sibling queueing helps the SVM too; FS beats PFS below 30 % visited; a change threshold helps",
-    source: "S0 Fig. 4.5–4.7, Tab. 4.5",
+    source: "Assis 2008, Fig. 4.5–4.7, Tab. 4.5",
     run: crawlers,
 };
 
@@ -267,6 +267,6 @@ fn crawlers(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         claims,
         tables,
-        "The SVM is trained on labelled pages of the same web (left out of the count); S0's on pages of other sites. It knows more of these sites than the term judge.",
+        "The SVM is trained on labelled pages of the same web (left out of the count); Assis's on pages of other sites. It knows more of these sites than the term judge.",
     ))
 }

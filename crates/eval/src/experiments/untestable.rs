@@ -5,10 +5,10 @@ use super::{Experiment, Finding};
 pub(super) const GENERATED_TERMS: Experiment = Experiment {
     name: "generated-terms",
     claim: "terms generated from example pages beat the SVM",
-    source: "S0 Tab. 5.4, 5.5",
+    source: "Assis 2008, Tab. 5.4, 5.5",
     run: |_| {
         Ok(Finding::untestable(
-            "S0's terms are generated and then picked by people. Generate them with `gleaner terms`, put both into topic files and compare the judges with `gleaner experiment judges`.",
+            "Assis's terms are generated and then picked by people. Generate them with `gleaner terms`, put both into topic files and compare the judges with `gleaner experiment judges`.",
         ))
     },
 };
@@ -16,14 +16,14 @@ pub(super) const GENERATED_TERMS: Experiment = Experiment {
 pub(super) const EXPERT_TERMS: Experiment = Experiment {
     name: "expert-terms",
     claim: "generated terms picked by experts are best on all topics but one",
-    source: "S0 Tab. 5.4, 5.5",
+    source: "Assis 2008, Tab. 5.4, 5.5",
     run: |_| Ok(Finding::untestable("It is about people who pick terms; there are none in a recorded web.")),
 };
 
 pub(super) const SEED_QUERIES: Experiment = Experiment {
     name: "seed-queries",
     claim: "seeds from `unionFirst` queries raise efficiency by 53 %",
-    source: "S4 §2.1",
+    source: "Siqueira et al., §2.1",
     run: |_| {
         Ok(Finding::untestable(
             "It depends on what a search engine of the live web answers; a recorded web has none of its results.",
@@ -34,7 +34,7 @@ pub(super) const SEED_QUERIES: Experiment = Experiment {
 pub(super) const SHARED_DOMAINS: Experiment = Experiment {
     name: "shared-domains",
     claim: "agents find pages in domains the search engine also lists, beyond its own results (about 30 % of shared domains)",
-    source: "S2 Fig. 4",
+    source: "Pappas et al. 2012, Fig. 4",
     run: |_| {
         Ok(Finding::untestable(
             "It compares a live crawl with a live search engine's results; a recorded web has none of them.",
