@@ -41,6 +41,8 @@ pub struct WebString {
     /// The pages in short form.
     pub pages: BTreeMap<Url, Arc<Page>>,
     pub seeds: Vec<Url>,
+    /// How long an answer takes on a virtual clock.
+    pub latency: Millis,
     /// The first URL.
     base: Option<Url>,
 }
@@ -174,7 +176,7 @@ impl Web for WebString {
     }
 
     fn latency(&self, _: &Url, _: Millis) -> Millis {
-        Millis(10)
+        self.latency
     }
 }
 
