@@ -1,4 +1,5 @@
-//! Crawls of a web in a string with the real loop: tests of strategies read `check(web, topic, expected order)`.
+//! Crawls of a web in a string with the real loop: tests of strategies read `check(web, topic, expected
+//! order)`.
 
 use crate::config::ScopeSection;
 use crate::documents::Documents;

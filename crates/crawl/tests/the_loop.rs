@@ -11,6 +11,12 @@ use std::sync::{Arc, Mutex};
 use store::{Ledger, Options, Records};
 use types::{Canon, Millis, Url};
 
+fn web_of(text: &str) -> WebString {
+    let mut web = WebString::new(text);
+    web.latency = Millis(10);
+    web
+}
+
 fn url(s: &str) -> Url {
     Canon::default().parse(s).unwrap()
 }
@@ -96,12 +102,12 @@ fn forest() -> WebString {
             }
         }
     }
-    WebString::new(&text)
+    web_of(&text)
 }
 
 #[test]
 fn redirects_are_urls_of_their_own() {
-    let web = WebString::new(
+    let web = web_of(
         "== http://a.org/
          <a href=/1>sql</a> <a href=/loop>x</a>
          == http://a.org/1 301 location: http://b.org/2
@@ -117,7 +123,7 @@ fn redirects_are_urls_of_their_own() {
 
 #[test]
 fn robots_rules_hold_and_cost_one_request_per_host() {
-    let web = WebString::new(
+    let web = web_of(
         "== http://a.org/robots.txt
          User-agent: *
          Disallow: /private
@@ -158,7 +164,7 @@ fn limits_are_exact_whatever_is_in_flight() {
 
 #[test]
 fn nofollow_and_scope_are_obeyed() {
-    let web = WebString::new(
+    let web = web_of(
         "== http://a.org/
          <a rel=nofollow href=/1>sql</a> <a href=/2>sql</a> <a href=/3.zip>sql</a>
          == http://a.org/1
@@ -178,7 +184,7 @@ fn nofollow_and_scope_are_obeyed() {
 #[test]
 fn excluded_pages_are_not_relevant_and_lead_nowhere() {
     let topic = format!("{TOPIC}[exclude]\nterms = ['oracle of delphi']\n");
-    let web = WebString::new(
+    let web = web_of(
         "== http://a.org/
          <a href=/1>sql</a>
          == http://a.org/1
@@ -255,7 +261,7 @@ fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
             "== http://a.org/red/{i}\n<p>sql joins red\n== http://a.org/blue/{i}\n<p>sql joins blue\n"
         );
     }
-    let web = WebString::new(&web);
+    let web = web_of(&web);
     let topic = format!("{TOPIC}[strategy]\nkind = 'adaptive'\n");
     let red = |order: &[String]| order.iter().filter(|u| u.contains("/red/")).count();
     let next_twenty = |labelled: bool| {
@@ -315,7 +321,7 @@ fn a_combination_of_judges_keeps_its_verdicts_when_a_threshold_moves() {
         web += &format!("== http://a.org/{i}\n<p>{}\n", terms[..n].join(" "));
     }
     let topic = "name = 'x'\n[content]\nterms = ['sql', 'joins', 'index', 'query', 'table', 'view']\n[judge]\nkind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\nthreshold = 'auto'\n[judge.regex]\ntext = 'sql'\n[strategy]\nkind = 'breadth-first'\n";
-    let web = WebString::new(&web);
+    let web = web_of(&web);
     let verdicts = |topic: &str| {
         let mut m = make(topic, memory(Limits::none()), Rules::default());
         m.crawl.seed(&[url("http://a.org/")], Millis(0)).unwrap();

@@ -1,9 +1,9 @@
-//! Model files: what a judge or a strategy was taught, to be used by another crawl. `gleaner train` writes them, `[judge]
-//! model`, `[strategy] model` and `--model` name them.
+//! Model files: what a judge or a strategy was taught, to be used by another crawl. `gleaner train` writes
+//! them, `[judge] model`, `[strategy] model` and `--model` name them.
 //!
-//! A file holds a few parts, each for one judge or strategy by name, with the way texts were read when it was made: words are
-//! kept as hashes of their stems, so a model of stems is of no use to a crawl that does not stem. The bytes of a part belong
-//! to the judge or strategy; they are never trusted.
+//! A file holds a few parts, each for one judge or strategy by name, with the way texts were read when it was
+//! made: words are kept as hashes of their stems, so a model of stems is of no use to a crawl that does not
+//! stem. The bytes of a part belong to the judge or strategy; they are never trusted.
 
 use crate::text::TextOptions;
 use learn::bytes::{Reader, Writer};

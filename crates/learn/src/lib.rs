@@ -1,9 +1,10 @@
-//! Learners that judges and strategies share: classifiers, clusterings, chains, ranks, and what words mean. This crate
-//! knows numbers and hashed words; it knows no pages, no topics and no strategies.
+//! Learners that judges and strategies share: classifiers, clusterings, chains, ranks, and what words mean.
+//! This crate knows numbers and hashed words; it knows no pages, no topics and no strategies.
 //!
-//! Everything here is pure and repeatable. Chance comes from a seeded [`rng::Rng`], sums run in one fixed order, `exp` and
-//! `ln` are libm's, so two machines agree to the last bit. Nothing panics on any numbers: what is not finite counts as 0,
-//! and every degenerate input (nothing, one class, all equal) has a defined answer.
+//! Everything here is pure and repeatable. Chance comes from a seeded [`rng::Rng`], sums run in one fixed
+//! order, `exp` and `ln` are libm's, so two machines agree to the last bit. Nothing panics on any numbers:
+//! what is not finite counts as 0, and every degenerate input (nothing, one class, all equal) has a defined
+//! answer.
 //!
 //! * [`bayes`], [`taxonomy`]: naive Bayes over hashed features, and the classes of a topic tree.
 //! * [`logistic`]: three logistic regressions over the same features, learnt one example at a time.

@@ -1,8 +1,9 @@
-//! Three logistic regressions over the same features, learnt one example at a time. Strategy `adaptive` asks them: is a page
-//! relevant, how similar is it, and is it a way to relevant ones?
+//! Three logistic regressions over the same features, learnt one example at a time. Strategy `adaptive` asks
+//! them: is a page relevant, how similar is it, and is it a way to relevant ones?
 //!
-//! An example has a few dense features and many hashed ones. A fixed prior weight per dense feature is an offset that is
-//! never forgotten; only the difference from it is learnt (AdaGrad). With nothing seen the model *is* its prior.
+//! An example has a few dense features and many hashed ones. A fixed prior weight per dense feature is an
+//! offset that is never forgotten; only the difference from it is learnt (AdaGrad). With nothing seen the
+//! model *is* its prior.
 
 use crate::bytes::{Reader, Writer, damaged};
 use std::collections::BTreeMap;
@@ -23,14 +24,14 @@ pub trait Hashed {
 type Row = [f32; 2 * HEADS];
 const EMPTY: Row = [0.0; 2 * HEADS];
 
-/// The rows of the hashed features. Weights are asked for a hundred times per link, squared gradients only to learn: they
-/// are apart. The weights of a feature are four numbers, one of them always zero: one step for the processor, and never
-/// across two cache lines.
+/// The rows of the hashed features. Weights are asked for a hundred times per link, squared gradients only to
+/// learn: they are apart. The weights of a feature are four numbers, one of them always zero: one step for
+/// the processor, and never across two cache lines.
 struct Rows {
     weights: Vec<[f32; 4]>,
     squares: Vec<[f32; HEADS]>,
-    /// A bit for each row that may hold anything: most rows that a new link asks for do not, and these bits are always at
-    /// hand while the rows are not.
+    /// A bit for each row that may hold anything: most rows that a new link asks for do not, and these bits
+    /// are always at hand while the rows are not.
     in_use: Vec<u64>,
 }
 
@@ -191,8 +192,8 @@ impl<const D: usize> Logistic<D> {
     pub fn learn(&mut self, hashed: &impl Hashed, x: &[f64; D], y: [Option<f64>; HEADS], weight: f64) {
         let mut z = self.z(hashed, x);
         let r = self.rates;
-        // The level first, and fast: most links lead to nothing, and if the features had to learn that, whatever is like
-        // the pages seen so far would look bad beside what is unknown.
+        // The level first, and fast: most links lead to nothing, and if the features had to learn that,
+        // whatever is like the pages seen so far would look bad beside what is unknown.
         for h in 0..HEADS {
             let Some(y) = y[h] else { continue };
             let step = f64::from(r.level) * weight * (sigmoid(z[h]) - y);
@@ -284,8 +285,8 @@ impl<const D: usize> Logistic<D> {
         Ok(())
     }
 
-    /// What was learnt since the last call, as differences. The first call tells everything, unless the model was loaded:
-    /// then others know it already.
+    /// What was learnt since the last call, as differences. The first call tells everything, unless the model
+    /// was loaded: then others know it already.
     pub fn delta(&mut self, w: &mut Writer) {
         if self.told.is_none() {
             let mut told = Told { rows: BTreeMap::new(), dense: self.dense };

@@ -1,4 +1,5 @@
-//! Sparse vectors over hashed words. They are sorted by hash, so sums run in one fixed order on every machine.
+//! Sparse vectors over hashed words. They are sorted by hash, so sums run in one fixed order on every
+//! machine.
 
 /// A vector over words: sorted by hash, one entry per word, no zeros needed.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,5 +1,5 @@
-//! Made-up webs: the one of `gleaner demo`, the generated ones of `sim:…`, and webs that tests write down in a string. The
-//! program and all tests share them. Nothing here knows the crawler.
+//! Made-up webs: the one of `gleaner demo`, the generated ones of `sim:…`, and webs that tests write down in
+//! a string. The program and all tests share them. Nothing here knows the crawler.
 //!
 //! | file | what it is |
 //! |---|---|

@@ -160,12 +160,12 @@ pub fn html(body: &str) -> String {
         for piece in pieces {
             let _ = match piece {
                 Piece::Text(text) => write!(out, "{}", escape(text)),
-                Piece::Link { anchor, href, label } if label.is_empty() => {
-                    write!(out, "<a href=\"{}\">{}</a>", escape(href), escape(anchor))
-                }
                 Piece::Link { anchor, href, label } => {
-                    let (href, label, anchor) = (escape(href), escape(label), escape(anchor));
-                    write!(out, "<a href=\"{href}\" title=\"{label}\">{anchor}</a>")
+                    let label = match label {
+                        "" => String::new(),
+                        label => format!(" title=\"{}\"", escape(label)),
+                    };
+                    write!(out, "<a href=\"{}\"{label}>{}</a>", escape(href), escape(anchor))
                 }
             };
         }

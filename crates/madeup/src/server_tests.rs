@@ -82,16 +82,16 @@ fn wait_for_log(server: &Server, n: usize) -> Vec<crate::Entry> {
 
 #[test]
 fn virtual_hosts_on_one_port_and_one_connection() {
-    let server = serve("== http://a.example/x?q=1\nI am a\n== http://b.example/x?q=1\nI am b");
+    let server = serve("== http://a.example/x?q=1\n<p>I am a\n== http://b.example/x?q=1\n<p>I am b");
     let mut stream = connect(&server);
     let mut say = |line: &str, host: &str| {
         ask(&mut stream, &format!("GET {line} HTTP/1.1\r\nHost: {host}\r\n\r\n")).unwrap()
     };
-    assert_eq!(say("/x?q=1", "a.example").text(), "I am a\n");
-    assert_eq!(say("/x?q=1", "B.EXAMPLE.:8080").text(), "I am b\n");
+    assert_eq!(say("/x?q=1", "a.example").text(), "<p>I am a\n");
+    assert_eq!(say("/x?q=1", "B.EXAMPLE.:8080").text(), "<p>I am b\n");
     assert_eq!(say("/x", "a.example").status, 404);
     // As a proxy is asked.
-    assert_eq!(say("http://b.example/x?q=1", "ignored.example").text(), "I am b\n");
+    assert_eq!(say("http://b.example/x?q=1", "ignored.example").text(), "<p>I am b\n");
     assert_eq!(server.resolve(), format!("*:127.0.0.1:{}", server.addr().port()));
 }
 
@@ -116,7 +116,7 @@ fn head_other_methods_and_conditional_get() {
 
 #[test]
 fn gzip_only_for_those_who_accept_it() {
-    let server = serve("== http://a.example/ !gzip\nhello hello hello hello");
+    let server = serve("== http://a.example/ text/plain !gzip\nhello hello hello hello");
     let plain = get(&server, "a.example", "/", "").unwrap();
     assert!(plain.text().starts_with("hello") && !plain.headers.contains("content-encoding"));
     let packed = get(&server, "a.example", "/", "Accept-Encoding: br, gzip;q=0.5\r\n").unwrap();
@@ -132,7 +132,7 @@ fn gzip_only_for_those_who_accept_it() {
 #[test]
 fn answers_that_fail() {
     let server = serve(
-        "== http://a.example/cut !cut=4\n0123456789\n== http://a.example/drop !drop\n== http://a.example/turn 503\n== http://a.example/turn\nok",
+        "== http://a.example/cut text/plain !cut=4\n0123456789\n== http://a.example/drop !drop\n== http://a.example/turn 503\n== http://a.example/turn\nok",
     );
     let cut = get(&server, "a.example", "/cut", "").unwrap();
     assert_eq!((cut.status, cut.text().as_str(), cut.whole), (200, "0123", false));

@@ -15,13 +15,13 @@
 //! <p>This will arrive late and in part.</p>
 //! ```
 //!
-//! A line that starts with `== ` begins an answer: the URL, then, each optional and in this order: `seed`, the status (200),
-//! the media type (guessed from the path's ending, else HTML), marks, and headers separated by ` | `. A URL may be given by
-//! its path on the first one's host. Without any `seed` the first URL is it. Marks: `!delay=300ms` waits before answering,
-//! `!cut=N` breaks the connection after N bytes of the body, `!drop` closes it without an answer, `!gzip` compresses for
-//! clients that accept it. The lines up to the next `== ` are the body, without the indentation they share. An HTML body
-//! without a tag is in short form. A URL given several times answers in turn; the last answer repeats. What is not there is
-//! a 404.
+//! A line that starts with `== ` begins an answer: the URL, then, each optional and in this order: `seed`,
+//! the status (200), the media type (guessed from the path's ending, else HTML), marks, and headers separated
+//! by ` | `. A URL may be given by its path on the first one's host. Without any `seed` the first URL is it.
+//! Marks: `!delay=300ms` waits before answering, `!cut=N` breaks the connection after N bytes of the body,
+//! `!drop` closes it without an answer, `!gzip` compresses for clients that accept it. The lines up to the
+//! next `== ` are the body, without the indentation they share. An HTML body without a tag is in short form.
+//! A URL given several times answers in turn; the last answer repeats. What is not there is a 404.
 //!
 //! The string is a web for the server ([`Answer`]) and for the loop without a server ([`Web`]).
 
@@ -41,6 +41,8 @@ pub struct WebString {
     /// The pages in short form.
     pub pages: BTreeMap<Url, Arc<Page>>,
     pub seeds: Vec<Url>,
+    /// How long an answer takes on a virtual clock.
+    pub latency: Millis,
     /// The first URL.
     base: Option<Url>,
 }
@@ -174,7 +176,7 @@ impl Web for WebString {
     }
 
     fn latency(&self, _: &Url, _: Millis) -> Millis {
-        Millis(10)
+        self.latency
     }
 }
 

@@ -189,18 +189,20 @@ pub struct Miss<'a> {
     pub sources: &'a [Source],
 }
 
-/// A page whose verdict has changed since it was learnt from: the judge's threshold moved, or the user labelled it.
+/// A page whose verdict has changed since it was learnt from: the judge's threshold moved, or the user
+/// labelled it.
 pub struct Revised<'a> {
     pub id: UrlId,
     pub url: &'a Url,
     pub verdict: Verdict,
     pub sources: &'a [Source],
-    /// The user said so. The judge alone changes its mind whenever its threshold moves: learners that were measured with both
-    /// (`hmm`, `context-graph`, `intelligent`) do better without following that.
+    /// The user said so. The judge alone changes its mind whenever its threshold moves: learners that were
+    /// measured with both (`hmm`, `context-graph`, `intelligent`) do better without following that.
     pub by_user: bool,
 }
 
-/// A page of a finished crawl that a strategy is trained on: what is known of it before its text is looked at.
+/// A page of a finished crawl that a strategy is trained on: what is known of it before its text is looked
+/// at.
 #[derive(Clone, Debug)]
 pub struct Lesson {
     pub url: Url,
@@ -212,7 +214,8 @@ pub struct Lesson {
 pub enum Training {
     /// It is shown the pages in the order they were fetched, as if it had been there: `learn`, `score`.
     Replay,
-    /// It is shown every link between two pages of the crawl and what was behind it, whichever came first: `train_on_link`.
+    /// It is shown every link between two pages of the crawl and what was behind it, whichever came first:
+    /// `train_on_link`.
     Links,
 }
 
@@ -253,15 +256,16 @@ pub struct Reason {
     pub value: f64,
 }
 
-/// What a strategy wants of the loop. The loop looks these things up for every page or every link, so what nobody reads is
-/// left empty.
+/// What a strategy wants of the loop. The loop looks these things up for every page or every link, so what
+/// nobody reads is left empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants {
     /// [`Visit::sources`] and those of [`Miss`].
     pub sources: bool,
     /// [`Visit::known`].
     pub known: bool,
-    /// Parts of [`Visit::doc`] that are better made by the thread pool. What is not named here is made when it is asked for.
+    /// Parts of [`Visit::doc`] that are better made by the thread pool. What is not named here is made when
+    /// it is asked for.
     pub doc: Parts,
     /// Before each lease, so many of the best pending URLs are scored again if an older model scored them.
     pub lookahead: usize,
@@ -280,8 +284,9 @@ impl Wants {
     }
 }
 
-/// Orders the frontier. A strategy is told of visits and answers with scores; it never sees the frontier or the store.
-/// Only `score` must be written. A strategy that learns more than one page can tell has a [`Model`].
+/// Orders the frontier. A strategy is told of visits and answers with scores; it never sees the frontier or
+/// the store. Only `score` must be written. A strategy that learns more than one page can tell has a
+/// [`Model`].
 pub trait Strategy: Send {
     /// What the loop does for it. The loop asks before every visit and every lease.
     fn wants(&self) -> Wants {
@@ -329,8 +334,8 @@ impl dyn Strategy + '_ {
     }
 }
 
-/// What a strategy has learnt. It is saved with the collection, corrected, trained on finished crawls, written to model
-/// files and shared between workers.
+/// What a strategy has learnt. It is saved with the collection, corrected, trained on finished crawls,
+/// written to model files and shared between workers.
 pub trait Model {
     /// A pending URL scored under an older version may be scored again when it comes near the top.
     fn version(&self) -> u32 {
@@ -343,18 +348,18 @@ pub trait Model {
     /// Learns that earlier pages were not what they seemed. Called before `learn` of the page that caused it.
     fn revise(&mut self, _pages: &[Revised]) {}
 
-    /// What was learnt since the last call (`full = false`) or everything (`full = true`). `None` = nothing new. `load` of
-    /// a full save and then of each later change, in order, restores the exact state.
+    /// What was learnt since the last call (`full = false`) or everything (`full = true`). `None` = nothing
+    /// new. `load` of a full save and then of each later change, in order, restores the exact state.
     fn save(&mut self, full: bool) -> Option<Vec<u8>>;
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem>;
-    /// Everything, piece by piece: the first piece is loaded like a full save, the others like later changes. A state of
-    /// many megabytes is not in memory a second time as a whole.
+    /// Everything, piece by piece: the first piece is loaded like a full save, the others like later changes.
+    /// A state of many megabytes is not in memory a second time as a whole.
     fn save_all(&mut self, put: &mut dyn FnMut(Vec<u8>) -> Result<(), Problem>) -> Result<(), Problem> {
         self.save(true).map_or(Ok(()), put)
     }
 
-    /// What was learnt, without what belongs to this crawl alone (numbers of URLs, positions): another crawl may start
-    /// from it with `import`. `None` = nothing that would be of use elsewhere.
+    /// What was learnt, without what belongs to this crawl alone (numbers of URLs, positions): another crawl
+    /// may start from it with `import`. `None` = nothing that would be of use elsewhere.
     fn export(&mut self) -> Option<Vec<u8>> {
         self.save(true)
     }
@@ -362,14 +367,16 @@ pub trait Model {
         self.load(bytes)
     }
 
-    /// A finished crawl is going to be shown to it; these are all its pages, in order. Says how they are shown.
+    /// A finished crawl is going to be shown to it; these are all its pages, in order. Says how they are
+    /// shown.
     fn begin_training(&mut self, _lessons: &[Lesson]) -> Training {
         Training::Replay
     }
     /// One link of a finished crawl (`evidence` as `score` gave it) and what it led to.
     fn train_on_link(&mut self, _evidence: &[u8], _target: &Lesson) {}
 
-    /// What was learnt since the last call, as a sum other workers can add to theirs; `apply` adds theirs to ours.
+    /// What was learnt since the last call, as a sum other workers can add to theirs; `apply` adds theirs to
+    /// ours.
     fn delta(&mut self) -> Option<Vec<u8>> {
         None
     }

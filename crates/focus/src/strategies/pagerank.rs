@@ -391,11 +391,14 @@ mod tests {
         let got = crawl.first_scores["/3"].key();
         assert!((got - one).abs() < 1e-6, "{got} {one}");
         let lease = |name: &str| crawl.steps.iter().find(|s| s.url.path() == name).unwrap().priority.key();
-        assert!((lease("/2") - (two + one)).abs() < 1e-6, "{}", lease("/2"));
-        // Computed again at the fourth page; nodes in the order seen: /, /1, /2, /3, /4.
-        let r = ranks(5, &[(0, 1), (0, 2), (1, 3), (1, 4), (1, 2), (2, 4)]);
-        let base = 0.15 + 0.85 * (r[3] + r[4]) / 5.0;
-        assert!((lease("/3") - (r[3] - base)).abs() < 1e-6, "{} {}", lease("/3"), r[3] - base);
+        // A computed rank replaces what /1 added to /2 in the same turn: `two` alone, so /3 and /4 come before it.
+        assert!(two < one);
+        assert_eq!(crawl.order(), "/ /1 /3 /4 /5 /2");
+        assert!((lease("/3") - one).abs() < 1e-6, "{}", lease("/3"));
+        // Computed again at the fourth page (/4); nodes in the order seen: /, /1, /2, /3, /4.
+        let r = ranks(5, &[(0, 1), (0, 2), (1, 3), (1, 4), (1, 2)]);
+        let base = 0.15 + 0.85 * (r[2] + r[3] + r[4]) / 5.0;
+        assert!((lease("/2") - (r[2] - base)).abs() < 1e-6, "{} {}", lease("/2"), r[2] - base);
     }
 
     #[test]

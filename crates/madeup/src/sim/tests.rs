@@ -63,7 +63,7 @@ fn same_seed_same_web() {
         assert_eq!(Some(&url), b.url_of(n).as_ref());
         assert_eq!(a.page_html(&url), b.page_html(&url));
         differs += (a.url_of(n) != c.url_of(n)) as u32;
-        assert_eq!(a.id_of(&url), Some(n as u32));
+        assert_eq!(a.id_of(&url), Some(n));
     }
     assert!(differs > 10);
     assert_eq!(a.labels_tsv(false), b.labels_tsv(false));

@@ -164,13 +164,6 @@ fn the_ground_truth_is_what_a_polite_walk_finds() {
         );
         let planted = (0..site.pages() as u32).filter(|&id| site.is_relevant(id)).count();
         assert!(truth.len() < planted, "some relevant pages are out of polite reach");
-        println!(
-            "{size:?}: {} pages, {} hosts, {} reached, {} of {planted} relevant",
-            site.pages(),
-            site.hosts().len(),
-            pages.len(),
-            truth.len()
-        );
     }
 }
 
@@ -517,7 +510,6 @@ fn the_topic_separates_the_right_pages_from_the_others() {
             _ => {}
         }
     }
-    println!("found {found} of {}; missed {missed:?}", truth.len());
     assert!(found * 100 >= truth.len() * 92, "found {found} of {}; missed {missed:?}", truth.len());
     assert!(wrong.is_empty(), "{wrong:?}");
     // Genre and subject both matter: there are many pages with only one of them.

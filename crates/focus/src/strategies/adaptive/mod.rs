@@ -1,5 +1,6 @@
-//! Strategy `adaptive`: the default. From the user's terms alone it is a good best-first; while it crawls it learns which
-//! words, places and groups of links lead to relevant pages. `docs/adaptive.md` says how and what it is worth.
+//! Strategy `adaptive`: the default. From the user's terms alone it is a good best-first; while it crawls it
+//! learns which words, places and groups of links lead to relevant pages. `docs/adaptive.md` says how and
+//! what it is worth.
 
 mod options;
 mod read;
@@ -222,8 +223,9 @@ impl Adaptive {
         })
     }
 
-    /// What a page is like. The judge's score alone is a poor guide on many topics: it counts terms, whatever else the page is
-    /// full of. A cosine over the whole vocabulary does not, and the geometric mean of genre and content asks for both.
+    /// What a page is like. The judge's score alone is a poor guide on many topics: it counts terms, whatever
+    /// else the page is full of. A cosine over the whole vocabulary does not, and the geometric mean of genre
+    /// and content asks for both.
     fn taste(&mut self, visit: &Visit) -> Taste {
         let page = self.query.page(visit.doc, &mut self.memo);
         let [genre, content, both] = page;
@@ -276,8 +278,8 @@ impl Adaptive {
         self.drought as f64 > (5.0 / self.tally.rates()[RELEVANT]).max(DROUGHT)
     }
 
-    /// How much the second head counts: all at first, less with every relevant page found; all again when none is found any
-    /// more, because then what is similar is the only trace there is.
+    /// How much the second head counts: all at first, less with every relevant page found; all again when
+    /// none is found any more, because then what is similar is the only trace there is.
     fn beta(&self) -> f64 {
         match self.parts.similar {
             false => 0.0,
@@ -296,16 +298,16 @@ impl Adaptive {
         }
     }
 
-    /// Chances of one sighting. What is little known is worth a look: log odds for the links of a host of which few pages
-    /// are known.
+    /// Chances of one sighting. What is little known is worth a look: log odds for the links of a host of
+    /// which few pages are known.
     fn chances(&self, now: &Now, s: &Sight, sources: usize) -> [f64; HEADS] {
         let host = self.tally.sum(s.groups.host);
         let bonus = now.curious * (now.pages / (1.0 + f64::from(host.n))).sqrt();
         self.model.z(s, &self.dense(&now.base, s, sources)).map(|z| sigmoid(z + bonus))
     }
 
-    /// How much of a link's value counts. More of the same is worth less: a host that gave most of what was found waits
-    /// for the others. Among its own links the order stays.
+    /// How much of a link's value counts. More of the same is worth less: a host that gave most of what was
+    /// found waits for the others. Among its own links the order stays.
     fn share(&self, s: &Sight) -> f64 {
         let host = self.tally.sum(s.groups.host).relevant;
         match crowding(host.into(), self.tally.total().relevant.into()) {
@@ -354,7 +356,8 @@ impl Adaptive {
         }
     }
 
-    /// The second half of a lesson: what the page was worth as a way to others. If its links were never scored, what it is.
+    /// The second half of a lesson: what the page was worth as a way to others. If its links were never
+    /// scored, what it is.
     fn end_lesson(&mut self) {
         let Some(lesson) = self.lesson.take() else { return };
         let worth = lesson.worth.unwrap_or(lesson.relevant);
@@ -363,15 +366,16 @@ impl Adaptive {
         self.tally.ahead(&lesson.own, &lesson.groups(), more as f32);
     }
 
-    /// Ends a lesson whose links were scored. It is not done there: the links need not wait for it, only the next who asks.
+    /// Ends a lesson whose links were scored. It is not done there: the links need not wait for it, only the
+    /// next who asks.
     fn catch_up(&mut self) {
         if self.lesson.as_ref().is_some_and(|l| l.worth.is_some()) {
             self.end_lesson();
         }
     }
 
-    /// The best rate of relevant pages per fetch, this page and some of its new links taken together: what decides when
-    /// one thing must be done before others can be.
+    /// The best rate of relevant pages per fetch, this page and some of its new links taken together: what
+    /// decides when one thing must be done before others can be.
     fn worth(relevant: f64, mut chances: Vec<f64>) -> f64 {
         chances.sort_unstable_by(|a, b| b.total_cmp(a));
         let (mut sum, mut best) = (relevant, relevant);
@@ -383,7 +387,8 @@ impl Adaptive {
     }
 }
 
-/// 0 for a host that gave up to half of what was found, 1 for one that gave all of it; less while little was found.
+/// 0 for a host that gave up to half of what was found, 1 for one that gave all of it; less while little was
+/// found.
 fn crowding(of_host: f64, of_all: f64) -> f64 {
     if of_all <= 0.0 {
         return 0.0;
@@ -509,13 +514,14 @@ impl Model for Adaptive {
         self.version
     }
 
-    /// Fetches that brought nothing teach nothing: most links out of a good page fail for reasons of their own.
+    /// Fetches that brought nothing teach nothing: most links out of a good page fail for reasons of their
+    /// own.
     fn miss(&mut self, _: &Miss) {
         self.catch_up();
     }
 
-    /// What the user says of a page counts for several pages. That the judge moved its line is no news: half of what is
-    /// learnt is the soft score, which stays.
+    /// What the user says of a page counts for several pages. That the judge moved its line is no news: half
+    /// of what is learnt is the soft score, which stays.
     fn revise(&mut self, pages: &[Revised]) {
         self.catch_up();
         for page in pages.iter().filter(|p| p.by_user) {

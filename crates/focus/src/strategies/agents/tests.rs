@@ -188,7 +188,9 @@ fn seeds_are_dealt_and_agents_take_turns() {
 #[test]
 fn waiting_too_long_is_forgotten() {
     let web = "== http://a/\noak [oak](/1)\n[oak](/2)\n[x](/3)\n== /1\n== /2\n== /3\n";
-    check(web, &format!("{ONE}ttl = 1\n"), "/ /1 /2");
+    // A link is forgotten once `ttl` other URLs were asked for.
+    check(web, &format!("{ONE}ttl = 1\n"), "/ /1");
+    check(web, &format!("{ONE}ttl = 2\n"), "/ /1 /2");
     check(web, &format!("{ONE}ttl = 0\n"), "/ /1 /2 /3");
 }
 
