@@ -1,9 +1,10 @@
 //! Two numbers for one URL: the crawl's, which every worker and every record uses, and the place it has in this worker's
 //! memory, which must be dense.
 
+use super::{Shared, id32};
 use hashbrown::HashTable;
 use std::collections::HashMap;
-use types::UrlId;
+use types::{Problem, UrlId};
 
 /// Where a host's rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,64 @@ impl Ids {
     /// What was not used of the last block.
     pub fn rest(&self) -> (u32, u32) {
         (self.next, self.end)
+    }
+
+    /// Nothing is here any more; the numbers that may be given out stay.
+    pub fn forget_all(&mut self) {
+        *self = Ids { next: self.next, end: self.end, ..Ids::default() };
+    }
+}
+
+impl Shared {
+    /// At least `n` numbers of new URLs in stock: a URL must have its number when it is admitted.
+    pub(super) fn make_room(&mut self, n: u32) -> Result<(), Problem> {
+        if self.ids.spare() >= n {
+            return Ok(());
+        }
+        // Small crawls have small numbers, large ones ask rarely.
+        let block = i64::from(n).max((self.ids.len() as i64 / 4).clamp(256, 16_384));
+        let rows = self.db.ask(
+            "UPDATE gleaner.crawl SET next_id = next_id + $2 WHERE crawl = $1 RETURNING next_id",
+            &[&self.membership.me.crawl, &block],
+        )?;
+        let end = rows.first().map_or(0, |r| r.get::<_, i64>(0));
+        let (next, last) = self.ids.rest();
+        if next < last && i64::from(last) == end - block {
+            // Right behind what is left of the block before.
+            self.ids.refill(next, id32(end));
+        } else {
+            self.ids.refill(id32(end - block), id32(end));
+        }
+        Ok(())
+    }
+
+    /// Gives new slots of the ledger their numbers. There must be room.
+    pub(super) fn number_new(&mut self) -> Result<(), Problem> {
+        while self.ids.len() < self.inner.order().len() {
+            let slot = UrlId(self.ids.len() as u32);
+            let Some(global) = self.ids.take() else {
+                return Err(Problem::new("a URL was admitted without a number")
+                    .hint("this is a bug; please report it"));
+            };
+            let host = self.inner.order().info(slot).map_or(0, |i| i.host);
+            if self.ids.host(host).is_none() {
+                let name = self.inner.order().host_info(host).map(|h| h.name).unwrap_or_default();
+                let shard = self.spread.shard_of(&name);
+                self.ids.add_host(Place { shard, host: global });
+            }
+            self.ids.add(global, host);
+        }
+        Ok(())
+    }
+
+    /// Gives back numbers that were not used, if nobody has taken any since.
+    pub(super) fn return_numbers(&self) -> Result<(), Problem> {
+        let (next, end) = self.ids.rest();
+        self.db.tell(
+            "UPDATE gleaner.crawl SET next_id = $2 WHERE crawl = $1 AND next_id = $3",
+            &[&self.membership.me.crawl, &i64::from(next), &i64::from(end)],
+        )?;
+        Ok(())
     }
 }
 

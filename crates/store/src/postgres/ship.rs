@@ -14,7 +14,7 @@ use types::{Assessment, UrlId};
 
 /// What goes to the database beside the facts of the log.
 #[derive(Default)]
-pub(super) struct Outgoing {
+pub(super) struct Draft {
     /// For other shards.
     pub outbox: Vec<(i16, Vec<u8>)>,
     /// Messages of ours that were taken in.
@@ -31,7 +31,7 @@ pub(super) struct Outgoing {
     pub effects: Vec<(u64, Done)>,
 }
 
-impl Outgoing {
+impl Draft {
     pub fn is_empty(&self) -> bool {
         self.outbox.is_empty()
             && self.consumed.is_empty()
@@ -67,7 +67,7 @@ impl Shared {
         steps: &mut Vec<Step>,
         touched: &mut BTreeSet<i16>,
     ) {
-        let crawl = self.me.crawl;
+        let crawl = self.membership.me.crawl;
         let order = self.inner.order();
         let new: HashMap<u32, &str> =
             facts.hosts.iter().map(|(number, name, _)| (*number, name.as_str())).collect();
@@ -142,7 +142,7 @@ impl Shared {
     }
 
     fn url_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
-        let crawl = self.me.crawl;
+        let crawl = self.membership.me.crawl;
         let order = self.inner.order();
         let facts = &self.inner.log().facts;
         let (mut new, mut old) = (UrlRows::default(), UrlRows::default());
@@ -219,7 +219,7 @@ impl Shared {
     }
 
     fn page_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
-        let crawl = self.me.crawl;
+        let crawl = self.membership.me.crawl;
         let facts = &self.inner.log().facts;
         let (mut shards, mut ids, mut epochs, mut scores) = (vec![], vec![], vec![], vec![]);
         let (mut relevant, mut relevance, mut threshold, mut version) = (vec![], vec![], vec![], vec![]);
@@ -234,7 +234,7 @@ impl Shared {
             touched.insert(place.shard);
             shards.push(place.shard);
             ids.push(id64(global));
-            epochs.push(self.owned.get(&place.shard).copied().unwrap_or(-1));
+            epochs.push(self.shards.owned.get(&place.shard).copied().unwrap_or(-1));
             scores.push(record.assessment.score);
             relevant.push(record.verdict.relevant);
             relevance.push(record.verdict.relevance);
@@ -253,7 +253,7 @@ impl Shared {
                         assessment = NULL, revised = false, stored = clock_timestamp(), seq = DEFAULT",
                 params: vec![
                     param(crawl),
-                    param(self.me.slot),
+                    param(self.membership.me.slot),
                     param(shards),
                     param(ids),
                     param(epochs),
@@ -269,7 +269,7 @@ impl Shared {
         let (mut shards, mut ids, mut lists) = (vec![], vec![], vec![]);
         let known = |c: &UrlId| self.ids.global(*c).map(Child::Known);
         for (slot, children) in &facts.links {
-            if self.out.children.contains_key(slot) {
+            if self.outgoing.draft.children.contains_key(slot) {
                 continue;
             }
             let slot = UrlId(*slot);
@@ -280,7 +280,7 @@ impl Shared {
             ids.push(id64(global));
             lists.push(write_children(&children.iter().filter_map(known).collect::<Vec<_>>()));
         }
-        for (slot, children) in &self.out.children {
+        for (slot, children) in &self.outgoing.draft.children {
             let slot = UrlId(*slot);
             let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
                 continue;
@@ -302,7 +302,7 @@ impl Shared {
             let slot = UrlId(*slot);
             Some((self.ids.host_of(slot)?.shard, self.ids.global(slot)?, r))
         });
-        let far = self.out.far_revised.iter().filter_map(|(id, r)| Some((self.ids.shard_of(*id)?, *id, r)));
+        let far = self.outgoing.draft.far_revised.iter().filter_map(|(id, r)| Some((self.ids.shard_of(*id)?, *id, r)));
         let revised: Vec<(i16, u32, &Revised)> = here.chain(far).collect();
         if !revised.is_empty() {
             let score = |r: &Revised| {
@@ -332,7 +332,7 @@ impl Shared {
             // Whoever reads along sees by it that what was read before is out of date.
             steps.push(Step {
                 sql: "UPDATE gleaner.worker SET revisions = revisions + $3 WHERE crawl = $1 AND slot = $2",
-                params: vec![param(crawl), param(self.me.slot), param(revised.len() as i64)],
+                params: vec![param(crawl), param(self.membership.me.slot), param(revised.len() as i64)],
             });
         }
     }
@@ -344,7 +344,7 @@ impl Shared {
         let mut whole: BTreeSet<&str> = BTreeSet::new();
         let mut next: HashMap<String, i64> = HashMap::new();
         for (name, change, bytes) in &facts.state {
-            let at = next.get(name).or_else(|| self.state_n.get(name)).copied().unwrap_or(1);
+            let at = next.get(name).or_else(|| self.outgoing.state_rows.get(name)).copied().unwrap_or(1);
             if *change {
                 rows.insert((name, at), bytes);
                 next.insert(name.clone(), at + 1);
@@ -355,17 +355,17 @@ impl Shared {
                 next.insert(name.clone(), 1);
             }
         }
-        let crawl = self.me.crawl;
+        let crawl = self.membership.me.crawl;
         // Most whole states never had a change appended: nothing to delete.
         let stale: Vec<String> = whole
             .into_iter()
-            .filter(|name| self.state_n.get(*name).is_some_and(|n| *n > 1))
+            .filter(|name| self.outgoing.state_rows.get(*name).is_some_and(|n| *n > 1))
             .map(str::to_string)
             .collect();
         if !stale.is_empty() {
             steps.push(Step {
                 sql: "DELETE FROM gleaner.state WHERE crawl = $1 AND slot = $2 AND name = ANY($3) AND n > 0",
-                params: vec![param(crawl), param(self.me.slot), param(stale)],
+                params: vec![param(crawl), param(self.membership.me.slot), param(stale)],
             });
         }
         if !rows.is_empty() {
@@ -375,28 +375,28 @@ impl Shared {
                       ON CONFLICT (crawl, slot, name, n) DO UPDATE SET bytes = EXCLUDED.bytes",
                 params: vec![
                     param(crawl),
-                    param(self.me.slot),
+                    param(self.membership.me.slot),
                     param(rows.keys().map(|k| k.0.to_string()).collect::<Vec<_>>()),
                     param(rows.keys().map(|k| k.1).collect::<Vec<_>>()),
                     param(rows.values().map(|b| b.to_vec()).collect::<Vec<_>>()),
                 ],
             });
         }
-        self.next_state = next;
+        self.outgoing.next_state_rows = next;
     }
 
     fn mail_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
-        let crawl = self.me.crawl;
-        if !self.out.outbox.is_empty() {
-            let (shards, messages): (Vec<i16>, Vec<Vec<u8>>) = self.out.outbox.iter().cloned().unzip();
+        let crawl = self.membership.me.crawl;
+        if !self.outgoing.draft.outbox.is_empty() {
+            let (shards, messages): (Vec<i16>, Vec<Vec<u8>>) = self.outgoing.draft.outbox.iter().cloned().unzip();
             steps.push(Step {
                 sql: "INSERT INTO gleaner.outbox (crawl, shard, message)
                       SELECT $1, * FROM unnest($2::int2[], $3::bytea[])",
                 params: vec![param(crawl), param(shards), param(messages)],
             });
         }
-        if !self.out.consumed.is_empty() {
-            let (shards, seqs): (Vec<i16>, Vec<i64>) = self.out.consumed.iter().copied().unzip();
+        if !self.outgoing.draft.consumed.is_empty() {
+            let (shards, seqs): (Vec<i16>, Vec<i64>) = self.outgoing.draft.consumed.iter().copied().unzip();
             touched.extend(&shards);
             steps.push(Step {
                 sql: "DELETE FROM gleaner.outbox o USING unnest($2::int2[], $3::int8[]) AS t(shard, seq)
@@ -404,22 +404,22 @@ impl Shared {
                 params: vec![param(crawl), param(shards), param(seqs)],
             });
         }
-        if !self.out.deltas.is_empty() {
-            let numbers: Vec<i64> = (1..=self.out.deltas.len() as i64).map(|i| self.delta_n + i).collect();
-            let oldest = self.delta_n - DELTAS_KEPT;
+        if !self.outgoing.draft.deltas.is_empty() {
+            let numbers: Vec<i64> = (1..=self.outgoing.draft.deltas.len() as i64).map(|i| self.outgoing.deltas_sent + i).collect();
+            let oldest = self.outgoing.deltas_sent - DELTAS_KEPT;
             steps.push(Step {
                 sql: "INSERT INTO gleaner.delta (crawl, slot, n, bytes)
                       SELECT $1, $2, * FROM unnest($3::int8[], $4::bytea[]) ON CONFLICT DO NOTHING",
                 params: vec![
                     param(crawl),
-                    param(self.me.slot),
+                    param(self.membership.me.slot),
                     param(numbers),
-                    param(self.out.deltas.clone()),
+                    param(self.outgoing.draft.deltas.clone()),
                 ],
             });
             steps.push(Step {
                 sql: "DELETE FROM gleaner.delta WHERE crawl = $1 AND slot = $2 AND n <= $3",
-                params: vec![param(crawl), param(self.me.slot), param(oldest)],
+                params: vec![param(crawl), param(self.membership.me.slot), param(oldest)],
             });
         }
     }
