@@ -47,7 +47,7 @@ use seal::Outgoing;
 use std::path::PathBuf;
 use std::time::Duration;
 use takeover::Shards;
-use types::{Fingerprint, Millis, Priority};
+use types::{Fingerprint, Millis, Priority, UrlId};
 use worker::Far;
 
 /// How a worker joins a shared crawl.
@@ -164,6 +164,9 @@ fn id64(id: u32) -> i64 {
 }
 fn id32(id: i64) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
+}
+fn url_id(id: i64) -> UrlId {
+    UrlId(id32(id))
 }
 
 /// The shard of a host.

@@ -1,5 +1,6 @@
 //! The other workers: how they stand, what they wrote to this one, what their models learnt, and whether all is done.
 
+use super::ids::Slot;
 use super::post::{self, Message};
 use super::Shared;
 use crate::fleet::{News, Ticket};
@@ -192,16 +193,16 @@ impl Shared {
                 match message {
                     Some(Message::Sighting { candidate, parent_shard }) => {
                         if let (Some(parent), Some(shard)) = (candidate.parent, parent_shard) {
-                            self.ids.remember_far(parent.0, shard);
+                            self.ids.remember_far(parent, shard);
                         }
                         self.inner.sighted(&candidate, now, merge, &mut applied)?;
                         self.number_new()?;
                         let found = self.inner.order().find(candidate.url.fingerprint(self.spread.key));
-                        mailed.extend(found.and_then(|slot| self.ids.global(slot)).map(UrlId));
+                        mailed.extend(found.and_then(|id| self.ids.global(Slot::of(id))));
                     }
                     Some(Message::Rescore { print, priority, model, cause }) => {
                         if let Some(id) = self.inner.order().find(print) {
-                            mailed.extend(self.ids.global(id).map(UrlId));
+                            mailed.extend(self.ids.global(Slot::of(id)));
                             rescored.push(Rescored { id, priority, model, cause });
                         }
                     }

@@ -18,7 +18,7 @@ use crate::archive::Uploads;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{Priority, Problem, UrlId};
+use types::{Priority, Problem};
 
 /// Pages wait no longer than this for company when someone has nothing to do, or waits for an answer.
 const SHORT_HOLD: Duration = Duration::from_millis(500);
@@ -338,7 +338,7 @@ impl Shared {
     fn pages_by_host(&self, facts: &[&Facts]) -> HashMap<u32, u64> {
         let mut held = HashMap::new();
         for (slot, _) in facts.iter().flat_map(|f| &f.pages) {
-            if let Some(info) = self.inner.order().info(UrlId(*slot)) {
+            if let Some(info) = self.inner.order().info(slot.inner()) {
                 *held.entry(info.host).or_default() += 1;
             }
         }

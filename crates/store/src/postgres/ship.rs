@@ -4,7 +4,8 @@ use super::db::Step;
 use super::post::{Child, write_children};
 use super::rows::{SightRows, UrlRows, param};
 use super::scratch::{Facts, Revised};
-use super::{Shared, id64};
+use super::ids::Slot;
+use super::{Shard, Shared, id64};
 use crate::ledger::codec;
 use crate::ledger::page;
 use crate::fleet::Done;
@@ -21,9 +22,9 @@ pub(super) struct Draft {
     pub consumed: Vec<(i16, i64)>,
     pub deltas: Vec<Vec<u8>>,
     /// Verdicts of pages whose shard is elsewhere by now.
-    pub far_revised: Vec<(u32, Revised)>,
+    pub far_revised: Vec<(UrlId, Revised)>,
     /// Links of a page when some of them are of other shards.
-    pub children: BTreeMap<u32, Vec<Child>>,
+    pub children: BTreeMap<Slot, Vec<Child>>,
     /// The worker's row says something else than what is true.
     pub news: bool,
     /// The newest command that was done, and what came of each.
@@ -70,7 +71,7 @@ impl Shared {
         let crawl = self.membership.me.crawl;
         let order = self.inner.order();
         let new: HashMap<u32, &str> =
-            facts.hosts.iter().map(|(number, name, _)| (*number, name.as_str())).collect();
+            facts.hosts.iter().map(|(number, name)| (*number, name.as_str())).collect();
         let (mut shards, mut hosts, mut names, mut clocks) = (vec![], vec![], vec![], vec![]);
         let (mut old_shards, mut old_hosts, mut old_clocks) = (vec![], vec![], vec![]);
         for &number in &facts.clocks {
@@ -83,13 +84,13 @@ impl Shared {
             match new.get(&number) {
                 Some(name) => {
                     shards.push(place.shard);
-                    hosts.push(id64(place.host));
+                    hosts.push(id64(place.host.0));
                     names.push((*name).to_string());
                     clocks.push(clock.to_bytes().to_vec());
                 }
                 None => {
                     old_shards.push(place.shard);
-                    old_hosts.push(id64(place.host));
+                    old_hosts.push(id64(place.host.0));
                     old_clocks.push(clock.to_bytes().to_vec());
                 }
             }
@@ -116,7 +117,7 @@ impl Shared {
             let Some(place) = self.ids.host(*number) else { continue };
             touched.insert(place.shard);
             shards.push(place.shard);
-            hosts.push(id64(place.host));
+            hosts.push(id64(place.host.0));
             statuses.push(i32::from(answer.status));
             fetched.push(self.skew.to_db(answer.fetched));
             expires.push(self.skew.to_db(answer.expires));
@@ -149,9 +150,9 @@ impl Shared {
         let mut sights = SightRows::default();
         let (mut revived_shards, mut revived) = (vec![], vec![]);
         for (&slot, touch) in &facts.urls {
-            let slot = UrlId(slot);
-            let (Some(info), Some(global)) = (order.info(slot), self.ids.global(slot)) else { continue };
-            let (Some(place), Some(print)) = (self.ids.host(info.host), order.print(slot)) else { continue };
+            let inner = slot.inner();
+            let (Some(info), Some(global)) = (order.info(inner), self.ids.global(slot)) else { continue };
+            let (Some(place), Some(print)) = (self.ids.host(info.host), order.print(inner)) else { continue };
             touched.insert(place.shard);
             let rows = if touch.admitted.is_some() { &mut new } else { &mut old };
             let (state, status) = match info.state {
@@ -162,15 +163,15 @@ impl Shared {
                 }
             };
             rows.shard.push(place.shard);
-            rows.id.push(id64(global));
-            rows.host.push(id64(place.host));
+            rows.id.push(id64(global.0));
+            rows.host.push(id64(place.host.0));
             rows.print0.push(print.0 as i64);
             rows.print1.push(print.1 as i64);
             rows.parent.push(info.parent.map(|p| id64(p.0)));
             rows.cause.push(info.cause.map(|c| id64(c.0)));
             rows.key.push(info.priority.key());
-            rows.not_before.push(order.not_before(slot).map(|t| self.skew.to_db(types::Millis(t))));
-            rows.expires.push(order.expires(slot).map(|e| e as i64));
+            rows.not_before.push(order.not_before(inner).map(|t| self.skew.to_db(types::Millis(t))));
+            rows.expires.push(order.expires(inner).map(|e| e as i64));
             rows.model.push(id64(info.model));
             rows.depth.push(i32::from(info.depth));
             rows.site_depth.push(i32::from(info.site_depth));
@@ -181,16 +182,16 @@ impl Shared {
             rows.attempts.push(i16::from(info.attempts));
             if touch.revived {
                 revived_shards.push(place.shard);
-                revived.push(id64(global));
+                revived.push(id64(global.0));
             }
             // The order counts all sightings; the last ones are these.
-            let first = i16::from(order.sources_kept(slot)).saturating_sub(touch.sights.len() as i16);
+            let first = i16::from(order.sources_kept(inner)).saturating_sub(touch.sights.len() as i16);
             for (i, s) in touch.sights.iter().enumerate() {
                 sights.shard.push(place.shard);
-                sights.id.push(id64(global));
+                sights.id.push(id64(global.0));
                 sights.n.push(first + i as i16);
                 sights.parent.push(s.parent.map(|p| id64(p.0)));
-                sights.parent_shard.push(s.parent.and_then(|p| self.ids.shard_of(p.0)));
+                sights.parent_shard.push(s.parent.and_then(|p| self.ids.shard_of(p)));
                 sights.kind.push(i16::from(codec::kind_code(s.kind)));
                 sights.lane.push(i16::from(s.priority.lane));
                 sights.key.push(s.priority.key());
@@ -225,15 +226,14 @@ impl Shared {
         let (mut relevant, mut relevance, mut threshold, mut version) = (vec![], vec![], vec![], vec![]);
         let mut records = vec![];
         for (slot, payload) in &facts.pages {
-            let slot = UrlId(*slot);
-            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+            let (Some(place), Some(global)) = (self.ids.host_of(*slot), self.ids.global(*slot)) else {
                 continue;
             };
             let Some(body) = page::after_head(payload) else { continue };
             let Some((record, _)) = page::fields(body) else { continue };
             touched.insert(place.shard);
             shards.push(place.shard);
-            ids.push(id64(global));
+            ids.push(id64(global.0));
             epochs.push(self.shards.owned.get(&place.shard).copied().unwrap_or(-1));
             scores.push(record.assessment.score);
             relevant.push(record.verdict.relevant);
@@ -267,26 +267,24 @@ impl Shared {
             });
         }
         let (mut shards, mut ids, mut lists) = (vec![], vec![], vec![]);
-        let known = |c: &UrlId| self.ids.global(*c).map(Child::Known);
+        let known = |c: &Slot| self.ids.global(*c).map(Child::Known);
         for (slot, children) in &facts.links {
             if self.outgoing.draft.children.contains_key(slot) {
                 continue;
             }
-            let slot = UrlId(*slot);
-            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+            let (Some(place), Some(global)) = (self.ids.host_of(*slot), self.ids.global(*slot)) else {
                 continue;
             };
             shards.push(place.shard);
-            ids.push(id64(global));
+            ids.push(id64(global.0));
             lists.push(write_children(&children.iter().filter_map(known).collect::<Vec<_>>()));
         }
         for (slot, children) in &self.outgoing.draft.children {
-            let slot = UrlId(*slot);
-            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+            let (Some(place), Some(global)) = (self.ids.host_of(*slot), self.ids.global(*slot)) else {
                 continue;
             };
             shards.push(place.shard);
-            ids.push(id64(global));
+            ids.push(id64(global.0));
             lists.push(write_children(children));
         }
         touched.extend(&shards);
@@ -299,11 +297,10 @@ impl Shared {
             });
         }
         let here = facts.revised.iter().filter_map(|(slot, r)| {
-            let slot = UrlId(*slot);
-            Some((self.ids.host_of(slot)?.shard, self.ids.global(slot)?, r))
+            Some((self.ids.host_of(*slot)?.shard, self.ids.global(*slot)?, r))
         });
         let far = self.outgoing.draft.far_revised.iter().filter_map(|(id, r)| Some((self.ids.shard_of(*id)?, *id, r)));
-        let revised: Vec<(i16, u32, &Revised)> = here.chain(far).collect();
+        let revised: Vec<(Shard, UrlId, &Revised)> = here.chain(far).collect();
         if !revised.is_empty() {
             let score = |r: &Revised| {
                 let bytes = r.assessment.as_ref()?;
@@ -320,7 +317,7 @@ impl Shared {
                 params: vec![
                     param(crawl),
                     param(revised.iter().map(|r| r.0).collect::<Vec<_>>()),
-                    param(revised.iter().map(|r| id64(r.1)).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| id64(r.1.0)).collect::<Vec<_>>()),
                     param(revised.iter().map(|r| r.2.verdict.relevant).collect::<Vec<_>>()),
                     param(revised.iter().map(|r| r.2.verdict.relevance).collect::<Vec<_>>()),
                     param(revised.iter().map(|r| r.2.verdict.threshold).collect::<Vec<_>>()),

@@ -13,7 +13,7 @@
 use super::db::{Db, Step};
 use super::open::{CrawlRow, choose};
 use super::rows::param;
-use super::{Shared, id32, id64, post, shard_of};
+use super::{Shared, id64, post, shard_of, url_id};
 use crate::fleet::{Done, SharedCommand, Wanted};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -267,7 +267,7 @@ fn wanted(db: &Db, crawl: i32) -> Result<Wanted, Problem> {
 
 pub(super) fn labels(db: &Db, crawl: i32) -> Result<Vec<(UrlId, bool)>, Problem> {
     let rows = db.ask("SELECT id, relevant FROM gleaner.label WHERE crawl = $1 ORDER BY id", &[&crawl])?;
-    Ok(rows.iter().map(|r| (UrlId(id32(r.get(0))), r.get(1))).collect())
+    Ok(rows.iter().map(|r| (url_id(r.get(0)), r.get(1))).collect())
 }
 
 impl Shared {

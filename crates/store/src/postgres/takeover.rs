@@ -16,6 +16,7 @@
 
 use super::arrive::{Arriving, Piece};
 use super::db::Db;
+use super::ids::Slot;
 use super::load::{self, Loader, Rows};
 use super::membership::Member;
 use super::scratch::Scratch;
@@ -44,9 +45,9 @@ pub(super) struct Shards {
     /// Shards whose last owner did not give them up in order: until then their hosts rest.
     rests: BTreeMap<Shard, Instant>,
     /// Slots from, up to: these came from the database, where their records are. In order.
-    loaded: Vec<(u32, u32)>,
+    loaded: Vec<(Slot, Slot)>,
     /// The loop was told of what was loaded into slots below this.
-    loads_told: u32,
+    loads_told: Slot,
 }
 
 impl Shards {
@@ -58,7 +59,7 @@ impl Shards {
             hinted_at: None,
             rests: BTreeMap::new(),
             loaded: Vec::new(),
-            loads_told: 0,
+            loads_told: Slot::nth(0),
         }
     }
 
@@ -88,22 +89,22 @@ impl Shards {
     }
 
     /// Was this slot's record taken over from the database, not written here?
-    pub fn is_loaded(&self, slot: UrlId) -> bool {
-        let at = self.loaded.partition_point(|(_, to)| *to <= slot.0);
-        self.loaded.get(at).is_some_and(|(from, _)| *from <= slot.0)
+    pub fn is_loaded(&self, slot: Slot) -> bool {
+        let at = self.loaded.partition_point(|(_, to)| *to <= slot);
+        self.loaded.get(at).is_some_and(|(from, _)| *from <= slot)
     }
 
     /// The slots that were loaded since this was last asked.
-    fn newly_loaded(&mut self) -> Vec<UrlId> {
+    fn newly_loaded(&mut self) -> Vec<Slot> {
         let told = self.loads_told;
         let at = self.loaded.partition_point(|(_, to)| *to <= told);
         let new = self.loaded.get(at..).unwrap_or(&[]);
-        let slots = new.iter().flat_map(|(from, to)| told.max(*from)..*to).map(UrlId).collect();
-        self.loads_told = self.loaded.last().map_or(0, |(_, to)| *to);
+        let slots = new.iter().flat_map(|(from, to)| told.max(*from).up_to(*to)).collect();
+        self.loads_told = self.loaded.last().map_or(Slot::nth(0), |(_, to)| *to);
         slots
     }
 
-    fn note_loaded(&mut self, from: u32, to: u32) {
+    fn note_loaded(&mut self, from: Slot, to: Slot) {
         match self.loaded.last_mut() {
             Some(last) if last.1 == from => last.1 = to,
             _ if from < to => self.loaded.push((from, to)),
@@ -126,7 +127,7 @@ impl Shared {
         if self.shards.owned.len() > share {
             let order = self.inner.order();
             let busy: BTreeSet<Shard> =
-                order.leased().filter_map(|id| self.ids.host_of(id)).map(|p| p.shard).collect();
+                order.leased().filter_map(|id| self.ids.host_of(Slot::of(id))).map(|p| p.shard).collect();
             let surplus = self.shards.owned.len() - share;
             // A host with a request in flight stays until it is answered. What is not here yet goes first.
             let free = self.shards.owned.keys().rev().copied();
@@ -244,9 +245,9 @@ impl Shared {
 
     /// What is pending of what was loaded since this was last asked.
     pub(super) fn newly_loaded(&mut self) -> Vec<UrlId> {
-        let open = |slot: &UrlId| self.inner.order().is_open(*slot);
+        let open = |slot: &Slot| self.inner.order().is_open(slot.inner());
         let slots = self.shards.newly_loaded().into_iter().filter(open);
-        slots.filter_map(|slot| self.ids.global(slot)).map(UrlId).collect()
+        slots.filter_map(|slot| self.ids.global(slot)).collect()
     }
 
     /// Says what is next in line here, for whoever has to go on with it.
@@ -256,8 +257,8 @@ impl Shared {
             return Ok(());
         }
         self.shards.hinted_at = Some(Instant::now());
-        let place = |id: UrlId| Some((self.ids.host_of(id)?.shard, self.ids.global(id)?));
-        let bytes = load::write_hints(self.inner.order().best(HINTS).into_iter().filter_map(place));
+        let place = |slot: Slot| Some((self.ids.host_of(slot)?.shard, self.ids.global(slot)?));
+        let bytes = load::write_hints(self.inner.order().best(HINTS).into_iter().map(Slot::of).filter_map(place));
         self.db.tell(
             "INSERT INTO gleaner.state (crawl, slot, name, n, bytes) VALUES ($1, $2, $3, 0, $4)
              ON CONFLICT (crawl, slot, name, n) DO UPDATE SET bytes = EXCLUDED.bytes",
@@ -330,7 +331,7 @@ impl Shared {
             // They come before the ones that are loaded, which are known to everyone.
             self.announce_hosts()?;
         }
-        let from = self.ids.len() as u32;
+        let from = self.ids.next_slot();
         let limits = self.options.limits.clone();
         let mut loader = Loader::new(self.skew, &limits, since, &mut self.ids, shards, hosts);
         bring(&self.db, &mut loader, self.inner.log_mut())?;
@@ -339,7 +340,7 @@ impl Shared {
             let until = self.shards.rests.entry(*shard).or_insert(rest);
             *until = rest.max(*until);
         }
-        self.shards.note_loaded(from, self.ids.len() as u32);
+        self.shards.note_loaded(from, self.ids.next_slot());
         self.inner.catch_up()?;
         if with_hosts {
             self.outgoing.hosts_sent = self.inner.order().host_count() as u32;

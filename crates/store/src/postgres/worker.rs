@@ -3,7 +3,8 @@
 use super::look::{self, Look};
 use super::post::{self, Child};
 use super::scratch::Revised;
-use super::{Shard, Shared, id32};
+use super::ids::Slot;
+use super::{Shard, Shared, url_id};
 use crate::ledger::apply::check_candidate;
 use crate::fleet::{Done, Fleet, Gate, News, Ticket, Wanted};
 use crate::traits::{Each, Journal, Records, Revision, Stats, Storage, Which};
@@ -31,11 +32,11 @@ pub(super) struct Far {
     /// Fingerprints of those that were sighted here of late.
     sighted: HashSet<u64>,
     /// Slots of pages here with links to other shards.
-    pub pages: HashSet<u32>,
+    pub pages: HashSet<Slot>,
     /// The links beside a URL that were asked for last.
     beside: Mutex<Option<(UrlId, Vec<Child>)>>,
     /// Their text, as far as it was asked for.
-    urls: Mutex<HashMap<u32, Url>>,
+    urls: Mutex<HashMap<UrlId, Url>>,
     /// The shards of this slot's pages of earlier runs were asked for.
     own_pages_known: bool,
 }
@@ -58,12 +59,24 @@ impl Shared {
         Problem::new(format!("there is no URL number {} in the crawl `{}`", id.0, self.options.crawl))
     }
 
-    fn slot(&self, id: UrlId) -> Option<UrlId> {
-        self.ids.slot(id.0)
+    fn slot(&self, id: UrlId) -> Option<Slot> {
+        self.ids.slot(id)
     }
 
-    fn global(&self, slot: UrlId) -> UrlId {
-        UrlId(self.ids.global(slot).unwrap_or(u32::MAX))
+    /// The crawl's number of what the ledger inside calls `inner`.
+    fn global(&self, inner: UrlId) -> Result<UrlId, Problem> {
+        self.ids.global(Slot::of(inner)).ok_or_else(|| {
+            Problem::new("a URL of this worker has no number in the crawl").hint("this is a bug; please report it")
+        })
+    }
+
+    /// How a URL that is here stands.
+    fn info(&self, slot: Slot) -> Option<Info> {
+        self.inner.order().info(slot.inner())
+    }
+
+    fn is_open(&self, slot: Slot) -> bool {
+        self.inner.order().is_open(slot.inner())
     }
 
     fn shard_of_url(&self, url: &Url) -> i16 {
@@ -71,22 +84,22 @@ impl Shared {
     }
 
     /// Its slot, if where it was found is here too.
-    fn sighted_here(&self, id: UrlId) -> Option<UrlId> {
-        self.slot(id).filter(|slot| self.inner.order().is_open(*slot) || !self.shards.is_loaded(*slot))
+    fn sighted_here(&self, id: UrlId) -> Option<Slot> {
+        self.slot(id).filter(|slot| self.is_open(*slot) || !self.shards.is_loaded(*slot))
     }
 
     /// Where a link is in this worker's memory, if it is here.
-    fn slot_of(&self, child: Child) -> Option<UrlId> {
+    fn slot_of(&self, child: Child) -> Option<Slot> {
         match child {
             Child::Known(global) => self.ids.slot(global),
-            Child::Far { print, .. } => self.inner.order().find(print),
+            Child::Far { print, .. } => self.inner.order().find(print).map(Slot::of),
         }
     }
 
     /// The links of the page that `id` was first found on. They are asked for twice in a row: those that are here get
     /// their new priorities first, those that are not here next.
     fn links_beside(&self, id: UrlId) -> Result<Vec<Child>, Problem> {
-        let parent = self.slot(id).and_then(|s| self.inner.order().info(s)).and_then(|i| i.parent);
+        let parent = self.slot(id).and_then(|s| self.info(s)).and_then(|i| i.parent);
         let Some(parent) = parent else { return Ok(Vec::new()) };
         let mut beside = self.far.beside.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, links)) = beside.as_ref()
@@ -100,7 +113,7 @@ impl Shared {
     }
 
     fn send(&mut self, c: &Candidate) {
-        let parent_shard = c.parent.and_then(|p| self.ids.shard_of(p.0));
+        let parent_shard = c.parent.and_then(|p| self.ids.shard_of(p));
         let shard = self.shard_of_url(&c.url);
         if self.far.sighted.len() >= MOST_FAR_KNOWN {
             self.far.sighted.clear();
@@ -128,15 +141,15 @@ impl Shared {
 
     /// What the database says of a URL.
     fn look(&self, id: UrlId) -> Look<'_> {
-        let shard = self.ids.shard_of(id.0);
+        let shard = self.ids.shard_of(id);
         Look { db: &self.db, crawl: self.membership.me.crawl, id, shard, shards: self.spread.shards }
     }
 
     /// Learns the shards of pages that are not here: fetched by an earlier run of this slot, or before their host was
     /// handed over.
     fn find_shards(&mut self, ids: impl Iterator<Item = UrlId>) -> Result<(), Problem> {
-        let strange = |shared: &Shared, id: &u32| shared.ids.shard_of(*id).is_none();
-        let mut unknown: Vec<u32> = ids.map(|id| id.0).filter(|id| strange(self, id)).collect();
+        let strange = |shared: &Shared, id: &UrlId| shared.ids.shard_of(*id).is_none();
+        let mut unknown: Vec<UrlId> = ids.filter(|id| strange(self, id)).collect();
         if unknown.is_empty() {
             return Ok(());
         }
@@ -149,20 +162,20 @@ impl Shared {
             self.far.own_pages_known = true;
         }
         for row in &found {
-            self.ids.remember_far(id32(row.get(0)), row.get(1));
+            self.ids.remember_far(url_id(row.get(0)), row.get(1));
         }
         unknown.retain(|id| strange(self, id));
         if unknown.is_empty() {
             return Ok(());
         }
         // Fetched again by another.
-        let numbers: Vec<i64> = unknown.iter().map(|id| super::id64(*id)).collect();
+        let numbers: Vec<i64> = unknown.iter().map(|id| super::id64(id.0)).collect();
         let found = self.db.ask(
             "SELECT id, shard FROM gleaner.page WHERE crawl = $1 AND id = ANY($2)",
             &[&self.membership.me.crawl, &numbers],
         )?;
         for row in &found {
-            self.ids.remember_far(id32(row.get(0)), row.get(1));
+            self.ids.remember_far(url_id(row.get(0)), row.get(1));
         }
         Ok(())
     }
@@ -170,12 +183,12 @@ impl Shared {
     /// The children of a page, as they were kept.
     fn kept_children(&self, id: UrlId) -> Result<Vec<Child>, Problem> {
         if let Some(slot) = self.slot(id) {
-            if let Some(children) = self.uncommitted().find_map(|(_, out)| out.children.get(&slot.0)) {
+            if let Some(children) = self.uncommitted().find_map(|(_, out)| out.children.get(&slot)) {
                 return Ok(children.clone());
             }
-            if !self.shards.is_loaded(slot) && !self.far.pages.contains(&slot.0) {
-                let slots = self.inner.children(slot)?;
-                return Ok(slots.iter().filter_map(|s| self.ids.global(*s)).map(Child::Known).collect());
+            if !self.shards.is_loaded(slot) && !self.far.pages.contains(&slot) {
+                let here = self.inner.children(slot.inner())?.into_iter().map(Slot::of);
+                return Ok(here.filter_map(|s| self.ids.global(s)).map(Child::Known).collect());
             }
         }
         self.look(id).children()
@@ -186,17 +199,17 @@ impl Shared {
         let mut here = Vec::with_capacity(rescored.len());
         for r in rescored {
             if let Some(slot) = self.slot(r.id) {
-                if let Some(info) = self.inner.order().info(slot) {
+                if let Some(info) = self.info(slot) {
                     // Evidence is never written again, and a priority only when it is in another bucket.
                     let small = bucket(info.priority) == bucket(r.priority) && r.cause == info.cause;
                     let minor = &mut self.inner.log_mut().facts.minor;
                     if small {
-                        minor.insert(slot.0);
+                        minor.insert(slot);
                     } else {
-                        minor.remove(&slot.0);
+                        minor.remove(&slot);
                     }
                 }
-                here.push(Rescored { id: slot, ..*r });
+                here.push(Rescored { id: slot.inner(), ..*r });
             }
         }
         self.inner.rescore(&here)?;
@@ -223,19 +236,19 @@ impl Shared {
             Next::Wait { until, idle } => return Ok(Next::Wait { until, idle }),
         };
         self.work.idle = false;
-        let slot = lease.id;
-        let host = self.inner.order().info(slot).map(|i| i.host);
+        let slot = Slot::of(lease.id);
+        let host = self.info(slot).map(|i| i.host);
         self.work.most_in_flight = self.work.most_in_flight.max(self.inner.order().in_flight());
         // Whoever takes over after a crash must know every host that was contacted.
         if host.is_none_or(|h| h >= self.outgoing.hosts_sent) {
             let shipped = self.announce_hosts();
             if shipped.is_err() || self.membership.lost {
-                self.inner.apply(Turn::new(Settle::Return { id: slot }), &|old, _| old)?;
+                self.inner.apply(Turn::new(Settle::Return { id: lease.id }), &|old, _| old)?;
                 shipped?;
                 return Ok(self.wait(now));
             }
         }
-        Ok(Next::Lease(Lease { id: self.global(slot), ..lease }))
+        Ok(Next::Lease(Lease { id: self.global(lease.id)?, ..lease }))
     }
 }
 
@@ -251,7 +264,7 @@ impl Frontier for Shared {
     fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek> {
         let ids = &self.ids;
         let top = self.inner.peek(now, lane, k).into_iter();
-        top.filter_map(|p| Some(Peek { id: UrlId(ids.global(p.id)?), ..p })).collect()
+        top.filter_map(|p| Some(Peek { id: ids.global(Slot::of(p.id))?, ..p })).collect()
     }
 
     fn seed(&mut self, candidate: Candidate, now: Millis) -> Result<bool, Problem> {
@@ -294,9 +307,9 @@ impl Frontier for Shared {
         let (mut revised, mut far_revised) = (Vec::new(), Vec::new());
         for (id, verdict) in &turn.revised {
             match self.slot(*id) {
-                Some(slot) => revised.push((slot, *verdict)),
-                None if self.ids.shard_of(id.0).is_some() => {
-                    far_revised.push((id.0, Revised { verdict: *verdict, assessment: None }));
+                Some(slot) => revised.push((slot.inner(), *verdict)),
+                None if self.ids.shard_of(*id).is_some() => {
+                    far_revised.push((*id, Revised { verdict: *verdict, assessment: None }));
                 }
                 None => {}
             }
@@ -304,7 +317,7 @@ impl Frontier for Shared {
         let verdict = turn.record.as_ref().map(|r| r.verdict);
         let settles = matches!(turn.settle, Settle::Done { .. });
         let inner = Turn {
-            settle: with_id(turn.settle, slot),
+            settle: with_id(turn.settle, slot.inner()),
             add: here,
             rescore: Vec::new(),
             revised,
@@ -328,10 +341,10 @@ impl Frontier for Shared {
                     if !self.shards.is_here(*shard) {
                         return Some(Child::Far { shard: *shard, print: *print });
                     }
-                    order.find(*print).and_then(|s| self.ids.global(s)).map(Child::Known)
+                    order.find(*print).and_then(|s| self.ids.global(Slot::of(s))).map(Child::Known)
                 };
                 let children = shards.iter().filter_map(child).collect();
-                self.outgoing.draft.children.insert(slot.0, children);
+                self.outgoing.draft.children.insert(slot, children);
             }
         }
         if let Some(verdict) = verdict.filter(|_| !applied.stale) {
@@ -353,7 +366,7 @@ impl Frontier for Shared {
 
     fn set_aside(&mut self, id: UrlId) {
         if let Some(slot) = self.slot(id) {
-            self.inner.set_aside(slot);
+            self.inner.set_aside(slot.inner());
         }
     }
 
@@ -390,24 +403,24 @@ impl Records for Shared {
         let shard = self.shard_of_url(url);
         let print = url.fingerprint(self.spread.key);
         if self.shards.is_here(shard) {
-            return Ok(self.inner.order().find(print).map(|s| self.global(s)));
+            return self.inner.order().find(print).map(|s| self.global(s)).transpose();
         }
         look::find(&self.db, self.membership.me.crawl, shard, print)
     }
 
     fn url(&self, id: UrlId) -> Result<Url, Problem> {
         if let Some(slot) = self.slot(id) {
-            return self.inner.url(slot);
+            return self.inner.url(slot.inner());
         }
         let mut cache = self.far.urls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(url) = cache.get(&id.0) {
+        if let Some(url) = cache.get(&id) {
             return Ok(url.clone());
         }
         let url = self.look(id).url()?.ok_or_else(|| self.unknown(id))?;
         if cache.len() >= FAR_URLS {
             cache.clear();
         }
-        cache.insert(id.0, url.clone());
+        cache.insert(id, url.clone());
         Ok(url)
     }
 
@@ -423,7 +436,7 @@ impl Records for Shared {
 
     fn entry(&self, id: UrlId) -> Result<Option<Info>, Problem> {
         if let Some(slot) = self.slot(id) {
-            return Ok(self.inner.order().info(slot).map(|i| Info { id, ..i }));
+            return Ok(self.info(slot).map(|i| Info { id, ..i }));
         }
         // Its host has no number here.
         Ok(self.look(id).entry()?.map(|i| Info { host: u32::MAX, ..i }))
@@ -431,13 +444,13 @@ impl Records for Shared {
 
     /// Those of the shards that are here.
     fn entries(&self, which: Which) -> Each<'_, Info> {
-        let global = |i: Result<Info, Problem>| i.map(|i| Info { id: self.global(i.id), ..i });
+        let global = |i: Result<Info, Problem>| i.and_then(|i| Ok(Info { id: self.global(i.id)?, ..i }));
         Box::new(self.inner.entries(which).map(global))
     }
 
     fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
         if let Some(slot) = self.sighted_here(id) {
-            return self.inner.sources(slot);
+            return self.inner.sources(slot.inner());
         }
         let found = self.look(id).sources()?;
         if found.is_empty() { Err(self.unknown(id)) } else { Ok(found) }
@@ -464,8 +477,8 @@ impl Records for Shared {
         let mut met = HashSet::new();
         for child in self.links_beside(id)? {
             let Some(slot) = self.slot_of(child) else { continue };
-            let pending = self.inner.order().info(slot).is_some_and(|i| i.state == State::Pending);
-            let global = self.global(slot);
+            let pending = self.info(slot).is_some_and(|i| i.state == State::Pending);
+            let global = self.global(slot.inner())?;
             if pending && global != id && met.insert(global) {
                 out.push(global);
             }
@@ -476,12 +489,12 @@ impl Records for Shared {
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
         let slot = self.slot(id);
         if let Some(slot) = slot
-            && let Some(record) = self.inner.record(slot)?
+            && let Some(record) = self.inner.record(slot.inner())?
         {
             return Ok(Some(Record { id, ..record }));
         }
         let Some(found) = self.look(id).record()? else { return Ok(None) };
-        let newest = slot.and_then(|s| self.uncommitted().find_map(|(facts, _)| facts.revised.get(&s.0)));
+        let newest = slot.and_then(|s| self.uncommitted().find_map(|(facts, _)| facts.revised.get(&s)));
         Ok(Some(match newest {
             Some(newest) => newest.over(found)?,
             None => found,
@@ -513,12 +526,14 @@ impl Records for Shared {
         let rows =
             self.db.ask("SELECT id FROM gleaner.page WHERE crawl = $1 ORDER BY seq", &[&self.membership.me.crawl]);
         let committed: Vec<UrlId> = match rows {
-            Ok(rows) => rows.iter().map(|r| UrlId(id32(r.get(0)))).collect(),
+            Ok(rows) => rows.iter().map(|r| url_id(r.get(0))).collect(),
             Err(e) => return Box::new(std::iter::once(Err(e))),
         };
         let known: HashSet<UrlId> = committed.iter().copied().collect();
         let fresh: Vec<UrlId> =
-            self.inner.pages_here().map(|s| self.global(s)).filter(|id| !known.contains(id)).collect();
+            (self.inner.pages_here().filter_map(|s| self.ids.global(Slot::of(s))))
+            .filter(|id| !known.contains(id))
+            .collect();
         let all = committed.into_iter().chain(fresh).skip(from);
         let with_entry = |record: Record| Ok(self.entry(record.id)?.map(|info| (record, info)));
         Box::new(self.records_of(all.collect()).filter_map(move |r| r.and_then(with_entry).transpose()))
@@ -531,9 +546,9 @@ impl Records for Shared {
             &[&self.membership.me.crawl, &self.membership.me.slot],
         )?;
         let mut all: std::collections::BTreeMap<UrlId, Verdict> =
-            rows.iter().map(|r| (UrlId(id32(r.get(0))), look::verdict_of(r, 1))).collect();
+            rows.iter().map(|r| (url_id(r.get(0)), look::verdict_of(r, 1))).collect();
         for (slot, verdict) in self.inner.revised()? {
-            all.insert(self.global(slot), verdict);
+            all.insert(self.global(slot)?, verdict);
         }
         Ok(all.into_iter().collect())
     }
@@ -573,9 +588,9 @@ impl Journal for Shared {
         let mut here = Vec::new();
         for page in pages {
             match self.slot(page.id) {
-                Some(slot) => here.push(Revision { id: slot, ..page.clone() }),
-                None if self.ids.shard_of(page.id.0).is_some() => {
-                    self.outgoing.draft.far_revised.push((page.id.0, Revised::of(page)?));
+                Some(slot) => here.push(Revision { id: slot.inner(), ..page.clone() }),
+                None if self.ids.shard_of(page.id).is_some() => {
+                    self.outgoing.draft.far_revised.push((page.id, Revised::of(page)?));
                 }
                 None => return Err(self.unknown(page.id)),
             }
@@ -620,7 +635,7 @@ impl Fleet for Shared {
     }
 
     fn holds(&self, id: UrlId) -> bool {
-        !self.membership.lost && self.slot(id).is_some_and(|s| self.inner.order().is_open(s))
+        !self.membership.lost && self.slot(id).is_some_and(|s| self.is_open(s))
     }
 
     fn rescore_far_siblings(&mut self, of: UrlId, priority: Priority, model: u32) -> Result<(), Problem> {
