@@ -178,7 +178,7 @@ fn moment(crawl: &mut crawl::Crawl, looks: &Looks, dir: &Path, started: Instant)
     crawl.sync()?;
     let m = Moment {
         pages: crawl.pages(),
-        urls: crawl.parts().ledger.stats().urls,
+        urls: crawl.parts().ledger.stats().expect("totals").urls,
         resident: looks.mean(0),
         peak: looks.peak(),
         anonymous: looks.mean(1),

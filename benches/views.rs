@@ -66,7 +66,7 @@ fn measure(dir: &Path) -> Result<(), Problem> {
         records(found.iter().take(shown).map(|f| f.id).collect())
     };
     let mut waiting: Vec<(types::Priority, UrlId)> =
-        store.waiting().map_while(Result::ok).map(|e| (e.priority, e.id)).collect();
+        store.entries(store::Which::Pending).map_while(Result::ok).map(|e| (e.priority, e.id)).collect();
     waiting.sort_by_key(|w| std::cmp::Reverse(w.0));
     let waiting: Vec<UrlId> = waiting.into_iter().take(ROWS).map(|w| w.1).collect();
     let page = best(true).first().or(best(false).first()).copied().unwrap_or(UrlId(0));
@@ -82,14 +82,14 @@ fn measure(dir: &Path) -> Result<(), Problem> {
             Box::new(|| {
                 waiting.iter().try_fold(0, |n, id| {
                     let url = reader.url(*id).map_or(0, |u| u.len());
-                    Ok(n + url + store.sources_of(*id)?.len())
+                    Ok(n + url + store.sources(*id)?.len())
                 })
             }),
         ),
         (
             format!("{c}/hosts"),
             Box::new(|| {
-                let mut hosts: Vec<_> = store.hosts().collect();
+                let mut hosts = store.hosts()?;
                 hosts.sort_by(|a, b| a.name.cmp(&b.name));
                 Ok(hosts.len())
             }),
@@ -103,7 +103,7 @@ fn measure(dir: &Path) -> Result<(), Problem> {
             format!("{c}/pages/{}", page.0),
             Box::new(|| {
                 let record = reader.record(page)?.map_or(0, |r| r.text.len());
-                let around = store.sources_of(page)?.len() + store.children(page)?.len();
+                let around = store.sources(page)?.len() + store.children(page)?.len();
                 Ok(record + around + reader.path(page)?.len())
             }),
         ),

@@ -46,10 +46,11 @@ impl Snapshot {
             assert!(before.is_none(), "{url} was admitted twice");
         }
         assert_eq!(snapshot.pages.len() as u64, stats.pages, "each page is recorded once");
-        snapshot.archived = ledger.state(types::StateKey::Archive).unwrap_or_else(|p| panic!("{p}")).pop().map(|bytes| {
-            let (length, file) = bytes.split_at(8);
-            (String::from_utf8(file.to_vec()).unwrap(), u64::from_le_bytes(length.try_into().unwrap()))
-        });
+        snapshot.archived =
+            ledger.state(types::StateKey::Archive).unwrap_or_else(|p| panic!("{p}")).pop().map(|bytes| {
+                let (length, file) = bytes.split_at(8);
+                (String::from_utf8(file.to_vec()).unwrap(), u64::from_le_bytes(length.try_into().unwrap()))
+            });
         snapshot
     }
 

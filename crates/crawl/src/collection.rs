@@ -35,10 +35,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
+use store::Which;
 use store::archive::{
     self, Archive, ArchiveSettings, Archiver, Objects, Position, Stacks, UNCOMMITTED, beyond,
 };
-use store::Which;
 use store::files;
 use store::formats::parse_position;
 use store::index::Index;
@@ -381,8 +381,7 @@ impl Collection {
                     adjustments = adjustments.without_topic();
                     failed = Some(problem);
                 }
-                Err(problem) if problem.next_step().is_some() => return Err(problem),
-                Err(problem) => return Err(problem.hint("terms or options were changed while the crawl ran: change them again in the dashboard (gleaner serve)")),
+                Err(problem) => return Err(problem.or_hint("terms or options were changed while the crawl ran: change them again in the dashboard (gleaner serve)")),
             }
         }
         if wanted.is_some() {
@@ -890,5 +889,3 @@ impl Indexed {
         store.put_state(Self::STATE, false, &bytes)
     }
 }
-
-

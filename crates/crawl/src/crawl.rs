@@ -27,11 +27,14 @@ use frontier::{Info, Next, Pick};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
-use store::{Gate, News, Records, Which};
 use store::archive::{Archiver, Position};
 use store::formats::position_bytes;
 use store::index::Index;
-use types::{Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, StateKey, Task, Turn, Url, UrlId, Verdict};
+use store::{Gate, News, Records, Which};
+use types::{
+    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer,
+    Settle, StateKey, Task, Turn, Url, UrlId, Verdict,
+};
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.
 pub use store::Storage as Ledger;

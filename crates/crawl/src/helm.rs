@@ -416,7 +416,11 @@ mod tests {
 
     fn told(command: &Command) -> SharedCommand {
         let wire = serde_json::to_value(command).unwrap();
-        SharedCommand { n: 1, kind: wire["kind"].as_str().unwrap().into(), payload: wire["payload"].to_string() }
+        SharedCommand {
+            n: 1,
+            kind: wire["kind"].as_str().unwrap().into(),
+            payload: wire["payload"].to_string(),
+        }
     }
 
     #[test]

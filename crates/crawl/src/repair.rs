@@ -9,9 +9,7 @@
 //! are set aside; nothing is deleted.
 
 use crate::analyse::Analyst;
-use crate::collection::{
-    Collection, Made, committed, live_answer, unknown_pages, write_topic,
-};
+use crate::collection::{Collection, Made, committed, live_answer, unknown_pages, write_topic};
 use crate::config::Loaded;
 use crate::control::Adjustments;
 use crate::crawl::{Arrival, Crawl, Ledger, Parts, Stop};
@@ -28,14 +26,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Records;
-use store::formats::position_bytes;
 use store::archive::{
     self, ArchiveSettings, Archiver, Digest, Exchange, Exchanges, HttpLimits, PageNote, Position, Stacks,
     Written, http_message, parse_rfc3339, rfc3339,
 };
+use store::formats::position_bytes;
 use store::index::Index;
 use store::ledger::{self as log, Found};
-use types::{ArchiveRef, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Payload, Problem, Record, StateKey, Task, Truncation, Url, UrlId};
+use types::{
+    ArchiveRef, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Payload, Problem, Record,
+    StateKey, Task, Truncation, Url, UrlId,
+};
 
 /// The new ledger is made here.
 const WORKSHOP: &str = "repair.tmp";

@@ -1,7 +1,7 @@
 //! Steps 4–7 for one answer: decide, learn, score its links, record, settle.
 
-use crate::control::plain;
 use crate::analyse::{Analysis, is_soft_404};
+use crate::control::plain;
 use crate::crawl::{Arrival, Crawl, Judged};
 use crate::events::{Curve, Event};
 use crate::links::links;

@@ -297,7 +297,11 @@ fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
             let topic = Config::load(&topic, "t", toml::Table::new()).unwrap().config.topic().unwrap();
             let setup = focus::strategies::StrategySetup::new(&topic);
             let mut strategy = focus::strategies::build(&setup).unwrap();
-            open().state(types::StateKey::Strategy).unwrap().iter().for_each(|bytes| strategy.load(bytes).unwrap());
+            open()
+                .state(types::StateKey::Strategy)
+                .unwrap()
+                .iter()
+                .for_each(|bytes| strategy.load(bytes).unwrap());
             strategy.export()
         };
         let before = (told(), learnt());

@@ -72,7 +72,9 @@ fn main() {
     let started = Instant::now();
     let mut n = 1;
     while n < urls {
-        let Next::Lease(lease) = a.lease(now, Pick::Best).expect("a lease") else { panic!("nothing to lease") };
+        let Next::Lease(lease) = a.lease(now, Pick::Best).expect("a lease") else {
+            panic!("nothing to lease")
+        };
         let add = (n..n + LINKS as u64).map(|i| link(i, Some(lease.id))).collect();
         a.apply(done(lease.id, add), &best).expect("applied");
         a.commit().expect("committed");

@@ -12,9 +12,9 @@ pub mod s3;
 mod traits;
 mod trust;
 
+pub use fleet::{Done, Fleet, Gate, News, SharedCommand, Ticket, Wanted};
 pub use ledger::{Durability, FileLog, Ledger, LedgerReader, MemLog, Options};
 pub use postgres::{
     CommandInfo, Given, Helm, Judged, LOAD_AT_ONCE, Reached, Shared, SharedOptions, SharedReader, WorkerInfo,
 };
-pub use fleet::{Done, Fleet, Gate, News, SharedCommand, Ticket, Wanted};
 pub use traits::{Each, Journal, Records, Revision, Stats, Storage, Which};

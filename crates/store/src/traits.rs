@@ -134,7 +134,8 @@ pub struct Revision {
 impl Revision {
     /// Verdicts that rest on the same as before.
     pub fn of(verdicts: &[(UrlId, Verdict)]) -> Vec<Revision> {
-        let one = |(id, verdict): &(UrlId, Verdict)| Revision { id: *id, verdict: *verdict, assessment: None };
+        let one =
+            |(id, verdict): &(UrlId, Verdict)| Revision { id: *id, verdict: *verdict, assessment: None };
         verdicts.iter().map(one).collect()
     }
 }

@@ -29,7 +29,7 @@ pub fn best(app: &App, call: &Call) -> Result<Reply, Refusal> {
             let mut all = Vec::new();
             for entry in ledger.entries(Which::Pending) {
                 let entry = entry?;
-                if entry.host == h {
+                if entry.host == Some(h) {
                     all.push((entry.priority, entry.id));
                 }
             }
@@ -41,7 +41,9 @@ pub fn best(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let mut urls = Vec::new();
     for id in ids {
         // It may have been fetched since the look at the queue.
-        let Some(info) = ledger.entry(id)?.filter(|e| e.state == ::frontier::State::Pending) else { continue };
+        let Some(info) = ledger.entry(id)?.filter(|e| e.state == ::frontier::State::Pending) else {
+            continue;
+        };
         let Some(url) = view.reader.url(id) else { continue };
         let e = view.explain(|e| e.sources(&view.reader, id))?;
         let sources: Vec<Value> = e

@@ -132,7 +132,9 @@ pub fn searx(app: &App, call: &Call) -> Result<Reply, Refusal> {
         let Ok(view) = volume.view() else { continue };
         let filter =
             Filter { relevant: (!all).then_some(true), language: language.clone(), ..Filter::default() };
-        let (Some(index), Some(pass)) = (&view.index, view.rows.pass(filter, &view.reader)?) else { continue };
+        let (Some(index), Some(pass)) = (&view.index, view.rows.pass(filter, &view.reader)?) else {
+            continue;
+        };
         let keep = |id: UrlId| view.rows.get(id).is_some_and(|r| pass.admits(r));
         if q.is_empty() {
             continue;

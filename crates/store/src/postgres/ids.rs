@@ -185,11 +185,11 @@ impl Shared {
     pub(super) fn number_new(&mut self) -> Result<(), Problem> {
         while self.ids.len() < self.inner.order().len() {
             let slot = self.ids.next_slot();
-            let Some(global) = self.ids.take() else {
+            let host = self.inner.order().host_of(slot.inner());
+            let (Some(global), Some(host)) = (self.ids.take(), host) else {
                 return Err(Problem::new("a URL was admitted without a number")
                     .hint("this is a bug; please report it"));
             };
-            let host = self.inner.order().info(slot.inner()).map_or(0, |i| i.host);
             if self.ids.host(host).is_none() {
                 let name = self.inner.order().host_info(host).map(|h| h.name).unwrap_or_default();
                 let shard = self.spread.shard_of(&name);
@@ -224,9 +224,16 @@ mod tests {
         assert_eq!((ids.slot(UrlId(70)), ids.slot(UrlId(80)), ids.slot(UrlId(1))), (Some(x), Some(y), None));
         assert_eq!((ids.global(y), ids.shard_of(UrlId(80))), (Some(UrlId(80)), Some(2)));
         ids.evict(&|shard| shard == 2);
-        assert_eq!((ids.slot(UrlId(80)), ids.shard_of(UrlId(80)), ids.shard_of(UrlId(70))), (None, Some(2), Some(1)));
+        assert_eq!(
+            (ids.slot(UrlId(80)), ids.shard_of(UrlId(80)), ids.shard_of(UrlId(70))),
+            (None, Some(2), Some(1))
+        );
         let again = ids.add(UrlId(80), b);
-        assert_eq!((ids.slot(UrlId(80)), again), (Some(again), Slot(2)), "it may come back, in another place");
+        assert_eq!(
+            (ids.slot(UrlId(80)), again),
+            (Some(again), Slot(2)),
+            "it may come back, in another place"
+        );
         ids.refill(5, 7);
         assert_eq!((ids.take(), ids.take(), ids.take()), (Some(UrlId(5)), Some(UrlId(6)), None));
     }

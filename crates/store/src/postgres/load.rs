@@ -90,8 +90,10 @@ pub(super) fn read_hints(
     shards: &[i16],
     take: Take,
 ) -> Result<(), tokio_postgres::Error> {
-    let said =
-        db.query("SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2", &[&crawl, &StateKey::Next.name()])?;
+    let said = db.query(
+        "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2",
+        &[&crawl, &StateKey::Next.name()],
+    )?;
     let hints = said.iter().flat_map(|r| hints(r.get(0))).filter(|(shard, _)| shards.contains(shard));
     read_named(db, crawl, hints.collect(), take)
 }

@@ -197,7 +197,7 @@ pub(super) fn info_from(r: &Row, at: usize) -> Info {
         site_depth: small(9),
         hops: tiny(10),
         attempts: tiny(11),
-        host: id32(r.get(at + 12)),
+        host: Some(id32(r.get(at + 12))),
     }
 }
 

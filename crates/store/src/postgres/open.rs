@@ -207,12 +207,7 @@ impl Shared {
             outgoing: Outgoing::new(&kept),
             peers: Peers::new(began),
             far: Far::default(),
-            work: Work {
-                pages: kept.pages,
-                relevant: kept.relevant,
-                most_in_flight: 8,
-                ..Work::default()
-            },
+            work: Work { pages: kept.pages, relevant: kept.relevant, most_in_flight: 8, ..Work::default() },
             resumed: row.next_id > 0,
             db,
             options,

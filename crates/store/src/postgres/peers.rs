@@ -1,8 +1,8 @@
 //! The other workers: how they stand, what they wrote to this one, what their models learnt, and whether all is done.
 
+use super::Shared;
 use super::ids::Slot;
 use super::post::{self, Message};
-use super::Shared;
 use crate::fleet::{News, Ticket};
 use frontier::{Applied, Frontier};
 use std::collections::HashMap;
@@ -153,7 +153,8 @@ impl Shared {
     ) -> Result<(Vec<(Ticket, Url)>, Vec<UrlId>), Problem> {
         self.peers.seeds.clear();
         let (mut seeds, mut mailed) = (Vec::new(), Vec::new());
-        let shards: Vec<i16> = self.shards.owned.keys().copied().filter(|s| self.shards.is_here(*s)).collect();
+        let shards: Vec<i16> =
+            self.shards.owned.keys().copied().filter(|s| self.shards.is_here(*s)).collect();
         if shards.is_empty() || self.membership.lost {
             return Ok((seeds, mailed));
         }
@@ -231,7 +232,8 @@ impl Shared {
         if self.peers.workers < 2 {
             return Ok(Vec::new());
         }
-        let (slots, read): (Vec<i32>, Vec<i64>) = self.peers.deltas_read.iter().map(|(s, n)| (*s, *n)).unzip();
+        let (slots, read): (Vec<i32>, Vec<i64>) =
+            self.peers.deltas_read.iter().map(|(s, n)| (*s, *n)).unzip();
         let rows = self.db.ask(
             "SELECT d.slot, d.n, d.bytes FROM gleaner.delta d
              LEFT JOIN unnest($3::int4[], $4::int8[]) AS t(slot, n) ON t.slot = d.slot

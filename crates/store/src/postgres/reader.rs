@@ -10,17 +10,15 @@ use super::look::{self, Look, PIECE, info_from, record_from, verdict_of};
 use super::open::{CrawlRow, choose, crawls};
 use super::steer::{self, CommandInfo};
 use super::{id32, id64, shard_of, url_id};
-use crate::ledger::codec;
 use crate::formats::LabelChange;
+use crate::ledger::codec;
 use crate::traits::{Each, Records, Stats, Which};
 use frontier::{Clock, HostInfo, HostState, Info, RobotsState};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_postgres::Row;
-use types::{
-    Holder, Millis, Problem, Record, RobotsAnswer, Source, StateKey, Url, UrlId, Verdict,
-};
+use types::{Holder, Millis, Problem, Record, RobotsAnswer, Source, StateKey, Url, UrlId, Verdict};
 
 /// Pending URLs that are asked for at once.
 const MANY: i64 = 20_000;
@@ -228,7 +226,7 @@ impl SharedReader {
 
     /// With this reader's number of the host.
     fn numbered(&self, info: Info) -> Info {
-        Info { host: lock(&self.hosts).number(info.host), ..info }
+        Info { host: info.host.map(|host| lock(&self.hosts).number(host)), ..info }
     }
 
     fn read_hosts(&self) -> Result<Vec<HostInfo>, Problem> {

@@ -10,9 +10,9 @@
 
 use super::Shared;
 use super::db::Step;
+use super::membership::Kept;
 use super::rows::param;
 use super::scratch::Facts;
-use super::membership::Kept;
 use super::ship::Draft;
 use crate::archive::Uploads;
 use std::collections::{BTreeSet, HashMap};
@@ -246,7 +246,8 @@ impl Shared {
         }
         let standing = Standing {
             // Pages that are not committed count as long as this worker lives.
-            in_flight: self.inner.order().counts().leased as i64 + (self.work.pages - self.outgoing.announced.pages).max(0),
+            in_flight: self.inner.order().counts().leased as i64
+                + (self.work.pages - self.outgoing.announced.pages).max(0),
             // Whoever asks whether all is done must not be told so by one whose mail is not sent.
             idle: false,
             watermark: self.work.watermark,
@@ -325,12 +326,18 @@ impl Shared {
     /// "These shards, these epochs, locked."
     fn claim_check(&self, touched: &BTreeSet<i16>) -> Step {
         let shards: Vec<i16> = touched.iter().copied().collect();
-        let epochs: Vec<i64> = shards.iter().map(|s| self.shards.owned.get(s).copied().unwrap_or(-1)).collect();
+        let epochs: Vec<i64> =
+            shards.iter().map(|s| self.shards.owned.get(s).copied().unwrap_or(-1)).collect();
         Step {
             sql: "SELECT count(*) FROM (SELECT 1 FROM gleaner.shard s
                     JOIN unnest($3::int2[], $4::int8[]) AS t(shard, epoch) ON s.shard = t.shard
                     WHERE s.crawl = $1 AND s.owner = $2 AND s.epoch = t.epoch FOR SHARE OF s) AS held",
-            params: vec![param(self.membership.me.crawl), param(self.membership.me.incarnation), param(shards), param(epochs)],
+            params: vec![
+                param(self.membership.me.crawl),
+                param(self.membership.me.incarnation),
+                param(shards),
+                param(epochs),
+            ],
         }
     }
 
@@ -338,8 +345,8 @@ impl Shared {
     fn pages_by_host(&self, facts: &[&Facts]) -> HashMap<u32, u64> {
         let mut held = HashMap::new();
         for (slot, _) in facts.iter().flat_map(|f| &f.pages) {
-            if let Some(info) = self.inner.order().info(slot.inner()) {
-                *held.entry(info.host).or_default() += 1;
+            if let Some(host) = self.inner.order().host_of(slot.inner()) {
+                *held.entry(host).or_default() += 1;
             }
         }
         held

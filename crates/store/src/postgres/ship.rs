@@ -1,14 +1,14 @@
 //! One batch, one transaction: the rows of everything a worker did since the last one. When it is sent: `seal`.
 
 use super::db::Step;
+use super::ids::Slot;
 use super::post::{Child, write_children};
 use super::rows::{SightRows, UrlRows, param};
 use super::scratch::{Facts, Revised};
-use super::ids::Slot;
 use super::{Shard, Shared, id64};
+use crate::fleet::Done;
 use crate::ledger::codec;
 use crate::ledger::page;
-use crate::fleet::Done;
 use frontier::State;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use types::{Assessment, UrlId};
@@ -152,7 +152,7 @@ impl Shared {
         for (&slot, touch) in &facts.urls {
             let inner = slot.inner();
             let (Some(info), Some(global)) = (order.info(inner), self.ids.global(slot)) else { continue };
-            let (Some(place), Some(print)) = (self.ids.host(info.host), order.print(inner)) else { continue };
+            let (Some(place), Some(print)) = (self.ids.host_of(slot), order.print(inner)) else { continue };
             touched.insert(place.shard);
             let rows = if touch.admitted.is_some() { &mut new } else { &mut old };
             let (state, status) = match info.state {
@@ -296,10 +296,16 @@ impl Shared {
                 params: vec![param(crawl), param(shards), param(ids), param(lists)],
             });
         }
-        let here = facts.revised.iter().filter_map(|(slot, r)| {
-            Some((self.ids.host_of(*slot)?.shard, self.ids.global(*slot)?, r))
-        });
-        let far = self.outgoing.draft.far_revised.iter().filter_map(|(id, r)| Some((self.ids.shard_of(*id)?, *id, r)));
+        let here = facts
+            .revised
+            .iter()
+            .filter_map(|(slot, r)| Some((self.ids.host_of(*slot)?.shard, self.ids.global(*slot)?, r)));
+        let far = self
+            .outgoing
+            .draft
+            .far_revised
+            .iter()
+            .filter_map(|(id, r)| Some((self.ids.shard_of(*id)?, *id, r)));
         let revised: Vec<(Shard, UrlId, &Revised)> = here.chain(far).collect();
         if !revised.is_empty() {
             let score = |r: &Revised| {
@@ -385,7 +391,8 @@ impl Shared {
     fn mail_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
         let crawl = self.membership.me.crawl;
         if !self.outgoing.draft.outbox.is_empty() {
-            let (shards, messages): (Vec<i16>, Vec<Vec<u8>>) = self.outgoing.draft.outbox.iter().cloned().unzip();
+            let (shards, messages): (Vec<i16>, Vec<Vec<u8>>) =
+                self.outgoing.draft.outbox.iter().cloned().unzip();
             steps.push(Step {
                 sql: "INSERT INTO gleaner.outbox (crawl, shard, message)
                       SELECT $1, * FROM unnest($2::int2[], $3::bytea[])",
@@ -402,7 +409,9 @@ impl Shared {
             });
         }
         if !self.outgoing.draft.deltas.is_empty() {
-            let numbers: Vec<i64> = (1..=self.outgoing.draft.deltas.len() as i64).map(|i| self.outgoing.deltas_sent + i).collect();
+            let numbers: Vec<i64> = (1..=self.outgoing.draft.deltas.len() as i64)
+                .map(|i| self.outgoing.deltas_sent + i)
+                .collect();
             let oldest = self.outgoing.deltas_sent - DELTAS_KEPT;
             steps.push(Step {
                 sql: "INSERT INTO gleaner.delta (crawl, slot, n, bytes)

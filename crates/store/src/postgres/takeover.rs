@@ -201,8 +201,14 @@ impl Shared {
         let at_once = i64::from(self.options.load_at_once);
         if urls * clean.len() as i64 / i64::from(self.spread.shards.max(1)) > at_once {
             let shards_at_once = (at_once * i64::from(self.spread.shards) / urls) as usize;
-            let arriving =
-                Arriving::bring(self.db.line(), self.membership.me.crawl, clean, at_once / 4, shards_at_once, now);
+            let arriving = Arriving::bring(
+                self.db.line(),
+                self.membership.me.crawl,
+                clean,
+                at_once / 4,
+                shards_at_once,
+                now,
+            );
             self.shards.arriving.push(arriving);
             return Ok(());
         }
@@ -258,7 +264,8 @@ impl Shared {
         }
         self.shards.hinted_at = Some(Instant::now());
         let place = |slot: Slot| Some((self.ids.host_of(slot)?.shard, self.ids.global(slot)?));
-        let bytes = load::write_hints(self.inner.order().best(HINTS).into_iter().map(Slot::of).filter_map(place));
+        let bytes =
+            load::write_hints(self.inner.order().best(HINTS).into_iter().map(Slot::of).filter_map(place));
         self.db.tell(
             "INSERT INTO gleaner.state (crawl, slot, name, n, bytes) VALUES ($1, $2, $3, 0, $4)
              ON CONFLICT (crawl, slot, name, n) DO UPDATE SET bytes = EXCLUDED.bytes",

@@ -1,12 +1,12 @@
 //! The loop's side of a shared crawl: its numbers are the crawl's, those of the ledger inside are this worker's.
 
+use super::ids::Slot;
 use super::look::{self, Look};
 use super::post::{self, Child};
 use super::scratch::Revised;
-use super::ids::Slot;
 use super::{Shard, Shared, url_id};
-use crate::ledger::apply::check_candidate;
 use crate::fleet::{Done, Fleet, Gate, News, Ticket, Wanted};
+use crate::ledger::apply::check_candidate;
 use crate::traits::{Each, Journal, Records, Revision, Stats, Storage, Which};
 use frontier::{Applied, Frontier, HostInfo, Idle, Info, Next, Peek, Pick, Refusal, State};
 use std::collections::{HashMap, HashSet};
@@ -66,7 +66,8 @@ impl Shared {
     /// The crawl's number of what the ledger inside calls `inner`.
     fn global(&self, inner: UrlId) -> Result<UrlId, Problem> {
         self.ids.global(Slot::of(inner)).ok_or_else(|| {
-            Problem::new("a URL of this worker has no number in the crawl").hint("this is a bug; please report it")
+            Problem::new("a URL of this worker has no number in the crawl")
+                .hint("this is a bug; please report it")
         })
     }
 
@@ -237,7 +238,7 @@ impl Shared {
         };
         self.work.idle = false;
         let slot = Slot::of(lease.id);
-        let host = self.info(slot).map(|i| i.host);
+        let host = self.info(slot).and_then(|i| i.host);
         self.work.most_in_flight = self.work.most_in_flight.max(self.inner.order().in_flight());
         // Whoever takes over after a crash must know every host that was contacted.
         if host.is_none_or(|h| h >= self.outgoing.hosts_sent) {
@@ -439,7 +440,7 @@ impl Records for Shared {
             return Ok(self.info(slot).map(|i| Info { id, ..i }));
         }
         // Its host has no number here.
-        Ok(self.look(id).entry()?.map(|i| Info { host: u32::MAX, ..i }))
+        Ok(self.look(id).entry()?.map(|i| Info { host: None, ..i }))
     }
 
     /// Those of the shards that are here.
@@ -523,15 +524,15 @@ impl Records for Shared {
     }
 
     fn pages(&self, from: usize) -> Each<'_, (Record, Info)> {
-        let rows =
-            self.db.ask("SELECT id FROM gleaner.page WHERE crawl = $1 ORDER BY seq", &[&self.membership.me.crawl]);
+        let rows = self
+            .db
+            .ask("SELECT id FROM gleaner.page WHERE crawl = $1 ORDER BY seq", &[&self.membership.me.crawl]);
         let committed: Vec<UrlId> = match rows {
             Ok(rows) => rows.iter().map(|r| url_id(r.get(0))).collect(),
             Err(e) => return Box::new(std::iter::once(Err(e))),
         };
         let known: HashSet<UrlId> = committed.iter().copied().collect();
-        let fresh: Vec<UrlId> =
-            (self.inner.pages_here().filter_map(|s| self.ids.global(Slot::of(s))))
+        let fresh: Vec<UrlId> = (self.inner.pages_here().filter_map(|s| self.ids.global(Slot::of(s))))
             .filter(|id| !known.contains(id))
             .collect();
         let all = committed.into_iter().chain(fresh).skip(from);

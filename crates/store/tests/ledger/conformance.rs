@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use store::ledger::{FileLog, Ledger, MemLog};
 use store::{Fleet, Journal, Records, Revision, Shared, SharedOptions, Which};
 use types::{
-    Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source, StateKey,
-    Task, Turn, UrlId, Verdict,
+    Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source,
+    StateKey, Task, Turn, UrlId, Verdict,
 };
 
 /// A place to keep ledgers: makes one, and opens the same one again.
@@ -313,7 +313,9 @@ fn politeness_counts_from_the_end_of_a_request<P: Place>(mut p: P) {
     l.seed(seed("http://a/1", 1.0), Millis(0)).unwrap();
     l.seed(seed("http://a/2", 0.9), Millis(0)).unwrap();
     let first = l.lease_at(0).unwrap();
-    let Next::Wait { idle, .. } = l.lease(Millis(50), Pick::Best).unwrap() else { panic!("one request per host") };
+    let Next::Wait { idle, .. } = l.lease(Millis(50), Pick::Best).unwrap() else {
+        panic!("one request per host")
+    };
     assert_eq!(idle.hosts_in_flight, 1);
     l.apply(done(first.id, Outcome::Fetched, 400), &best).unwrap();
     let Next::Wait { until, idle } = l.lease(Millis(1_399), Pick::Best).unwrap() else { panic!("too early") };
@@ -354,14 +356,18 @@ fn floor_and_patience_rather_wait<P: Place>(mut p: P) {
         "http://fair/1",
         "more than seven tenths of what could be waited for"
     );
-    let Next::Wait { until, idle } = l.lease(Millis(0), Pick::Best).unwrap() else { panic!("0.5 is not worth it") };
+    let Next::Wait { until, idle } = l.lease(Millis(0), Pick::Best).unwrap() else {
+        panic!("0.5 is not worth it")
+    };
     assert_eq!((until, idle.patient), (Millis(1_000), true));
     assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://start/2");
     assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://good/2");
     // In flight, but nothing left of it that would be worth waiting for.
     assert_eq!(l.lease_at(1_000).unwrap().url.as_str(), "http://poor/1");
     l.check().unwrap();
-    let Next::Wait { idle, .. } = l.lease(Millis(1_000), Pick::Best).unwrap() else { panic!("below the floor") };
+    let Next::Wait { idle, .. } = l.lease(Millis(1_000), Pick::Best).unwrap() else {
+        panic!("below the floor")
+    };
     assert_eq!(idle.urls_below_floor, 1);
     for id in [1, 3, 4, 5] {
         l.apply(done(UrlId(id), Outcome::Fetched, 1_100), &best).unwrap();
@@ -461,7 +467,9 @@ fn a_host_that_keeps_failing_is_given_up<P: Place>(mut p: P) {
         let host = HostUpdate { failed: Some(true), ..contact(now) };
         l.apply(Turn { host, ..Turn::new(Settle::Retry { id: lease.id, not_before: Millis(now) }) }, &best)
             .unwrap();
-        let Next::Wait { until, idle } = l.lease(Millis(now), Pick::Best).unwrap() else { panic!("backing off") };
+        let Next::Wait { until, idle } = l.lease(Millis(now), Pick::Best).unwrap() else {
+            panic!("backing off")
+        };
         assert_eq!((until, idle.hosts_backing_off), (Millis(now + wait), 1));
         now += wait;
     }
@@ -584,7 +592,11 @@ fn caps_and_guards_refuse_and_say_why<P: Place>(mut p: P) {
     ];
     assert_eq!(refused, expected.map(one));
     assert_eq!((applied.admitted, applied.dropped), (2, 1));
-    assert_eq!(l.entry(UrlId(1)).unwrap().unwrap().state, State::Settled(Outcome::Dropped), "a has had its page");
+    assert_eq!(
+        l.entry(UrlId(1)).unwrap().unwrap().state,
+        State::Settled(Outcome::Dropped),
+        "a has had its page"
+    );
     l.check().unwrap();
 }
 
@@ -719,7 +731,7 @@ fn all_of(l: &(impl Frontier + Records + Journal)) -> Vec<(Info, String, Vec<Sou
     let ids = (0..l.stats().unwrap().urls as u32).map(UrlId);
     ids.map(|id| {
         let info = l.entry(id).unwrap().unwrap();
-        (Info { host: 0, ..info }, names[info.host as usize].clone(), l.sources(id).unwrap())
+        (Info { host: None, ..info }, names[info.host.unwrap() as usize].clone(), l.sources(id).unwrap())
     })
     .collect()
 }

@@ -2,9 +2,12 @@
 
 use crate::harness::*;
 use frontier::{Frontier, Limits, Next, Pick, State};
-use store::{Journal, Records};
 use store::ledger::{Ledger, Options};
-use types::{Candidate, HostUpdate, Millis, Outcome, Priority, Problem, Rescored, Settle, StateKey, Turn, UrlId, Verdict};
+use store::{Journal, Records};
+use types::{
+    Candidate, HostUpdate, Millis, Outcome, Priority, Problem, Rescored, Settle, StateKey, Turn, UrlId,
+    Verdict,
+};
 
 fn limits() -> Limits {
     Limits { delay_ms: 100, use_robots: false, max_attempts: 2, ..Limits::default() }
@@ -125,7 +128,11 @@ fn after_a_crash_the_crawl_goes_on_and_survives_the_next_one() {
         log.crash(round as usize * 5);
         let l = open(&log, limits(), now + 600);
         assert_eq!(l.entry(lease.id).unwrap().unwrap().state, settled);
-        assert_eq!((l.stats().unwrap().urls, l.stats().unwrap().leased), (before.urls + 1, 0), "leases are pending again");
+        assert_eq!(
+            (l.stats().unwrap().urls, l.stats().unwrap().leased),
+            (before.urls + 1, 0),
+            "leases are pending again"
+        );
     }
 }
 
@@ -148,7 +155,11 @@ fn a_commit_that_was_not_synced_is_lost_whole_or_not_at_all() {
         let l = open(&crashed, limits(), 0);
         let all = survive == disk.bytes.len() - disk.synced;
         let expected = if all { (4, 3, 1) } else { (2, 2, 0) };
-        assert_eq!((l.stats().unwrap().urls, l.stats().unwrap().pending, l.stats().unwrap().pages), expected, "{survive}");
+        assert_eq!(
+            (l.stats().unwrap().urls, l.stats().unwrap().pending, l.stats().unwrap().pages),
+            expected,
+            "{survive}"
+        );
         l.check().unwrap();
     }
 }
@@ -189,7 +200,8 @@ fn any_flipped_bit_is_an_error_or_an_earlier_commit_never_something_else() {
         flipped[at] ^= 1 << (at % 8);
         if let Ok(l) = Ledger::on(CrashLog::of(&flipped), options(limits()), Millis(0)) {
             let now = summary(&l);
-            let known = commits.iter().any(|(len, s)| *len <= at && *s == now) || l.stats().unwrap().urls == 0;
+            let known =
+                commits.iter().any(|(len, s)| *len <= at && *s == now) || l.stats().unwrap().urls == 0;
             assert!(known, "flipped at {at}");
         }
     }

@@ -4,8 +4,8 @@ use crate::harness::*;
 use frontier::{Frontier, State};
 use std::fs;
 use std::path::Path;
-use store::{Journal, Records};
 use store::ledger::{Durability, FileLog, Ledger, Options};
+use store::{Journal, Records};
 use types::{Millis, Outcome};
 
 fn open_dir(dir: &Path, now: u64) -> Ledger<FileLog> {

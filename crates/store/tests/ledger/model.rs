@@ -3,8 +3,8 @@
 use crate::harness::*;
 use frontier::{Frontier, Limits, Next, Pick};
 use proptest::prelude::*;
-use store::{Journal, Records};
 use store::ledger::{Ledger, MemLog};
+use store::{Journal, Records};
 use types::{HostUpdate, Lease, Millis, Outcome, Priority, Rescored, Settle, Turn, UrlId};
 
 #[derive(Clone, Debug)]

@@ -26,7 +26,10 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 use store::archive::{ArchiveSettings, Archiver, Depot, Objects, PageNote, WarcReader};
 use store::{Fleet, Journal, Records, Shared, SharedReader, Which};
-use types::{Candidate, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, StateKey, Task, Turn, UrlId};
+use types::{
+    Candidate, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, StateKey, Task, Turn,
+    UrlId,
+};
 
 /// Looks after all workers until `done` (or panics).
 fn until(
@@ -47,7 +50,7 @@ fn until(
 }
 
 fn has(w: &Shared, text: &str) -> bool {
-    w.find(&url(text)).unwrap().and_then(|id| w.entry(id).unwrap()).is_some_and(|e| e.host != u32::MAX)
+    w.find(&url(text)).unwrap().and_then(|id| w.entry(id).unwrap()).is_some_and(|e| e.host.is_some())
 }
 
 /// `n` hosts of as many domains, seeded by one worker.
@@ -78,10 +81,16 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     until(0, &mut [&mut a, &mut b], "the shards are shared out", |w| {
         w[1].stats().unwrap().urls > 0 && w[0].stats().unwrap().urls < 40
     });
-    until(0, &mut [&mut a, &mut b], "all of them", |w| w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 40);
+    until(0, &mut [&mut a, &mut b], "all of them", |w| {
+        w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 40
+    });
     for u in &urls {
         assert!(has(&a, u) != has(&b, u), "{u} is with exactly one of them");
-        assert_eq!(a.find(&url(u)).unwrap(), b.find(&url(u)).unwrap(), "{u} has the same number for everyone");
+        assert_eq!(
+            a.find(&url(u)).unwrap(),
+            b.find(&url(u)).unwrap(),
+            "{u} has the same number for everyone"
+        );
     }
     // A page of one links to hosts of both, known and new.
     let new: Vec<String> = (100..140).map(|i| format!("http://d{i}.example{i}.org/x")).collect();
@@ -103,8 +112,10 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
         mailed.extend(b.maintain(Millis(0), &best).unwrap().unwrap_or_default().mailed);
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(mailed.iter().all(|id| b.entry(*id).unwrap().is_some_and(|e| e.host != u32::MAX)));
-    until(0, &mut [&mut a, &mut b], "the mail is taken in", |w| w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 80);
+    assert!(mailed.iter().all(|id| b.entry(*id).unwrap().is_some_and(|e| e.host.is_some())));
+    until(0, &mut [&mut a, &mut b], "the mail is taken in", |w| {
+        w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 80
+    });
     for u in &new {
         assert!(has(&a, u) != has(&b, u), "{u}");
     }
@@ -175,7 +186,9 @@ fn a_worker_that_slept_through_its_lease_has_lost_it() {
     let mut b = Shared::open(short("b"), Millis(1_000)).unwrap();
     assert_eq!(b.stats().unwrap().urls, 0);
     let started = Instant::now();
-    until(5_000, &mut [&mut b], "the shards of the dead are taken over", |w| w[0].stats().unwrap().urls == 10);
+    until(5_000, &mut [&mut b], "the shards of the dead are taken over", |w| {
+        w[0].stats().unwrap().urls == 10
+    });
     assert!(started.elapsed() < Duration::from_secs(7), "{:?}", started.elapsed());
     assert!(!a.gate().is_open(), "no request may be sent any more");
     // All hosts rest: any of them may have been contacted a moment ago.
@@ -300,7 +313,9 @@ fn all_is_done_only_when_all_are_done() {
     let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
     seeded(&mut a, 8);
     let mut b = Shared::open(shared(dir.path(), "b", quick()), Millis(0)).unwrap();
-    until(0, &mut [&mut a, &mut b], "both have some", |w| w[0].stats().unwrap().urls > 0 && w[1].stats().unwrap().urls > 0);
+    until(0, &mut [&mut a, &mut b], "both have some", |w| {
+        w[0].stats().unwrap().urls > 0 && w[1].stats().unwrap().urls > 0
+    });
     until(0, &mut [&mut a, &mut b], "all", |w| w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 8);
     while let Some(lease) = a.lease_at(0) {
         a.apply(done(lease.id, Outcome::Fetched, 0), &best).unwrap();
@@ -569,7 +584,11 @@ fn pages_wait_for_the_bucket_and_hosts_do_not() {
         a.maintain(Millis(0), &best).unwrap();
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert_eq!((committed(dir.path()), reader(dir.path()).stats().unwrap().urls), (0, 1), "it is not in the bucket");
+    assert_eq!(
+        (committed(dir.path()), reader(dir.path()).stats().unwrap().urls),
+        (0, 1),
+        "it is not in the bucket"
+    );
     assert_eq!(host_rows(dir.path(), "fresh%"), "0");
     // Here it counts as done, and what it said of its links is known.
     assert_eq!(a.record(page.id).unwrap().unwrap().url, page.url.as_str());
@@ -608,7 +627,10 @@ fn pages_wait_for_the_bucket_and_hosts_do_not() {
     let record = &bytes[at.offset as usize..];
     let record = WarcReader::new(record, "object", Default::default()).unwrap().next().unwrap().unwrap();
     assert_eq!((record.kind().as_str(), record.target()), ("response", Some("http://d0.example0.org/")));
-    assert_eq!((reader(dir.path()).stats().unwrap().urls, host_rows(dir.path(), "fresh%").as_str()), (2, "1"));
+    assert_eq!(
+        (reader(dir.path()).stats().unwrap().urls, host_rows(dir.path(), "fresh%").as_str()),
+        (2, "1")
+    );
     reader(dir.path()).check().unwrap();
 
     // A bucket that fails ends it with a word, and nothing is committed from there on.
