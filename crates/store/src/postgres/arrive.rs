@@ -1,7 +1,7 @@
-//! Shards that are ours and not all here yet. A crawl of millions of URLs takes minutes to load. What its last owners
-//! meant to fetch next is there at once, because they say so every few seconds; finding its best URLs takes seconds. So
-//! these are brought first and the crawl goes on with them, in its order; the rest comes while it runs, read by a thread
-//! of its own and taken in between two turns of the loop.
+//! Shards that are ours and not all here yet. A crawl of millions of URLs takes minutes to load. What its
+//! last owners meant to fetch next is there at once, because they say so every few seconds; finding its best
+//! URLs takes seconds. So these are brought first and the crawl goes on with them, in its order; the rest
+//! comes while it runs, read by a thread of its own and taken in between two turns of the loop.
 
 use super::db::{Db, Line};
 use super::load::{self, Rows, Take};
@@ -37,8 +37,8 @@ pub(super) enum Piece {
 }
 
 impl Arriving {
-    /// Brings what the last owners meant to fetch next, then the `best` best URLs of the shards, then everything, `at_once`
-    /// shards at a time.
+    /// Brings what the last owners meant to fetch next, then the `best` best URLs of the shards, then
+    /// everything, `at_once` shards at a time.
     pub fn bring(
         line: Line,
         crawl: i32,
@@ -93,9 +93,9 @@ impl Courier {
         Ok(())
     }
 
-    /// When the connection is cut this begins again: what is here already is known by its number. If the database has no
-    /// free connection this waits without a limit: the loop goes on without these shards, and a take-over must not give
-    /// up.
+    /// When the connection is cut this begins again: what is here already is known by its number. If the
+    /// database has no free connection this waits without a limit: the loop goes on without these shards, and
+    /// a take-over must not give up.
     fn bring(
         &self,
         db: &mut Option<Db>,

@@ -1,13 +1,13 @@
-//! Two numbers for one URL: the crawl's, which every worker and every record uses, and the place it has in this worker's
-//! memory, which must be dense.
+//! Two numbers for one URL: the crawl's, which every worker and every record uses, and the place it has in
+//! this worker's memory, which must be dense.
 
 use super::{Shard, Shared};
 use hashbrown::HashTable;
 use std::collections::HashMap;
 use types::{Problem, UrlId};
 
-/// The place of a URL in this worker's memory: the number that the ledger inside has for it. The crawl's number is a
-/// [`UrlId`].
+/// The place of a URL in this worker's memory: the number that the ledger inside has for it. The crawl's
+/// number is a [`UrlId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Slot(u32);
 
@@ -127,7 +127,8 @@ impl Ids {
         });
     }
 
-    // ---- numbers to give out ---------------------------------------------------------------------------------------
+    // ---- numbers to give out
+    // ---------------------------------------------------------------------------------------
 
     /// How many may be given out without asking for more.
     pub fn spare(&self) -> u32 {

@@ -1,4 +1,5 @@
-//! Single facts of a crawl, straight from the tables: for readers, and for workers that need one of another's shards.
+//! Single facts of a crawl, straight from the tables: for readers, and for workers that need one of another's
+//! shards.
 
 use super::db::Db;
 use super::load::{kind, priority};
@@ -180,8 +181,8 @@ pub(super) fn find(db: &Db, crawl: i32, shard: i16, print: Fingerprint) -> Resul
     Ok(rows.first().map(|r| url_id(r.get(0))))
 }
 
-/// From the columns `id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host`; the
-/// host is the database's number of it.
+/// From the columns `id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts,
+/// host`; the host is the database's number of it.
 pub(super) fn info_from(r: &Row, at: usize) -> Info {
     let some = |i: usize| r.get::<_, Option<i64>>(at + i).map(url_id);
     let small = |i: usize| u16::try_from(r.get::<_, i32>(at + i)).unwrap_or(u16::MAX);

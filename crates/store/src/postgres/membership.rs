@@ -1,5 +1,5 @@
-//! Being one of the workers. A worker's row says until when it counts; that is only believed when the database says so
-//! inside the transaction that writes.
+//! Being one of the workers. A worker's row says until when it counts; that is only believed when the
+//! database says so inside the transaction that writes.
 //!
 //! ```text
 //! join     take a vacant slot (or a new one) under a new incarnation; its learnt state comes with it
@@ -8,9 +8,9 @@
 //! rejoin   a worker that was buried forgets what it did not commit and joins anew
 //! leave    ends the membership in order
 //! ```
-//! A worker that slept through its lease is buried by whoever looks first (`takeover`). When it wakes, its renewal and its
-//! commits change no row, which tells it to rejoin. Its requests stop a third of the lease earlier: the [`Gate`] closes by
-//! its own clock, without asking anyone.
+//! A worker that slept through its lease is buried by whoever looks first (`takeover`). When it wakes, its
+//! renewal and its commits change no row, which tells it to rejoin. Its requests stop a third of the lease
+//! earlier: the [`Gate`] closes by its own clock, without asking anyone.
 
 use super::db::Db;
 use super::open::{empty_ledger, measure_skew};
@@ -91,12 +91,13 @@ pub(super) struct Kept {
     pub fresh: bool,
 }
 
-/// Joins the crawl. `name` is this worker's own (its folder's): a slot left by the same name is taken at once, because the
-/// folder's lock proves that whoever was in it is gone.
+/// Joins the crawl. `name` is this worker's own (its folder's): a slot left by the same name is taken at
+/// once, because the folder's lock proves that whoever was in it is gone.
 fn join(db: &Db, crawl: i32, name: &str, lease: Duration) -> Result<(Member, Kept), Problem> {
     let lease = lease.as_millis() as f64;
     for _ in 0..20 {
-        // Sent twice, one of these would leave a slot behind that nobody is in: whoever called tries all of it again.
+        // Sent twice, one of these would leave a slot behind that nobody is in: whoever called tries all of
+        // it again.
         let wrong = |e| db.problem("write to", &e);
         db.execute(
             "UPDATE gleaner.worker SET incarnation = -nextval('gleaner.incarnation'), expires = '-infinity'

@@ -1,15 +1,17 @@
-//! A crawl on many machines: PostgreSQL keeps the truth, each worker keeps the order of its own share in memory.
+//! A crawl on many machines: PostgreSQL keeps the truth, each worker keeps the order of its own share in
+//! memory.
 //!
-//! * The hosts of a crawl are spread over 256 **shards** by their registrable domain. A worker **claims** shards
-//!   (`takeover`, as long as it is a member: `membership`), loads what is known of them (`load`; the best first if that
-//!   is much: `arrive`) into a ledger of its own (`scratch`: the same code as the embedded one), and serves the crawl's
-//!   loop from there (`worker`). No query is made to lease a URL.
-//! * Everything that happened since goes to the database as **one transaction per batch** (`ship`), which holds only if
-//!   the claim does. Sent twice, it counts once. With an archive in a bucket it waits for the bucket first (`seal`).
-//! * A URL of a shard that is not here, or not all of it, goes to that shard's **outbox** (`post`); its owner takes it in
-//!   (`peers`).
-//! * Who reads (`reader`) needs no claim and sees whatever is committed. Who steers (`steer`) writes commands that every
-//!   worker follows.
+//! * The hosts of a crawl are spread over 256 **shards** by their registrable domain. A worker **claims**
+//!   shards (`takeover`, as long as it is a member: `membership`), loads what is known of them (`load`; the
+//!   best first if that is much: `arrive`) into a ledger of its own (`scratch`: the same code as the embedded
+//!   one), and serves the crawl's loop from there (`worker`). No query is made to lease a URL.
+//! * Everything that happened since goes to the database as **one transaction per batch** (`ship`), which
+//!   holds only if the claim does. Sent twice, it counts once. With an archive in a bucket it waits for the
+//!   bucket first (`seal`).
+//! * A URL of a shard that is not here, or not all of it, goes to that shard's **outbox** (`post`); its owner
+//!   takes it in (`peers`).
+//! * Who reads (`reader`) needs no claim and sees whatever is committed. Who steers (`steer`) writes commands
+//!   that every worker follows.
 //!
 //! Why so, and not a queue in a table: `docs/adr/0011-postgres-ledger.md`. How to run it: `docs/scale.md`.
 
@@ -72,13 +74,13 @@ pub struct SharedOptions {
     pub patience: Duration,
     /// At most this long between what happened and its commit.
     pub commit_within: Duration,
-    /// Times are kept by the database's clock, so that workers whose clocks differ agree. Off only in tests, whose time is
-    /// made up.
+    /// Times are kept by the database's clock, so that workers whose clocks differ agree. Off only in tests,
+    /// whose time is made up.
     pub database_time: bool,
     /// The crawl stops after so many pages: a worker that has only poor URLs leaves them to the others.
     pub budget: bool,
-    /// When the shards that are taken at a time have more URLs than this together they are loaded while the crawl goes on,
-    /// the best URLs first.
+    /// When the shards that are taken at a time have more URLs than this together they are loaded while the
+    /// crawl goes on, the best URLs first.
     pub load_at_once: u32,
 }
 

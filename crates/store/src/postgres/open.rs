@@ -226,8 +226,8 @@ impl Shared {
         self.ship()
     }
 
-    /// As if this process was stopped or cut off: for tests. What it does from here on must not be accepted once its time
-    /// is over.
+    /// As if this process was stopped or cut off: for tests. What it does from here on must not be accepted
+    /// once its time is over.
     #[doc(hidden)]
     pub fn stop_renewing(&mut self) {
         self.membership.stop_renewing();

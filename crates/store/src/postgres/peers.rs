@@ -1,4 +1,5 @@
-//! The other workers: how they stand, what they wrote to this one, what their models learnt, and whether all is done.
+//! The other workers: how they stand, what they wrote to this one, what their models learnt, and whether all
+//! is done.
 
 use super::Shared;
 use super::ids::Slot;
@@ -34,7 +35,8 @@ pub(super) struct Peers {
 impl Peers {
     pub fn new(began: Instant) -> Peers {
         Peers {
-            // Before the first lease the loop must know what the others have done: of a limit they may have used up all.
+            // Before the first lease the loop must know what the others have done: of a limit they may have
+            // used up all.
             maintained_at: began.checked_sub(MAINTAIN_EVERY).unwrap_or(began),
             workers: 1,
             watermark: None,
@@ -144,8 +146,8 @@ impl Shared {
         Ok(news)
     }
 
-    /// What was found of our shards by others, or by us before all of a shard was here. Seeds are handed to the loop, which knows what they are worth; and the numbers of
-    /// what is pending of the rest.
+    /// What was found of our shards by others, or by us before all of a shard was here. Seeds are handed to
+    /// the loop, which knows what they are worth; and the numbers of what is pending of the rest.
     fn take_in_mail(
         &mut self,
         now: Millis,
@@ -265,8 +267,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Is there nothing left to do for anyone? One question, answered of one moment: every worker is idle, no mail is
-    /// under way, no shard is without a worker.
+    /// Is there nothing left to do for anyone? One question, answered of one moment: every worker is idle, no
+    /// mail is under way, no shard is without a worker.
     pub(super) fn all_done(&mut self) -> Result<bool, Problem> {
         if !self.work.idle {
             self.work.idle = true;

@@ -1,9 +1,9 @@
-//! The log under a worker's ledger: a local file that may be thrown away at any time, and a list of the facts in it that
-//! the database has not got yet.
+//! The log under a worker's ledger: a local file that may be thrown away at any time, and a list of the facts
+//! in it that the database has not got yet.
 //!
-//! The worker's ledger is the same code as the embedded one, on this log. So the order of a shared crawl is the order of
-//! an embedded one by construction, and everything a lease needs (URL, evidence, sightings) is read from the local disk,
-//! without asking the database.
+//! The worker's ledger is the same code as the embedded one, on this log. So the order of a shared crawl is
+//! the order of an embedded one by construction, and everything a lease needs (URL, evidence, sightings) is
+//! read from the local disk, without asking the database.
 
 use super::ids::Slot;
 use crate::ledger::codec::{self, Admit, FRAME_HEAD, Kind, Settled, Sight};

@@ -1,12 +1,13 @@
-//! When a batch goes to the database. Without more ado, unless pages in it are still on their way to a bucket: then it is
-//! sealed (what is in it is fixed), and sent when the bucket has them. The loop goes on meanwhile, and fills the next one.
+//! When a batch goes to the database. Without more ado, unless pages in it are still on their way to a
+//! bucket: then it is sealed (what is in it is fixed), and sent when the bucket has them. The loop goes on
+//! meanwhile, and fills the next one.
 //!
 //! ```text
 //!  happens …  ──► facts ── seal ──► sealed ── safe? ──► one transaction
 //!                            └► uploads: everything appended so far, a ticket
 //! ```
-//! What others must know at once (a host that is about to be contacted, one that asked to be left alone, how much of the
-//! budget is spent) is told ahead of it.
+//! What others must know at once (a host that is about to be contacted, one that asked to be left alone, how
+//! much of the budget is spent) is told ahead of it.
 
 use super::Shared;
 use super::db::Step;
@@ -104,8 +105,8 @@ impl Standing {
 }
 
 impl Shared {
-    /// From now on nothing is committed whose pages are not in the archive's bucket. Pages wait for up to `every` for
-    /// others to go with them.
+    /// From now on nothing is committed whose pages are not in the archive's bucket. Pages wait for up to
+    /// `every` for others to go with them.
     pub fn archive_first(&mut self, uploads: Arc<Uploads>, every: Duration) {
         self.outgoing.archive = Some(Ahead { uploads, every });
     }
@@ -121,7 +122,8 @@ impl Shared {
         std::iter::once((&self.inner.log().facts, &self.outgoing.draft)).chain(sealed)
     }
 
-    /// Sends everything. When the database or the bucket is away it is waited for; when the claim is gone, so is the batch.
+    /// Sends everything. When the database or the bucket is away it is waited for; when the claim is gone, so
+    /// is the batch.
     pub(super) fn ship(&mut self) -> Result<(), Problem> {
         self.send_sealed(true)?;
         self.seal()?;
@@ -150,7 +152,8 @@ impl Shared {
                 return self.send_sealed(false);
             }
         } else if waiting.is_some_and(|w| w >= 2 * ahead.every) {
-            // The bucket is slower than the crawl: wait for it, rather than gather ever more that a crash would lose.
+            // The bucket is slower than the crawl: wait for it, rather than gather ever more that a crash
+            // would lose.
             return self.send_sealed(true);
         }
         Ok(())
@@ -210,6 +213,7 @@ impl Shared {
         let held = self.pages_by_host(&[&self.inner.log().facts]);
         let mut steps = Vec::with_capacity(sealed.steps.len() + 5);
         self.host_rows(&sealed.facts, &held, &mut steps, &mut sealed.touched);
+        self.robots_rows(&sealed.facts, &mut steps, &mut sealed.touched);
         let clocks = steps.len();
         steps.append(&mut sealed.steps);
         match self.transact(sealed.standing, &sealed.touched, &mut steps) {
@@ -231,7 +235,8 @@ impl Shared {
         Ok(())
     }
 
-    /// What must not wait for the bucket: new hosts, clocks, how this worker stands. Everything else stays as it is.
+    /// What must not wait for the bucket: new hosts, clocks, how this worker stands. Everything else stays as
+    /// it is.
     pub(super) fn tell(&mut self) -> Result<(), Problem> {
         if self.membership.lost {
             return Ok(());

@@ -1,4 +1,5 @@
-//! One batch, one transaction: the rows of everything a worker did since the last one. When it is sent: `seal`.
+//! One batch, one transaction: the rows of everything a worker did since the last one. When it is sent:
+//! `seal`.
 
 use super::db::Step;
 use super::ids::Slot;
@@ -48,8 +49,8 @@ impl Draft {
 const DELTAS_KEPT: i64 = 512;
 
 impl Shared {
-    /// What happened, as statements, and the shards they change. Clocks and hosts are not among them: those go as they are
-    /// when it is sent.
+    /// What happened, as statements, and the shards they change. Clocks and hosts are not among them: those
+    /// go as they are when it is sent.
     pub(super) fn steps(&mut self) -> (Vec<Step>, BTreeSet<i16>) {
         let (mut steps, mut touched) = (Vec::with_capacity(20), BTreeSet::new());
         self.url_rows(&mut steps, &mut touched);
@@ -111,6 +112,12 @@ impl Shared {
                 params: vec![param(crawl), param(old_shards), param(old_hosts), param(old_clocks)],
             });
         }
+    }
+
+    /// Never ahead of the batch: the sitemaps that a robots.txt names are in it, and nobody asks a host again
+    /// whose answer is known.
+    pub(super) fn robots_rows(&self, facts: &Facts, steps: &mut Vec<Step>, touched: &mut BTreeSet<Shard>) {
+        let crawl = self.membership.me.crawl;
         let (mut shards, mut hosts, mut statuses) = (vec![], vec![], vec![]);
         let (mut fetched, mut expires, mut bodies) = (vec![], vec![], vec![]);
         for (number, answer) in &facts.robots {

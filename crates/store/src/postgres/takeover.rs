@@ -8,11 +8,12 @@
 //!   arrive        many: a thread reads them, the best first, and the crawl goes on meanwhile
 //! 5 take_arrivals between two turns: what the thread has read goes into the ledger
 //! ```
-//! A shard's row says which worker has it, and in which epoch. It is only believed when the database says so inside the
-//! transaction that writes (`Shared::claim_check`).
+//! A shard's row says which worker has it, and in which epoch. It is only believed when the database says so
+//! inside the transaction that writes (`Shared::claim_check`).
 //!
-//! Until all of a shard is here nobody can tell whether a URL of it is known. What is found of it goes into its outbox,
-//! as if another worker had it, and is taken in afterwards. What is not here cannot be changed by anyone meanwhile.
+//! Until all of a shard is here nobody can tell whether a URL of it is known. What is found of it goes into
+//! its outbox, as if another worker had it, and is taken in afterwards. What is not here cannot be changed by
+//! anyone meanwhile.
 
 use super::arrive::{Arriving, Piece};
 use super::db::Db;
@@ -27,8 +28,8 @@ use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 use types::{Millis, Problem, StateKey, UrlId};
 
-/// Taking in what a thread has read keeps the loop from its work as long as the loop was away before, but at least and
-/// at most this long.
+/// Taking in what a thread has read keeps the loop from its work as long as the loop was away before, but at
+/// least and at most this long.
 const TURN: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 /// How often a worker with many URLs says what it means to fetch next, and how much of it.
 const HINT_EVERY: Duration = Duration::from_secs(5);
@@ -72,8 +73,8 @@ impl Shards {
         self.arriving.iter().any(|a| a.shards.contains_key(&shard))
     }
 
-    /// Do the hosts of a shard still have to rest? Its last owner did not give it up in order, and they rested too short
-    /// or are not here to rest.
+    /// Do the hosts of a shard still have to rest? Its last owner did not give it up in order, and they
+    /// rested too short or are not here to rest.
     fn has_to_rest(&self, shard: Shard) -> bool {
         let rests = self.rests.get(&shard).is_some_and(|until| *until > Instant::now());
         rests || self.arriving.iter().any(|a| a.shards.get(&shard) == Some(&false))
@@ -114,7 +115,8 @@ impl Shards {
 }
 
 impl Shared {
-    // ---- 1 how many --------------------------------------------------------------------------------------------------
+    // ---- 1 how many
+    // --------------------------------------------------------------------------------------------------
 
     /// How many shards are this worker's to have.
     pub(super) fn share(&self) -> usize {
@@ -138,7 +140,8 @@ impl Shared {
         self.take_shards(now, began)
     }
 
-    // ---- 2 giving ----------------------------------------------------------------------------------------------------
+    // ---- 2 giving
+    // ----------------------------------------------------------------------------------------------------
 
     /// Hands shards over in order: everything of them is in the database before they are free.
     fn give_up(&mut self, shards: &[Shard]) -> Result<(), Problem> {
@@ -162,17 +165,18 @@ impl Shared {
         Ok(())
     }
 
-    /// Frees shards that nothing is known of here any more. Those whose hosts have to rest are not given up in order:
-    /// they rest again.
+    /// Frees shards that nothing is known of here any more. Those whose hosts have to rest are not given up
+    /// in order: they rest again.
     pub(super) fn give_away(&self, shards: &[Shard]) -> Result<(), Problem> {
         let unclean: Vec<Shard> = shards.iter().copied().filter(|s| self.shards.has_to_rest(*s)).collect();
         give(&self.db, &self.membership.me, shards, &unclean)
     }
 
-    // ---- 3 taking ----------------------------------------------------------------------------------------------------
+    // ---- 3 taking
+    // ----------------------------------------------------------------------------------------------------
 
-    /// Takes shards that nobody has, up to this worker's share, and loads them. When that is much the crawl goes on
-    /// meanwhile: see [`Arriving`]. `now` is the time at `began`.
+    /// Takes shards that nobody has, up to this worker's share, and loads them. When that is much the crawl
+    /// goes on meanwhile: see [`Arriving`]. `now` is the time at `began`.
     pub(super) fn take_shards(&mut self, now: Millis, began: Instant) -> Result<(), Problem> {
         let share = self.share();
         if self.shards.owned.len() >= share {
@@ -222,7 +226,8 @@ impl Shared {
         }
     }
 
-    // ---- 4 loading ---------------------------------------------------------------------------------------------------
+    // ---- 4 loading
+    // ---------------------------------------------------------------------------------------------------
 
     /// Few URLs: all at once, in the order they were found, also across shards.
     fn load_now(&mut self, shards: &BTreeMap<Shard, bool>, now: Millis) -> Result<(), Problem> {
@@ -242,7 +247,8 @@ impl Shared {
         })
     }
 
-    // ---- 5 taking in what has come -----------------------------------------------------------------------------------
+    // ---- 5 taking in what has come
+    // -----------------------------------------------------------------------------------
 
     /// Shards that are this worker's and not all here yet.
     pub fn arriving(&self) -> usize {
@@ -359,7 +365,8 @@ impl Shared {
 /// Takes the claim from workers whose time is over.
 fn bury(db: &Db, crawl: i32) -> Result<(), Problem> {
     db.tell(
-        // One that was stopped inside a transaction holds its row until the server ends its session; nobody waits for it.
+        // One that was stopped inside a transaction holds its row until the server ends its session; nobody
+        // waits for it.
         "UPDATE gleaner.worker SET incarnation = -nextval('gleaner.incarnation') WHERE crawl = $1 AND slot IN
            (SELECT slot FROM gleaner.worker WHERE crawl = $1 AND expires < now() AND incarnation > 0
             FOR UPDATE SKIP LOCKED)",
@@ -375,8 +382,8 @@ struct Taken {
     clean: bool,
 }
 
-/// Takes up to `most` shards that nobody alive has. Should the answer be lost, they are taken all the same: whoever has
-/// more shards than it knows of joins anew.
+/// Takes up to `most` shards that nobody alive has. Should the answer be lost, they are taken all the same:
+/// whoever has more shards than it knows of joins anew.
 fn take(db: &Db, me: &Member, most: i64) -> Result<Vec<Taken>, Problem> {
     let rows = db.ask(
         "WITH free AS (SELECT shard, clean FROM gleaner.shard WHERE crawl = $1 AND (owner IS NULL OR owner NOT IN

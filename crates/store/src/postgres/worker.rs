@@ -1,4 +1,5 @@
-//! The loop's side of a shared crawl: its numbers are the crawl's, those of the ledger inside are this worker's.
+//! The loop's side of a shared crawl: its numbers are the crawl's, those of the ledger inside are this
+//! worker's.
 
 use super::ids::Slot;
 use super::look::{self, Look};
@@ -97,8 +98,8 @@ impl Shared {
         }
     }
 
-    /// The links of the page that `id` was first found on. They are asked for twice in a row: those that are here get
-    /// their new priorities first, those that are not here next.
+    /// The links of the page that `id` was first found on. They are asked for twice in a row: those that are
+    /// here get their new priorities first, those that are not here next.
     fn links_beside(&self, id: UrlId) -> Result<Vec<Child>, Problem> {
         let parent = self.slot(id).and_then(|s| self.info(s)).and_then(|i| i.parent);
         let Some(parent) = parent else { return Ok(Vec::new()) };
@@ -146,8 +147,8 @@ impl Shared {
         Look { db: &self.db, crawl: self.membership.me.crawl, id, shard, shards: self.spread.shards }
     }
 
-    /// Learns the shards of pages that are not here: fetched by an earlier run of this slot, or before their host was
-    /// handed over.
+    /// Learns the shards of pages that are not here: fetched by an earlier run of this slot, or before their
+    /// host was handed over.
     fn find_shards(&mut self, ids: impl Iterator<Item = UrlId>) -> Result<(), Problem> {
         let strange = |shared: &Shared, id: &UrlId| shared.ids.shard_of(*id).is_none();
         let mut unknown: Vec<UrlId> = ids.filter(|id| strange(self, id)).collect();
@@ -641,8 +642,8 @@ impl Fleet for Shared {
 
     fn rescore_far_siblings(&mut self, of: UrlId, priority: Priority, model: u32) -> Result<(), Problem> {
         for child in self.links_beside(of)? {
-            // One that was here when its parent was read and has moved since is known by number only: that is not
-            // worth a message.
+            // One that was here when its parent was read and has moved since is known by number only: that is
+            // not worth a message.
             if let Child::Far { shard, print } = child
                 && self.slot_of(child).is_none()
             {
