@@ -39,8 +39,8 @@ pub fn html(reader: &Reader) -> Result<String, Problem> {
     let mut top: Vec<(f64, UrlId)> = Vec::new();
     // Records hold the pages' texts: only those that are shown are read.
     for (id, relevant, score) in reader.verdicts() {
-        if let Some(entry) = reader.ledger().entry(id)? {
-            let host = by_host.entry(entry.host).or_default();
+        if let Some(host) = reader.ledger().entry(id)?.and_then(|e| e.host) {
+            let host = by_host.entry(host).or_default();
             host.pages += 1;
             host.relevant += u64::from(relevant);
         }

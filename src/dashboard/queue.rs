@@ -64,7 +64,7 @@ impl Queue {
             let info = info?;
             let key = info.priority.key();
             keys.push(key as f32);
-            if let Some(h) = hosts.get_mut(info.host as usize) {
+            if let Some(h) = info.host.and_then(|h| hosts.get_mut(h as usize)) {
                 h.0 += 1;
                 h.1 = h.1.max(key);
             }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::watch;
-use types::Problem;
+use types::{Problem, ProblemKind};
 
 /// An answer: bytes, or a stream of live messages.
 pub struct Reply {
@@ -84,10 +84,10 @@ impl Refusal {
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Refusal {
-        let status = match problem.exit_code() {
-            2 => 400,
-            4 => 404,
-            _ => 500,
+        let status = match problem.kind() {
+            ProblemKind::Usage => 400,
+            ProblemKind::Nothing => 404,
+            ProblemKind::Failed => 500,
         };
         Refusal::new(status, problem)
     }

@@ -98,12 +98,14 @@ impl Rows {
         let total = usize::try_from(ledger.stats()?.pages).unwrap_or(usize::MAX);
         for page in ledger.pages(self.read) {
             let (r, entry) = page?;
+            // A reader numbers every host it meets.
+            let Some(host) = entry.host else { continue };
             let genre = r.assessment.hits.iter().filter(|h| h.set == "genre").take(GENRE_TERMS);
             let genre: Vec<u16> = genre.filter_map(|h| self.words.number(&h.term)).collect();
             let row = Row {
                 id: r.id,
                 score: r.assessment.score as f32,
-                host: entry.host,
+                host,
                 language: self.words.number(&r.language).unwrap_or(0),
                 relevant: false,
                 label: None,

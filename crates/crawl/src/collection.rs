@@ -382,8 +382,7 @@ impl Collection {
                     adjustments = adjustments.without_topic();
                     failed = Some(problem);
                 }
-                Err(problem) if problem.next_step().is_some() => return Err(problem),
-                Err(problem) => return Err(problem.hint("terms or options were changed while the crawl ran: change them again in the dashboard (gleaner serve)")),
+                Err(problem) => return Err(problem.or_hint("terms or options were changed while the crawl ran: change them again in the dashboard (gleaner serve)")),
             }
         }
         if wanted.is_some() {

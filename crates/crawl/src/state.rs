@@ -169,7 +169,7 @@ impl Crawl {
         }
         let mut unread = Ok(());
         let mut host = |id: UrlId| match ledger.entry(id) {
-            Ok(entry) => names.get(&entry?.host).map(String::as_str),
+            Ok(entry) => names.get(&entry?.host?).map(String::as_str),
             Err(problem) => {
                 unread = Err(problem);
                 None

@@ -169,7 +169,8 @@ pub struct Info {
     pub site_depth: u16,
     pub hops: u8,
     pub attempts: u8,
-    pub host: u32,
+    /// The number of its host; `None`: the host is another worker's and has no number here.
+    pub host: Option<u32>,
 }
 
 #[cfg(test)]

@@ -214,7 +214,7 @@ impl Order {
             site_depth: e.site_depth,
             hops: e.hops,
             attempts: e.attempts,
-            host: e.host,
+            host: Some(e.host),
         })
     }
 
@@ -237,6 +237,10 @@ impl Order {
         self.expires_at.get(&id.0).copied()
     }
     /// Pending, or leased (a lease may return).
+    /// The number of a URL's host.
+    pub fn host_of(&self, id: UrlId) -> Option<u32> {
+        self.entries.get(id.0 as usize).filter(|e| e.phase != GONE).map(|e| e.host)
+    }
     pub fn is_open(&self, id: UrlId) -> bool {
         self.entries.get(id.0 as usize).is_some_and(|e| matches!(e.phase, PENDING | LEASED))
     }

@@ -120,7 +120,7 @@ fn each_of_few_domains_has_an_equal_part_and_loopback_is_no_domain() {
         add(&mut order, &format!("http://h{i}.a.test/"), 9.0);
         add(&mut order, &format!("http://h{i}.b.test/"), 8.0);
     }
-    let host = |o: &Order, id: UrlId| o.host_info(o.info(id).unwrap().host).unwrap().name;
+    let host = |o: &Order, id: UrlId| o.host_info(o.host_of(id).unwrap()).unwrap().name;
     let first = lease_all(&mut order, 0, 8);
     assert_eq!(first.iter().filter(|id| host(&order, **id).ends_with("a.test")).count(), 4);
     let mut order = Order::new(shared(8, 1, 0), (1, 2));

@@ -6,8 +6,8 @@ use types::{Candidate, Millis, Priority, Problem, Url, UrlId};
 
 /// What a worker shares with the others.
 pub trait Fleet {
-    /// Keeps this worker a member: takes over and hands over hosts, takes in what others found. Called between
-    /// any two leases; `None` when nothing was due.
+    /// Keeps this worker a member: takes over and hands over hosts, takes in what others found. Called
+    /// between any two leases; `None` when nothing was due.
     fn maintain(
         &mut self,
         now: Millis,
@@ -17,7 +17,8 @@ pub trait Fleet {
     /// To be asked right before a request is sent: may this worker still contact the hosts it has leases of?
     fn gate(&self) -> Gate;
 
-    /// Does a lease still count? `false`: another worker has its host by now, and the page is theirs to fetch.
+    /// Does a lease still count? `false`: another worker has its host by now, and the page is theirs to
+    /// fetch.
     fn holds(&self, id: UrlId) -> bool;
 
     /// Gives a new priority to those links of a URL's parent page that belong to other workers.
@@ -26,8 +27,8 @@ pub trait Fleet {
     /// Hands what a model learnt to the other workers, with the next commit.
     fn publish(&mut self, delta: Vec<u8>);
 
-    /// Admits a URL of [`News::seeds`], or not: then it is known, or out of scope. `true` when it was new. Its
-    /// message is gone with the commit that admits it.
+    /// Admits a URL of [`News::seeds`], or not: then it is known, or out of scope. `true` when it was new.
+    /// Its message is gone with the commit that admits it.
     fn take_seed(
         &mut self,
         ticket: Ticket,
@@ -41,7 +42,8 @@ pub trait Fleet {
     /// What all commands so far add up to.
     fn wanted(&mut self) -> Result<Wanted, Problem>;
 
-    /// Every command up to number `n` was done (or failed, and will not be tried again). Part of the next commit.
+    /// Every command up to number `n` was done (or failed, and will not be tried again). Part of the next
+    /// commit.
     fn obeyed(&mut self, n: u64, done: Option<Done>);
 
     /// How many pages of this worker are relevant now, after verdicts changed outside a turn.
@@ -51,8 +53,8 @@ pub trait Fleet {
 /// What other workers of the same crawl did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct News {
-    /// Pages fetched and judged relevant by all other workers, those that are gone included, and what they have
-    /// in flight.
+    /// Pages fetched and judged relevant by all other workers, those that are gone included, and what they
+    /// have in flight.
     pub pages: u64,
     pub relevant: u64,
     pub in_flight: u64,
@@ -60,8 +62,8 @@ pub struct News {
     pub workers: u32,
     /// What their models learnt since the last call.
     pub deltas: Vec<Vec<u8>>,
-    /// This worker had lost its claim (it was cut off or stopped for too long) and has joined anew: what was not
-    /// committed is gone.
+    /// This worker had lost its claim (it was cut off or stopped for too long) and has joined anew: what was
+    /// not committed is gone.
     pub rejoined: bool,
     /// Pending URLs that came over from others with their hosts.
     pub taken: Vec<UrlId>,

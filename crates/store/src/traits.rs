@@ -1,6 +1,7 @@
-//! Where a crawl keeps what it knows, as small traits. What is next is [`frontier::Frontier`]; what is known is
-//! [`Records`]; what is written outside a turn is [`Journal`]; what is shared with other workers is
-//! [`Fleet`](crate::Fleet). A crawl runs on a [`Storage`], which is all of them; a reader has [`Records`] only.
+//! Where a crawl keeps what it knows, as small traits. What is next is [`frontier::Frontier`]; what is known
+//! is [`Records`]; what is written outside a turn is [`Journal`]; what is shared with other workers is
+//! [`Fleet`](crate::Fleet). A crawl runs on a [`Storage`], which is all of them; a reader has [`Records`]
+//! only.
 
 use crate::fleet::Fleet;
 use frontier::{Frontier, HostInfo, Info, State};
@@ -12,7 +13,8 @@ pub type Each<'a, T> = Box<dyn Iterator<Item = Result<T, Problem>> + 'a>;
 
 /// What is known of a collection. Read-only; works while a crawl writes.
 pub trait Records {
-    // ---- URLs ------------------------------------------------------------------------------------------------
+    // ---- URLs
+    // ------------------------------------------------------------------------------------------------
 
     fn find(&self, url: &Url) -> Result<Option<UrlId>, Problem>;
 
@@ -58,7 +60,8 @@ pub trait Records {
         Ok(out)
     }
 
-    // ---- pages -----------------------------------------------------------------------------------------------
+    // ---- pages
+    // -----------------------------------------------------------------------------------------------
 
     /// A fetched page, with its newest verdict.
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem>;
@@ -75,7 +78,8 @@ pub trait Records {
     /// Every verdict that was changed after the page was recorded.
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem>;
 
-    // ---- hosts, state, totals --------------------------------------------------------------------------------
+    // ---- hosts, state, totals
+    // --------------------------------------------------------------------------------
 
     /// Every host, in the order of the numbers that [`Info::host`] has.
     fn hosts(&self) -> Result<Vec<HostInfo>, Problem>;

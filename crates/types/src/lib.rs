@@ -27,7 +27,7 @@ pub use order::{
     Turn, UrlId,
 };
 pub use page::{Block, Heading, Leaf, Link, MetaRobots, NESTED_SITEMAP, Page, PageKind, Region, Rel, Span};
-pub use problem::{Problem, with_causes};
+pub use problem::{Problem, ProblemKind, with_causes};
 pub use record::{ArchiveRef, Record};
 pub use state::{Holder, StateKey};
 pub use time::Millis;

@@ -24,21 +24,32 @@ pub struct Problem {
     what: String,
     cause: Option<String>,
     hint: Option<String>,
-    exit: u8,
+    kind: ProblemKind,
+}
+
+/// What sort of problem it is. Whoever has to branch on a problem branches on this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// Something failed.
+    Failed,
+    /// The user asked for something that makes no sense.
+    Usage,
+    /// There is no such thing, or nothing to do.
+    Nothing,
 }
 
 impl Problem {
     /// Something failed (exit code 1).
     pub fn new(what: impl Into<String>) -> Problem {
-        Problem { what: what.into(), cause: None, hint: None, exit: 1 }
+        Problem { what: what.into(), cause: None, hint: None, kind: ProblemKind::Failed }
     }
     /// The user asked for something that makes no sense (exit code 2).
     pub fn usage(what: impl Into<String>) -> Problem {
-        Problem { exit: 2, ..Problem::new(what) }
+        Problem { kind: ProblemKind::Usage, ..Problem::new(what) }
     }
     /// There is nothing to do (exit code 4).
     pub fn nothing(what: impl Into<String>) -> Problem {
-        Problem { exit: 4, ..Problem::new(what) }
+        Problem { kind: ProblemKind::Nothing, ..Problem::new(what) }
     }
     pub fn because(mut self, cause: impl fmt::Display) -> Problem {
         self.cause = Some(cause.to_string());
@@ -53,8 +64,20 @@ impl Problem {
         self.what = format!("{place}: {}", self.what);
         self
     }
+    /// As `hint`, unless there is one already.
+    pub fn or_hint(self, hint: &str) -> Problem {
+        if self.hint.is_some() { self } else { self.hint(hint) }
+    }
+    pub fn kind(&self) -> ProblemKind {
+        self.kind
+    }
+    /// What a command ends with.
     pub fn exit_code(&self) -> u8 {
-        self.exit
+        match self.kind {
+            ProblemKind::Failed => 1,
+            ProblemKind::Usage => 2,
+            ProblemKind::Nothing => 4,
+        }
     }
     pub fn what(&self) -> &str {
         &self.what

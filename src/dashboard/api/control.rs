@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{Problem, Url};
+use types::{Problem, ProblemKind, Url};
 
 /// Seeds in one request.
 const MOST_SEEDS: usize = 10_000;
@@ -161,10 +161,9 @@ pub fn settings(app: &App, call: &Call) -> Result<Reply, Refusal> {
 
 /// What the user asked for makes no sense: 400; it cannot be done now: 409.
 fn refused(problem: Problem) -> Refusal {
-    match problem.exit_code() {
-        2 => Refusal::new(400, problem),
-        4 => Refusal::new(404, problem),
-        _ => Refusal::conflict(problem),
+    match problem.kind() {
+        ProblemKind::Usage | ProblemKind::Nothing => problem.into(),
+        ProblemKind::Failed => Refusal::conflict(problem),
     }
 }
 

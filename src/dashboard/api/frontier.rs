@@ -29,7 +29,7 @@ pub fn best(app: &App, call: &Call) -> Result<Reply, Refusal> {
             let mut all = Vec::new();
             for entry in ledger.entries(Which::Pending) {
                 let entry = entry?;
-                if entry.host == h {
+                if entry.host == Some(h) {
                     all.push((entry.priority, entry.id));
                 }
             }

@@ -1,5 +1,5 @@
-//! The place a reader finds a collection in: a folder, or a database that many workers share. Both are read on while
-//! others write.
+//! The place a reader finds a collection in: a folder, or a database that many workers share. Both are read
+//! on while others write.
 
 use crate::state::PageLine;
 use std::collections::HashMap;
@@ -9,8 +9,8 @@ use store::ledger::Damage;
 use store::{LedgerReader, Records, SharedReader, WorkerInfo};
 use types::{Problem, StateKey, UrlId, Verdict};
 
-/// See the module. Everything here goes by what [`Kept::refresh`] last saw; what is known of URLs and pages is
-/// [`Records`].
+/// See the module. Everything here goes by what [`Kept::refresh`] last saw; what is known of URLs and pages
+/// is [`Records`].
 pub enum Kept {
     Folder(LedgerReader),
     Shared(SharedReader),
@@ -77,8 +77,8 @@ impl Kept {
         }
     }
 
-    /// The full-text index in `dir`. Of a shared crawl, whose workers each know a part only, it is made here: whatever
-    /// is missing in it is added first.
+    /// The full-text index in `dir`. Of a shared crawl, whose workers each know a part only, it is made here:
+    /// whatever is missing in it is added first.
     pub fn index(&self, dir: &Path) -> Result<Index, Problem> {
         let Kept::Shared(shared) = self else { return Index::open(dir) };
         std::fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;

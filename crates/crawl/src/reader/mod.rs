@@ -180,10 +180,9 @@ impl Reader {
         }
         let kept = Kept::Folder(Ledger::open_read(dir)?);
         let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new()).map_err(|problem| {
-            match problem.next_step() {
-                Some(_) => problem,
-                None => problem.hint("correct it, or put the topic file that was crawled in its place; the pages are not touched"),
-            }
+            problem.or_hint(
+                "correct it, or put the topic file that was crawled in its place; the pages are not touched",
+            )
         })?;
         Self::with(dir.to_path_buf(), kept, loaded)
     }

@@ -33,7 +33,7 @@ impl Crawl {
         if hosts.is_empty() {
             return Ok(Vec::new());
         }
-        self.pending_if(|entry| hosts.contains(&entry.host))
+        self.pending_if(|entry| entry.host.is_some_and(|h| hosts.contains(&h)))
     }
 
     /// The pending URLs of which this is true.
@@ -67,7 +67,7 @@ impl Crawl {
         }
         let is_astray = |e: &Info| {
             let is_first = e.priority.lane == BOOSTED;
-            e.state == State::Pending && is_first != first.contains(&e.host)
+            e.state == State::Pending && is_first != e.host.is_some_and(|h| first.contains(&h))
         };
         let mut astray = Vec::new();
         match which {
@@ -101,10 +101,11 @@ impl Crawl {
             return Ok(plain(p));
         }
         if self.steer.adjustments.hosts.is_empty() {
-            let Some(entry) = self.parts.ledger.entry(id)? else { return Ok(plain(p)) };
+            let host = self.parts.ledger.entry(id)?.and_then(|e| e.host);
+            let Some(host) = host else { return Ok(plain(p)) };
             let ledger = &self.parts.ledger;
             let name = || ledger.url(id).map(|url| url.host_key().to_string());
-            let waits = self.judging.mirrors.is_mirror_numbered(entry.host, name)?;
+            let waits = self.judging.mirrors.is_mirror_numbered(host, name)?;
             return Ok(if waits { last(plain(p)) } else { plain(p) });
         }
         let url = self.parts.ledger.url(id)?;

@@ -7,7 +7,7 @@ use crate::archive::{Composer, ComposerSettings, Stacks};
 use crate::s3::Address;
 use std::collections::HashSet;
 use std::io::{BufWriter, Write};
-use types::{ArchiveRef, Problem};
+use types::{ArchiveRef, Problem, ProblemKind};
 
 pub const FORMAT: Format = Format {
     name: "warc",
@@ -65,7 +65,7 @@ impl Exporter for Subset {
                 Ok(()) => {}
                 // A file that is damaged or gone costs the pages it had, not those behind them. A bucket that is away is
                 // another matter.
-                Err(problem) if !Address::is_one(&at.file) && problem.exit_code() == 1 => {
+                Err(problem) if !Address::is_one(&at.file) && problem.kind() == ProblemKind::Failed => {
                     self.lost += 1;
                     self.why.get_or_insert(problem);
                     return Ok(());

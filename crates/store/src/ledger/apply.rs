@@ -51,7 +51,9 @@ impl<L: Log> Frontier for Ledger<L> {
     ) -> Result<Applied, Problem> {
         let id = turn.settle.id();
         // Everything that can fail comes first: a turn is applied as a whole or not at all.
-        let Some(info) = self.order.info(id) else { return Err(self.unknown(id)) };
+        let (Some(info), Some(host)) = (self.order.info(id), self.order.host_of(id)) else {
+            return Err(self.unknown(id));
+        };
         for (revised, _) in &turn.revised {
             self.order.offset(*revised).ok_or_else(|| self.unknown(*revised))?;
         }
@@ -71,7 +73,7 @@ impl<L: Log> Frontier for Ledger<L> {
         let finished = host_update.finished;
         let mut applied = Applied::default();
         self.order.end_lease(id, host_update.contacted.then_some(finished));
-        let old_clock = self.order.clock(info.host).unwrap_or_default();
+        let old_clock = self.order.clock(host).unwrap_or_default();
         let mut clock = old_clock.after(&host_update, &limits);
         if let (true, Some(ip)) = (host_update.contacted, clock.ip) {
             self.order.contacted(ip, finished);
@@ -88,7 +90,7 @@ impl<L: Log> Frontier for Ledger<L> {
         let mut outcome = None;
         match &turn.settle {
             Settle::Robots { answer, .. } => {
-                if self.note_robots(info.host, answer, &mut clock) >= u32::from(limits.max_attempts) {
+                if self.note_robots(host, answer, &mut clock) >= u32::from(limits.max_attempts) {
                     clock.robots_failures = 0;
                     clock.closed_until = finished.0.saturating_add(limits.closed_ms);
                     let no_answer = answer.status == 0;
@@ -124,11 +126,11 @@ impl<L: Log> Frontier for Ledger<L> {
             self.order.settle(id, outcome);
         }
         if clock != old_clock {
-            self.put(Kind::Clock, |o| codec::put_clock(o, info.host, &clock));
-            self.order.set_clock(info.host, clock);
+            self.put(Kind::Clock, |o| codec::put_clock(o, host, &clock));
+            self.order.set_clock(host, clock);
         }
         if let Some(outcome) = purge {
-            let pending = self.order.pending_of(info.host);
+            let pending = self.order.pending_of(host);
             self.drop_urls(&pending, outcome);
             applied.dropped += pending.len() as u32;
         }
@@ -201,7 +203,8 @@ impl<L: Log> Ledger<L> {
         };
         let Some(info) = self.order.info(id) else { return Err(self.unknown(id)) };
         // A host must be known to the next start before it is contacted: after a crash it has to rest.
-        let remembered = if info.host < self.hosts_kept { Ok(()) } else { self.write_batch() };
+        let remembered =
+            if info.host.is_some_and(|h| h < self.hosts_kept) { Ok(()) } else { self.write_batch() };
         let known = match remembered.and_then(|()| self.known(id)) {
             Ok(known) => known,
             Err(e) => {

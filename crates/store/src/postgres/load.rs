@@ -1,9 +1,9 @@
 //! From a shard's rows back to the records of a log: the ledger takes them in as if it had written them.
 
 use super::db::Db;
-use super::ids::{Ids, Place};
+use super::ids::{Ids, Place, Slot};
 use super::scratch::Scratch;
-use super::{Skew, id32};
+use super::{Skew, id32, url_id};
 use crate::ledger::Log;
 use crate::ledger::codec::{self, Admit, FRAME_HEAD, Kind, Seen, Sight};
 use frontier::{Clock, Limits, RobotsState};
@@ -123,8 +123,8 @@ fn read_named(
 }
 
 /// [`StateKey::Next`]: shards and numbers of URLs.
-pub(super) fn write_hints(urls: impl Iterator<Item = (i16, u32)>) -> Vec<u8> {
-    urls.flat_map(|(shard, id)| shard.to_le_bytes().into_iter().chain(id.to_le_bytes())).collect()
+pub(super) fn write_hints(urls: impl Iterator<Item = (i16, UrlId)>) -> Vec<u8> {
+    urls.flat_map(|(shard, id)| shard.to_le_bytes().into_iter().chain(id.0.to_le_bytes())).collect()
 }
 
 fn hints(bytes: &[u8]) -> impl Iterator<Item = (i16, i64)> {
@@ -239,7 +239,7 @@ impl<'a> Loader<'a> {
             }
             self.rest_ms = self.rest_ms.max(delay);
         }
-        let number = self.ids.add_host(Place { shard, host: id32(host) });
+        let number = self.ids.add_host(Place { shard, host: url_id(host) });
         self.host_numbers.insert(host, number);
         self.hosts += 1;
         self.put(Kind::Host, |o| o.rest(name.as_bytes()));
@@ -270,11 +270,11 @@ impl<'a> Loader<'a> {
                 continue;
             }
             last = None;
-            let known = self.ids.slot(id32(row.get(0))).is_some();
+            let known = self.ids.slot(url_id(row.get(0))).is_some();
             if known || !self.clean.contains_key(&row.get::<_, i16>(24)) {
                 continue;
             }
-            let slot = self.url(row);
+            let slot = self.url(row).inner();
             last = Some((slot, at));
             let state: i16 = row.get(11);
             if let Some(code) = u8::try_from(state - 1).ok().filter(|_| state > 0) {
@@ -286,7 +286,7 @@ impl<'a> Loader<'a> {
                 id: slot,
                 priority: priority(row.get(12), row.get(4)),
                 model: id32(row.get(7)),
-                cause: row.get::<_, Option<i64>>(3).map(|c| UrlId(id32(c))),
+                cause: row.get::<_, Option<i64>>(3).map(url_id),
             };
             if r.cause.is_some() || r.priority != priority(row.get(17), row.get(18)) {
                 rescored.push(r);
@@ -315,9 +315,9 @@ impl<'a> Loader<'a> {
     }
 
     fn seen<'r>(&mut self, row: &'r Row) -> Seen<'r> {
-        let parent = row.get::<_, Option<i64>>(23).map(|p| UrlId(id32(p)));
+        let parent = row.get::<_, Option<i64>>(23).map(url_id);
         if let (Some(parent), Some(shard)) = (parent, row.get::<_, Option<i16>>(19)) {
-            self.ids.remember_far(parent.0, shard);
+            self.ids.remember_far(parent, shard);
         }
         Seen {
             parent,
@@ -340,15 +340,15 @@ impl<'a> Loader<'a> {
         codec::record(&mut self.records, Kind::Sight, |o| sight.put(o));
     }
 
-    fn url(&mut self, row: &Row) -> UrlId {
-        let global = id32(row.get(0));
+    fn url(&mut self, row: &Row) -> Slot {
+        let global = url_id(row.get(0));
         let host = self.host_numbers.get(&row.get::<_, i64>(1)).copied().unwrap_or(0);
         let slot = self.ids.add(global, host);
         self.urls += 1;
         let seen = self.seen(row);
         let small = |at: usize| u16::try_from(row.get::<_, i32>(at)).unwrap_or(u16::MAX);
         let admit = Admit {
-            id: slot,
+            id: slot.inner(),
             host,
             depth: small(8),
             site_depth: small(9),

@@ -1,9 +1,10 @@
-//! Single facts of a crawl, straight from the tables: for readers, and for workers that need one of another's shards.
+//! Single facts of a crawl, straight from the tables: for readers, and for workers that need one of another's
+//! shards.
 
 use super::db::Db;
 use super::load::{kind, priority};
 use super::post::{Child, read_children};
-use super::{id32, id64};
+use super::{id32, id64, url_id};
 use crate::ledger::codec;
 use crate::ledger::page;
 use crate::traits::Each;
@@ -71,7 +72,7 @@ impl Look<'_> {
 /// From the columns `parent, kind, lane, key, anchor, evidence`.
 fn source_from(r: &Row) -> Source {
     Source {
-        parent: r.get::<_, Option<i64>>(0).map(|p| UrlId(id32(p))),
+        parent: r.get::<_, Option<i64>>(0).map(url_id),
         kind: kind(r.get(1)),
         priority: priority(r.get(2), r.get(3)),
         anchor: r.get::<_, &str>(4).into(),
@@ -117,7 +118,7 @@ pub(super) fn records_of(db: &Db, crawl: i32, ids: &[UrlId]) -> Result<HashMap<U
         &[&crawl, &numbers],
     )?;
     let one = |r: &Row| {
-        let id = UrlId(id32(r.get(6)));
+        let id = url_id(r.get(6));
         Ok((id, Record { id, ..record_from(r)? }))
     };
     rows.iter().map(one).collect()
@@ -139,7 +140,7 @@ pub(super) fn sources_of(
             &[&crawl, &numbers],
         )?;
         for r in &rows {
-            all.entry(UrlId(id32(r.get(6)))).or_default().push(source_from(r));
+            all.entry(url_id(r.get(6))).or_default().push(source_from(r));
         }
     }
     Ok(())
@@ -162,7 +163,7 @@ pub(super) fn urls_of(
         )?;
         for r in &rows {
             let url = r.get::<_, Option<&str>>(1).and_then(|text| canon().parse(text).ok());
-            all.extend(url.map(|url| (UrlId(id32(r.get(0))), url)));
+            all.extend(url.map(|url| (url_id(r.get(0)), url)));
         }
     }
     Ok(())
@@ -177,17 +178,17 @@ pub(super) fn find(db: &Db, crawl: i32, shard: i16, print: Fingerprint) -> Resul
         "SELECT id FROM gleaner.url WHERE crawl = $1 AND shard = $2 AND print0 = $3 AND print1 = $4",
         &[&crawl, &shard, &(print.0 as i64), &(print.1 as i64)],
     )?;
-    Ok(rows.first().map(|r| UrlId(id32(r.get(0)))))
+    Ok(rows.first().map(|r| url_id(r.get(0))))
 }
 
-/// From the columns `id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts, host`; the
-/// host is the database's number of it.
+/// From the columns `id, state, status, lane, key, model, parent, cause, depth, site_depth, hops, attempts,
+/// host`; the host is the database's number of it.
 pub(super) fn info_from(r: &Row, at: usize) -> Info {
-    let some = |i: usize| r.get::<_, Option<i64>>(at + i).map(|id| UrlId(id32(id)));
+    let some = |i: usize| r.get::<_, Option<i64>>(at + i).map(url_id);
     let small = |i: usize| u16::try_from(r.get::<_, i32>(at + i)).unwrap_or(u16::MAX);
     let tiny = |i: usize| u8::try_from(r.get::<_, i16>(at + i)).unwrap_or(u8::MAX);
     Info {
-        id: UrlId(id32(r.get(at))),
+        id: url_id(r.get(at)),
         state: state_of(r.get(at + 1), small(2)),
         priority: priority(r.get(at + 3), r.get(at + 4)),
         model: id32(r.get(at + 5)),
@@ -197,7 +198,7 @@ pub(super) fn info_from(r: &Row, at: usize) -> Info {
         site_depth: small(9),
         hops: tiny(10),
         attempts: tiny(11),
-        host: id32(r.get(at + 12)),
+        host: Some(id32(r.get(at + 12))),
     }
 }
 
@@ -256,11 +257,11 @@ pub(super) fn resolve(db: &Db, crawl: i32, children: &[Child]) -> Result<Vec<Url
         )?;
         for r in rows {
             let print = Fingerprint(r.get::<_, i64>(0) as u64, r.get::<_, i64>(1) as u64);
-            found.insert(print, UrlId(id32(r.get(2))));
+            found.insert(print, url_id(r.get(2)));
         }
     }
     let number = |c: &Child| match c {
-        Child::Known(id) => Some(UrlId(*id)),
+        Child::Known(id) => Some(*id),
         Child::Far { print, .. } => found.get(print).copied(),
     };
     Ok(children.iter().filter_map(number).collect())

@@ -1,25 +1,28 @@
-//! A crawl on many machines: PostgreSQL keeps the truth, each worker keeps the order of its own share in memory.
+//! A crawl on many machines: PostgreSQL keeps the truth, each worker keeps the order of its own share in
+//! memory.
 //!
-//! * The hosts of a crawl are spread over 256 **shards** by their registrable domain. A worker **claims** shards
-//!   (`claim`), loads what is known of them (`load`; the best first if that is much: `arrive`) into a ledger of its own
-//!   (`scratch`: the same code as the embedded one), and serves the crawl's loop from there. No query is made to lease a
-//!   URL.
-//! * Everything that happened since goes to the database as **one transaction per batch** (`ship`), which holds only if
-//!   the claim does. Sent twice, it counts once. With an archive in a bucket it waits for the bucket first (`seal`).
-//! * A URL of a shard that is not here, or not all of it, goes to that shard's **outbox** (`post`); its owner takes it in.
-//! * Who reads (`reader`) needs no claim and sees whatever is committed. Who steers (`steer`) writes commands that every
-//!   worker follows.
+//! * The hosts of a crawl are spread over 256 **shards** by their registrable domain. A worker **claims**
+//!   shards (`takeover`, as long as it is a member: `membership`), loads what is known of them (`load`; the
+//!   best first if that is much: `arrive`) into a ledger of its own (`scratch`: the same code as the embedded
+//!   one), and serves the crawl's loop from there (`worker`). No query is made to lease a URL.
+//! * Everything that happened since goes to the database as **one transaction per batch** (`ship`), which
+//!   holds only if the claim does. Sent twice, it counts once. With an archive in a bucket it waits for the
+//!   bucket first (`seal`).
+//! * A URL of a shard that is not here, or not all of it, goes to that shard's **outbox** (`post`); its owner
+//!   takes it in (`peers`).
+//! * Who reads (`reader`) needs no claim and sees whatever is committed. Who steers (`steer`) writes commands
+//!   that every worker follows.
 //!
 //! Why so, and not a queue in a table: `docs/adr/0011-postgres-ledger.md`. How to run it: `docs/scale.md`.
 
 mod arrive;
-mod claim;
 mod db;
-mod fleet;
 mod ids;
 mod load;
 mod look;
+mod membership;
 mod open;
+mod peers;
 mod post;
 mod reader;
 mod rows;
@@ -28,28 +31,26 @@ mod scratch;
 mod seal;
 mod ship;
 mod steer;
+mod takeover;
 mod tls;
 mod worker;
 
 pub use reader::{Judged, SharedReader, WorkerInfo};
 pub use steer::{CommandInfo, Given, Helm, Reached};
 
-use crate::fleet::{Gate, Ticket};
 use crate::ledger::Ledger;
-use arrive::Arriving;
-use claim::{Heart, Member, Owned};
 use db::Db;
 use frontier::{Clock, Limits};
 use ids::Ids;
-use post::Child;
+use membership::Membership;
+use peers::Peers;
 use scratch::Scratch;
-use seal::{Ahead, Sealed, Standing};
-use ship::Outgoing;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use seal::Outgoing;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
-use types::{Fingerprint, Millis, Priority, Url, UrlId};
+use std::time::Duration;
+use takeover::Shards;
+use types::{Fingerprint, Millis, Priority, UrlId};
+use worker::Far;
 
 /// How a worker joins a shared crawl.
 #[derive(Clone, Debug)]
@@ -73,13 +74,13 @@ pub struct SharedOptions {
     pub patience: Duration,
     /// At most this long between what happened and its commit.
     pub commit_within: Duration,
-    /// Times are kept by the database's clock, so that workers whose clocks differ agree. Off only in tests, whose time is
-    /// made up.
+    /// Times are kept by the database's clock, so that workers whose clocks differ agree. Off only in tests,
+    /// whose time is made up.
     pub database_time: bool,
     /// The crawl stops after so many pages: a worker that has only poor URLs leaves them to the others.
     pub budget: bool,
-    /// When the shards that are taken at a time have more URLs than this together they are loaded while the crawl goes on,
-    /// the best URLs first.
+    /// When the shards that are taken at a time have more URLs than this together they are loaded while the
+    /// crawl goes on, the best URLs first.
     pub load_at_once: u32,
 }
 
@@ -113,71 +114,50 @@ pub(crate) const SHARDS: i16 = 256;
 pub struct Shared {
     options: SharedOptions,
     db: Db,
-    me: Member,
-    key: (u64, u64),
-    shards: i16,
-    owned: Owned,
-    heart: Option<Heart>,
-    gate: Gate,
+    /// Which shard a host is in.
+    spread: Spread,
     skew: Skew,
+    /// The ledger of the shards that are here.
     inner: Ledger<Scratch>,
+    /// The crawl's numbers of what is in it.
     ids: Ids,
-    out: Outgoing,
-    /// A batch that waits for the archive's bucket.
-    sealed: Option<Sealed>,
-    ahead: Option<Ahead>,
-    /// What the database says of how this worker stands.
-    told: Standing,
-    /// The last batch that was committed.
-    batch: i64,
-    /// The claim is gone: everything since the last commit is void.
-    lost: bool,
-    /// What is waiting to be committed must not wait (a host asked to be left alone).
-    urgent: bool,
-    shipped_at: Instant,
-    tended_at: Instant,
-    hosts_shipped: u32,
-    /// Next row of each named state; and what it will be after the batch that is being sent.
-    state_n: HashMap<String, i64>,
-    next_state: HashMap<String, i64>,
-    delta_n: i64,
-    /// Per slot of another worker: the last delta of it that was read.
-    deltas_read: HashMap<i32, i64>,
-    /// Shards that are not all here yet.
-    arriving: Vec<Arriving>,
-    arrivals_taken_at: Instant,
-    hinted_at: Option<Instant>,
-    /// Shards whose last owner did not give them up in order: until then their hosts rest.
-    rests: BTreeMap<i16, Instant>,
-    /// Slots from, up to: these came from the database, where their records are. In order.
-    loaded: Vec<(u32, u32)>,
-    /// URLs of shards that are not (all) here that were sighted here of late.
-    far_known: HashSet<u64>,
-    /// Pages with links to other shards.
-    far_pages: HashSet<u32>,
-    /// The links beside a URL that were asked for last.
-    beside: Mutex<Option<(UrlId, Vec<Child>)>>,
-    /// Text of far URLs that were asked for.
-    far_urls: Mutex<HashMap<u32, Url>>,
+    membership: Membership,
+    shards: Shards,
+    outgoing: Outgoing,
+    peers: Peers,
+    far: Far,
+    work: Work,
+    /// There was something before this worker joined.
+    resumed: bool,
+}
+
+/// A part of the hosts.
+type Shard = i16;
+
+/// How the hosts of a crawl are spread over shards.
+#[derive(Clone, Copy)]
+struct Spread {
+    /// The secret of the fingerprints.
+    key: (u64, u64),
+    shards: Shard,
+}
+
+impl Spread {
+    fn shard_of(self, host_key: &str) -> Shard {
+        shard_of(host_key, self.key, self.shards)
+    }
+}
+
+/// How far this worker's own work has come.
+#[derive(Default)]
+struct Work {
     pages: i64,
     relevant: i64,
+    /// Nothing to fetch and nothing in flight.
     idle: bool,
+    /// As many URLs as it can fetch soon are at least this good.
     watermark: Option<Priority>,
-    /// Of the others: nothing worse than this is worth the budget now.
-    others_watermark: Option<Priority>,
-    /// One of them has nothing to do.
-    others_idle: bool,
-    workers: u32,
     most_in_flight: usize,
-    resumed: bool,
-    /// The last command that the loop was told of.
-    steered: u64,
-    /// Messages with seeds that the loop was told of and has not answered.
-    asked_seeds: Vec<Ticket>,
-    /// The shards of this slot's pages of earlier runs were asked for.
-    own_pages_known: bool,
-    /// The loop was told of what was loaded into slots below this.
-    loads_told: u32,
 }
 
 /// The number of a URL as the tables have it.
@@ -186,6 +166,9 @@ fn id64(id: u32) -> i64 {
 }
 fn id32(id: i64) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
+}
+fn url_id(id: i64) -> UrlId {
+    UrlId(id32(id))
 }
 
 /// The shard of a host.
@@ -230,6 +213,7 @@ impl Skew {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn times_go_to_the_database_and_back() {

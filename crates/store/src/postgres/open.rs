@@ -1,22 +1,19 @@
 //! Joining a crawl: the schema, the crawl's row, a slot, the first shards.
 
-use super::arrive::Arriving;
-use super::claim::{self, Heart};
 use super::db::Db;
 use super::ids::Ids;
-use super::load;
+use super::membership::Membership;
+use super::peers::Peers;
 use super::schema::{MIGRATION_LOCK, MIGRATIONS};
 use super::scratch::Scratch;
-use super::seal::Standing;
-use super::ship::Outgoing;
-use super::{SHARDS, Shared, SharedOptions, Skew};
-use crate::fleet::Gate;
+use super::seal::Outgoing;
+use super::takeover::Shards;
+use super::worker::Far;
+use super::{SHARDS, Shared, SharedOptions, Skew, Spread, Work};
 use crate::ledger::codec::Kind;
 use crate::ledger::{self, Ledger, codec};
-use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use types::{Millis, Problem, StateKey};
 
 /// What a worker in a new slot starts with.
@@ -171,7 +168,7 @@ fn crawl_of(row: &tokio_postgres::Row) -> CrawlRow {
 }
 
 /// `now` is the time at `asked`.
-fn measure_skew(db: &Db, now: Millis, asked: Instant) -> Result<Skew, Problem> {
+pub(super) fn measure_skew(db: &Db, now: Millis, asked: Instant) -> Result<Skew, Problem> {
     let mut best: Option<Skew> = None;
     // The quickest answer of several is the most exact.
     for _ in 0..8 {
@@ -199,75 +196,41 @@ impl Shared {
         let skew = if options.database_time { measure_skew(&db, now, began)? } else { Skew::default() };
         // The folder's lock is taken first: it proves that nobody else has this worker's name.
         let scratch = Scratch::create(&options.scratch)?;
-        let (me, kept) = claim::join(&db, row.crawl, &options.worker, options.lease)?;
-        let gate = Gate::closed();
-        let heart = Heart::beat(db.another()?, me.clone(), options.lease, gate.clone());
+        let (membership, kept) = Membership::new(&db, row.crawl, &options)?;
         let mut shared = Shared {
             inner: empty_ledger(scratch, &options, row.key, now)?,
-            db,
-            me,
-            key: row.key,
-            shards: row.shards,
-            owned: BTreeMap::new(),
-            heart: Some(heart),
-            gate,
+            spread: Spread { key: row.key, shards: row.shards },
             skew,
             ids: Ids::default(),
-            out: Outgoing::default(),
-            sealed: None,
-            ahead: None,
-            told: Standing::at_first(&kept),
-            batch: 0,
-            lost: false,
-            urgent: false,
-            shipped_at: Instant::now(),
-            // Before the first lease the loop must know what the others have done: of a limit they may have used up all.
-            tended_at: began.checked_sub(super::fleet::TEND_EVERY).unwrap_or(began),
-            hosts_shipped: 0,
-            state_n: HashMap::new(),
-            next_state: HashMap::new(),
-            delta_n: 0,
-            deltas_read: HashMap::new(),
-            arriving: Vec::new(),
-            arrivals_taken_at: began,
-            hinted_at: None,
-            rests: BTreeMap::new(),
-            loaded: Vec::new(),
-            far_known: HashSet::new(),
-            far_pages: HashSet::new(),
-            beside: Mutex::default(),
-            far_urls: Mutex::default(),
-            pages: kept.pages,
-            relevant: kept.relevant,
-            idle: false,
-            watermark: None,
-            others_watermark: None,
-            others_idle: false,
-            workers: 1,
-            most_in_flight: 8,
+            membership,
+            shards: Shards::none(),
+            outgoing: Outgoing::new(&kept),
+            peers: Peers::new(began),
+            far: Far::default(),
+            work: Work { pages: kept.pages, relevant: kept.relevant, most_in_flight: 8, ..Work::default() },
             resumed: row.next_id > 0,
-            steered: 0,
-            asked_seeds: Vec::new(),
-            own_pages_known: false,
-            loads_told: 0,
+            db,
             options,
         };
         shared.inner.order_mut().at_step(kept.step);
-        shared.take_up_state(kept.fresh)?;
-        shared.skip_old_deltas()?;
-        shared.look_around()?;
-        shared.take_shards(now, began)?;
-        shared.ship()?;
+        shared.start(kept.fresh, now, began)?;
         Ok(shared)
     }
 
-    /// As if this process was stopped or cut off: for tests. What it does from here on must not be accepted once its time
-    /// is over.
+    /// What a member does first. `now` is the time at `began`.
+    pub(super) fn start(&mut self, fresh: bool, now: Millis, began: Instant) -> Result<(), Problem> {
+        self.take_up_state(fresh)?;
+        self.skip_old_deltas()?;
+        self.look_around()?;
+        self.take_shards(now, began)?;
+        self.ship()
+    }
+
+    /// As if this process was stopped or cut off: for tests. What it does from here on must not be accepted
+    /// once its time is over.
     #[doc(hidden)]
     pub fn stop_renewing(&mut self) {
-        if let Some(heart) = &mut self.heart {
-            heart.stop();
-        }
+        self.membership.stop_renewing();
     }
 
     /// Statements sent to the database so far.
@@ -277,7 +240,7 @@ impl Shared {
 
     /// A number that no other run of any worker has.
     pub fn incarnation(&self) -> i64 {
-        self.me.incarnation
+        self.membership.me.incarnation
     }
 
     /// Was there something before this worker joined?
@@ -287,18 +250,18 @@ impl Shared {
 
     /// The slot's learnt state. A fresh slot starts from what the most experienced worker's model has learnt.
     fn take_up_state(&mut self, fresh: bool) -> Result<(), Problem> {
-        let crawl = self.me.crawl;
+        let crawl = self.membership.me.crawl;
         let rows = if fresh {
             self.db.ask(
                 "SELECT name, n, bytes FROM gleaner.state WHERE crawl = $1 AND name = ANY($3) AND slot =
                    (SELECT slot FROM gleaner.worker WHERE crawl = $1 AND slot <> $2 ORDER BY pages DESC, slot LIMIT 1)
                  ORDER BY name, n",
-                &[&crawl, &self.me.slot, &INHERITED.map(StateKey::name).as_slice()],
+                &[&crawl, &self.membership.me.slot, &INHERITED.map(StateKey::name).as_slice()],
             )?
         } else {
             self.db.ask(
                 "SELECT name, n, bytes FROM gleaner.state WHERE crawl = $1 AND slot = $2 AND name <> $3 ORDER BY name, n",
-                &[&crawl, &self.me.slot, &StateKey::Next.name()],
+                &[&crawl, &self.membership.me.slot, &StateKey::Next.name()],
             )?
         };
         let mut records = Vec::new();
@@ -310,139 +273,15 @@ impl Shared {
                 o.rest(bytes);
             });
             if !fresh {
-                self.state_n.insert(name, n + 1);
+                self.outgoing.state_rows.insert(name, n + 1);
             }
         }
         self.inner.log_mut().take_in(&records, 0, 0)?;
         self.inner.catch_up()
     }
-
-    /// Takes shards that nobody has, up to this worker's share, and loads them. When that is much the crawl goes on
-    /// meanwhile: see [`Arriving`].
-    /// `now` is the time at `began`.
-    pub(super) fn take_shards(&mut self, now: Millis, began: Instant) -> Result<(), Problem> {
-        let share = self.share();
-        if self.owned.len() >= share {
-            return Ok(());
-        }
-        claim::bury(&self.db, self.me.crawl)?;
-        let free = self.db.ask(
-            "SELECT (SELECT next_id FROM gleaner.crawl WHERE crawl = $1)
-             FROM gleaner.shard WHERE crawl = $1 AND (owner IS NULL OR owner NOT IN
-               (SELECT incarnation FROM gleaner.worker WHERE crawl = $1)) LIMIT 1",
-            &[&self.me.crawl],
-        )?;
-        let Some(urls) = free.first().map(|r| r.get::<_, i64>(0)) else { return Ok(()) };
-        if self.idle {
-            // Whoever asks whether all is done must not see an idle worker with new shards.
-            self.idle = false;
-            self.out.news = true;
-            self.ship()?;
-        }
-        let taken = claim::take(&self.db, &self.me, (share - self.owned.len()) as i64)?;
-        let clean: BTreeMap<i16, bool> = taken.iter().map(|t| (t.shard, t.clean)).collect();
-        self.owned.extend(taken.iter().map(|t| (t.shard, t.epoch)));
-        // Hosts that have to rest rest from now on, not from when this began.
-        let late = if self.options.database_time { began.elapsed() } else { Duration::ZERO };
-        let now = now.plus(late);
-        let at_once = i64::from(self.options.load_at_once);
-        if urls * clean.len() as i64 / i64::from(self.shards.max(1)) > at_once {
-            let shards_at_once = (at_once * i64::from(self.shards) / urls) as usize;
-            let arriving =
-                Arriving::bring(self.db.line(), self.me.crawl, clean, at_once / 4, shards_at_once, now);
-            self.arriving.push(arriving);
-            return Ok(());
-        }
-        match self.load_now(&clean, now) {
-            // Half of a shard is none: join anew when the database is back.
-            Err(_) if self.db.is_closed() => {
-                self.lost = true;
-                Ok(())
-            }
-            loaded => loaded,
-        }
-    }
-
-    /// Together they come in the order they were found, also across shards.
-    fn load_now(&mut self, shards: &BTreeMap<i16, bool>, now: Millis) -> Result<(), Problem> {
-        if shards.is_empty() {
-            return Ok(());
-        }
-        let list: Vec<i16> = shards.keys().copied().collect();
-        let crawl = self.me.crawl;
-        self.load(shards, &mut HashMap::new(), now, true, |db, loader, log| {
-            let mut taken = Ok(());
-            load::read_shards(db, crawl, &list, &mut |rows| {
-                taken = loader.take_in(&rows, log);
-                taken.is_ok()
-            })
-            .map_err(|e| db.problem("read from", &e))?;
-            taken
-        })
-    }
-
-    /// The claim is gone: forget everything and join anew. What the loop keeps in memory (its model) stays.
-    pub(super) fn rejoin(&mut self, now: Millis) -> Result<(), Problem> {
-        let began = Instant::now();
-        let give_up = began + self.options.patience;
-        self.heart = None;
-        loop {
-            if !self.db.is_closed() || self.db.reconnect().is_ok() {
-                match self.try_rejoin(now, began) {
-                    Err(e) if !self.db.is_closed() || Instant::now() >= give_up => return Err(e),
-                    Err(_) => {}
-                    Ok(()) => return Ok(()),
-                }
-            } else if Instant::now() >= give_up {
-                return Err(Problem::new("the database cannot be reached")
-                    .hint("run the same command again when it is back; nothing committed is lost"));
-            }
-            std::thread::sleep(Duration::from_millis(500));
-        }
-    }
-
-    fn try_rejoin(&mut self, now: Millis, began: Instant) -> Result<(), Problem> {
-        let db = &self.db;
-        let (me, kept) = claim::join(db, self.me.crawl, &self.options.worker, self.options.lease)?;
-        self.heart = Some(Heart::beat(db.another()?, me.clone(), self.options.lease, self.gate.clone()));
-        if self.options.database_time {
-            self.skew = measure_skew(db, now, began)?;
-        }
-        let step = self.inner.order().step().max(kept.step);
-        // The old log's file is locked as long as its ledger lives: put a small one in its place first.
-        let spare = self.options.scratch.join("spare");
-        let limits = self.options.clone();
-        self.inner = empty_ledger(Scratch::create(&spare)?, &limits, self.key, now)?;
-        self.inner = empty_ledger(Scratch::create(&self.options.scratch)?, &limits, self.key, now)?;
-        self.inner.order_mut().at_step(step);
-        let old = std::mem::take(&mut self.ids);
-        let (from, to) = old.rest();
-        self.ids.refill(from, to);
-        self.me = me;
-        self.owned.clear();
-        self.out = Outgoing::default();
-        self.sealed = None;
-        self.told = Standing::at_first(&kept);
-        (self.batch, self.lost, self.urgent, self.hosts_shipped) = (0, false, false, 0);
-        (self.pages, self.relevant, self.idle) = (kept.pages, kept.relevant, false);
-        self.state_n.clear();
-        self.next_state.clear();
-        self.arriving.clear();
-        self.rests.clear();
-        self.loaded.clear();
-        self.loads_told = 0;
-        self.far_pages.clear();
-        self.asked_seeds.clear();
-        self.own_pages_known = false;
-        self.take_up_state(false)?;
-        self.skip_old_deltas()?;
-        self.look_around()?;
-        self.take_shards(now, began)?;
-        self.ship()
-    }
 }
 
-fn empty_ledger(
+pub(super) fn empty_ledger(
     mut scratch: Scratch,
     options: &SharedOptions,
     key: (u64, u64),

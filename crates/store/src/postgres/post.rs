@@ -112,7 +112,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Message> {
 /// A link of a page, as its row remembers it: by number when its shard was here, else by fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Child {
-    Known(u32),
+    Known(UrlId),
     Far { shard: i16, print: Fingerprint },
 }
 
@@ -123,7 +123,7 @@ pub(super) fn write_children(children: &[Child]) -> Vec<u8> {
         match child {
             Child::Known(id) => {
                 o.u8(0);
-                o.u32(*id);
+                o.u32(id.0);
             }
             Child::Far { shard, print } => {
                 o.u8(1);
@@ -141,7 +141,7 @@ pub(super) fn read_children(bytes: &[u8]) -> Option<Vec<Child>> {
     let mut out = Vec::new();
     while !r.0.is_empty() {
         out.push(match r.u8()? {
-            0 => Child::Known(r.u32()?),
+            0 => Child::Known(r.url_id()?),
             1 => Child::Far { shard: i16::try_from(r.var()?).ok()?, print: Fingerprint(r.u64()?, r.u64()?) },
             _ => return None,
         });
@@ -189,7 +189,7 @@ mod tests {
         assert!(matches!(read(&seed(&url)), Some(Message::Seed { url: read }) if read == url));
         assert!(read(&[3]).is_none() && read(&[3, 0xff, b'x']).is_none());
         assert!(read(&[]).is_none() && read(&[9]).is_none());
-        let children = [Child::Known(5), Child::Far { shard: 200, print: Fingerprint(3, 4) }];
+        let children = [Child::Known(UrlId(5)), Child::Far { shard: 200, print: Fingerprint(3, 4) }];
         assert_eq!(read_children(&write_children(&children)).unwrap(), children);
         assert_eq!(read_children(&[7]), None);
     }

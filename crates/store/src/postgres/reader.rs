@@ -9,7 +9,7 @@ use super::db::Db;
 use super::look::{self, Look, PIECE, info_from, record_from, verdict_of};
 use super::open::{CrawlRow, choose, crawls};
 use super::steer::{self, CommandInfo};
-use super::{id32, id64, shard_of};
+use super::{id32, id64, shard_of, url_id};
 use crate::formats::LabelChange;
 use crate::ledger::codec;
 use crate::traits::{Each, Records, Stats, Which};
@@ -226,7 +226,7 @@ impl SharedReader {
 
     /// With this reader's number of the host.
     fn numbered(&self, info: Info) -> Info {
-        Info { host: lock(&self.hosts).number(info.host), ..info }
+        Info { host: info.host.map(|host| lock(&self.hosts).number(host)), ..info }
     }
 
     fn read_hosts(&self) -> Result<Vec<HostInfo>, Problem> {
@@ -270,7 +270,7 @@ impl SharedReader {
 
     fn take_in(&mut self, rows: &[Row]) {
         for r in rows {
-            let id = UrlId(id32(r.get(0)));
+            let id = url_id(r.get(0));
             let page = Judged { id, relevant: r.get(1), score: r.get(2), shard: r.get(3) };
             let last = self.last.entry(r.get(4)).or_insert(-1);
             *last = (*last).max(r.get(5));
@@ -407,7 +407,7 @@ impl Records for SharedReader {
              WHERE crawl = $1 AND revised ORDER BY id",
             &[&self.crawl.crawl],
         )?;
-        Ok(rows.iter().map(|r| (UrlId(id32(r.get(0))), verdict_of(r, 1))).collect())
+        Ok(rows.iter().map(|r| (url_id(r.get(0)), verdict_of(r, 1))).collect())
     }
 
     /// In the order of this reader's numbers.

@@ -1,10 +1,11 @@
-//! The log under a worker's ledger: a local file that may be thrown away at any time, and a list of the facts in it that
-//! the database has not got yet.
+//! The log under a worker's ledger: a local file that may be thrown away at any time, and a list of the facts
+//! in it that the database has not got yet.
 //!
-//! The worker's ledger is the same code as the embedded one, on this log. So the order of a shared crawl is the order of
-//! an embedded one by construction, and everything a lease needs (URL, evidence, sightings) is read from the local disk,
-//! without asking the database.
+//! The worker's ledger is the same code as the embedded one, on this log. So the order of a shared crawl is
+//! the order of an embedded one by construction, and everything a lease needs (URL, evidence, sightings) is
+//! read from the local disk, without asking the database.
 
+use super::ids::Slot;
 use crate::ledger::codec::{self, Admit, FRAME_HEAD, Kind, Settled, Sight};
 use crate::ledger::{Durability, FileLog, Log, page};
 use crate::traits::Revision;
@@ -14,22 +15,22 @@ use std::path::Path;
 use std::time::Duration;
 use types::{LinkKind, Priority, Problem, Record, RobotsAnswer, UrlId, Verdict};
 
-/// What happened since the last commit to the database. Numbers of URLs and hosts are the worker's own.
+/// What happened since the last commit to the database.
 #[derive(Default)]
 pub(super) struct Facts {
-    pub urls: BTreeMap<u32, Touch>,
-    /// New hosts: number, name, first URL.
-    pub hosts: Vec<(u32, String, u32)>,
+    pub urls: BTreeMap<Slot, Touch>,
+    /// New hosts: number, name.
+    pub hosts: Vec<(u32, String)>,
     pub clocks: BTreeSet<u32>,
     pub robots: BTreeMap<u32, RobotsAnswer>,
     /// The newest page of each URL, in the order they were fetched.
-    pub pages: Vec<(u32, Vec<u8>)>,
-    pub links: BTreeMap<u32, Vec<UrlId>>,
-    pub revised: BTreeMap<u32, Revised>,
+    pub pages: Vec<(Slot, Vec<u8>)>,
+    pub links: BTreeMap<Slot, Vec<Slot>>,
+    pub revised: BTreeMap<Slot, Revised>,
     /// Name, change or whole, bytes.
     pub state: Vec<(String, bool, Vec<u8>)>,
     /// Re-scored so little that the database need not know.
-    pub minor: BTreeSet<u32>,
+    pub minor: BTreeSet<Slot>,
     named: Option<String>,
 }
 
@@ -100,7 +101,7 @@ impl Facts {
     }
 
     fn touch(&mut self, id: UrlId) -> &mut Touch {
-        self.urls.entry(id.0).or_default()
+        self.urls.entry(Slot::of(id)).or_default()
     }
 
     /// Notes the records of a frame; how many URLs and hosts there were before is only needed for new ones.
@@ -111,7 +112,7 @@ impl Facts {
             Kind::Admit => {
                 let a = Admit::get(payload)?;
                 if let Some(name) = self.named.take() {
-                    self.hosts.push((*hosts, name, a.id.0));
+                    self.hosts.push((*hosts, name));
                     self.clocks.insert(*hosts);
                     *hosts += 1;
                 }
@@ -133,7 +134,7 @@ impl Facts {
                 let s = Settled::get(payload)?;
                 self.touch(s.id);
                 if !s.children.is_empty() {
-                    self.links.insert(s.id.0, s.children);
+                    self.links.insert(Slot::of(s.id), s.children.into_iter().map(Slot::of).collect());
                 }
             }
             Kind::Retry => {
@@ -148,18 +149,18 @@ impl Facts {
                 self.robots.insert(host, answer);
             }
             Kind::Rescore => codec::get_rescored(payload, |r| {
-                if !self.minor.contains(&r.id.0) {
-                    self.urls.entry(r.id.0).or_default();
+                if !self.minor.contains(&Slot::of(r.id)) {
+                    self.urls.entry(Slot::of(r.id)).or_default();
                 }
             })?,
             Kind::Page => {
                 let (id, _) = page::page_head(payload)?;
-                self.pages.retain(|(other, _)| *other != id.0);
-                self.pages.push((id.0, payload.to_vec()));
+                self.pages.retain(|(other, _)| *other != Slot::of(id));
+                self.pages.push((Slot::of(id), payload.to_vec()));
             }
             Kind::Revise => {
                 let (id, _, verdict) = codec::get_revise(payload)?;
-                let revised = self.revised.entry(id.0).or_default();
+                let revised = self.revised.entry(Slot::of(id)).or_default();
                 revised.verdict = verdict;
                 if let Some(rest) = codec::get_revise_rest(payload) {
                     revised.assessment = Some(rest.to_vec());

@@ -1,26 +1,73 @@
-//! When a batch goes to the database. Without more ado, unless pages in it are still on their way to a bucket: then it is
-//! sealed (what is in it is fixed), and sent when the bucket has them. The loop goes on meanwhile, and fills the next one.
+//! When a batch goes to the database. Without more ado, unless pages in it are still on their way to a
+//! bucket: then it is sealed (what is in it is fixed), and sent when the bucket has them. The loop goes on
+//! meanwhile, and fills the next one.
 //!
 //! ```text
 //!  happens …  ──► facts ── seal ──► sealed ── safe? ──► one transaction
 //!                            └► uploads: everything appended so far, a ticket
 //! ```
-//! What others must know at once (a host that is about to be contacted, one that asked to be left alone, how much of the
-//! budget is spent) is told ahead of it.
+//! What others must know at once (a host that is about to be contacted, one that asked to be left alone, how
+//! much of the budget is spent) is told ahead of it.
 
 use super::Shared;
 use super::db::Step;
+use super::membership::Kept;
 use super::rows::param;
 use super::scratch::Facts;
-use super::ship::Outgoing;
+use super::ship::Draft;
 use crate::archive::Uploads;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{Priority, Problem, UrlId};
+use types::{Priority, Problem};
 
 /// Pages wait no longer than this for company when someone has nothing to do, or waits for an answer.
 const SHORT_HOLD: Duration = Duration::from_millis(500);
+
+/// What goes to the database: the batch that is being filled, the one that waits, and how far it came.
+pub(super) struct Outgoing {
+    pub draft: Draft,
+    /// A batch that waits for the archive's bucket.
+    sealed: Option<Sealed>,
+    archive: Option<Ahead>,
+    /// What the database says of how this worker stands.
+    announced: Standing,
+    /// The last batch that was committed.
+    batch: i64,
+    /// What is waiting to be committed must not wait (a host asked to be left alone).
+    pub urgent: bool,
+    sent_at: Instant,
+    /// Hosts with smaller numbers are known to everyone.
+    pub hosts_sent: u32,
+    /// Next row of each named state; and what it will be after the batch that is being sent.
+    pub state_rows: HashMap<String, i64>,
+    pub next_state_rows: HashMap<String, i64>,
+    pub deltas_sent: i64,
+}
+
+impl Outgoing {
+    /// Of a worker that has just joined.
+    pub fn new(kept: &Kept) -> Outgoing {
+        Outgoing {
+            draft: Draft::default(),
+            sealed: None,
+            archive: None,
+            announced: Standing::at_first(kept),
+            batch: 0,
+            urgent: false,
+            sent_at: Instant::now(),
+            hosts_sent: 0,
+            state_rows: HashMap::new(),
+            next_state_rows: HashMap::new(),
+            deltas_sent: 0,
+        }
+    }
+
+    /// The worker joins anew: nothing of what was not committed is left.
+    pub fn begin_anew(&mut self, kept: &Kept) {
+        *self = Outgoing { archive: self.archive.take(), ..Outgoing::new(kept) };
+    }
+}
 
 /// An archive that must be written first.
 pub(super) struct Ahead {
@@ -36,12 +83,12 @@ pub(super) struct Sealed {
     standing: Standing,
     ticket: Option<u64>,
     pub facts: Facts,
-    pub out: Outgoing,
+    pub out: Draft,
 }
 
 /// How a worker stands, for the others.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Standing {
+struct Standing {
     pages: i64,
     relevant: i64,
     step: i64,
@@ -52,30 +99,31 @@ pub(super) struct Standing {
 
 impl Standing {
     /// Of a worker that has just joined.
-    pub fn at_first(kept: &super::claim::Kept) -> Standing {
+    fn at_first(kept: &Kept) -> Standing {
         Standing { pages: kept.pages, relevant: kept.relevant, step: kept.step as i64, ..Standing::default() }
     }
 }
 
 impl Shared {
-    /// From now on nothing is committed whose pages are not in the archive's bucket. Pages wait for up to `every` for
-    /// others to go with them.
+    /// From now on nothing is committed whose pages are not in the archive's bucket. Pages wait for up to
+    /// `every` for others to go with them.
     pub fn archive_first(&mut self, uploads: Arc<Uploads>, every: Duration) {
-        self.ahead = Some(Ahead { uploads, every });
+        self.outgoing.archive = Some(Ahead { uploads, every });
     }
 
     /// Is anything waiting for the bucket?
     pub(super) fn is_holding(&self) -> bool {
-        self.sealed.is_some() || self.ahead.as_ref().is_some_and(|a| a.uploads.is_busy())
+        self.outgoing.sealed.is_some() || self.outgoing.archive.as_ref().is_some_and(|a| a.uploads.is_busy())
     }
 
     /// What was done and is not committed, the newest first.
-    pub(super) fn uncommitted(&self) -> impl Iterator<Item = (&Facts, &Outgoing)> {
-        let sealed = self.sealed.as_ref().map(|s| (&s.facts, &s.out));
-        std::iter::once((&self.inner.log().facts, &self.out)).chain(sealed)
+    pub(super) fn uncommitted(&self) -> impl Iterator<Item = (&Facts, &Draft)> {
+        let sealed = self.outgoing.sealed.as_ref().map(|s| (&s.facts, &s.out));
+        std::iter::once((&self.inner.log().facts, &self.outgoing.draft)).chain(sealed)
     }
 
-    /// Sends everything. When the database or the bucket is away it is waited for; when the claim is gone, so is the batch.
+    /// Sends everything. When the database or the bucket is away it is waited for; when the claim is gone, so
+    /// is the batch.
     pub(super) fn ship(&mut self) -> Result<(), Problem> {
         self.send_sealed(true)?;
         self.seal()?;
@@ -86,25 +134,26 @@ impl Shared {
     pub(super) fn commit_if_due(&mut self) -> Result<(), Problem> {
         self.send_sealed(false)?;
         if !self.is_holding() {
-            let due = self.urgent || self.shipped_at.elapsed() >= self.options.commit_within;
+            let due = self.outgoing.urgent || self.outgoing.sent_at.elapsed() >= self.options.commit_within;
             return if due { self.ship() } else { Ok(()) };
         }
-        if self.urgent {
+        if self.outgoing.urgent {
             self.tell()?;
         }
-        let Some(ahead) = &self.ahead else { return Ok(()) };
+        let Some(ahead) = &self.outgoing.archive else { return Ok(()) };
         ahead.uploads.check()?;
         // Whoever asked for something waits to hear of it, as do those without work for ours.
-        let short = self.idle || self.others_idle || self.out.applied.is_some();
+        let short = self.work.idle || self.peers.idle || self.outgoing.draft.applied.is_some();
         let hold = if short { ahead.every.min(SHORT_HOLD) } else { ahead.every };
         let waiting = ahead.uploads.waiting();
-        if self.sealed.is_none() {
+        if self.outgoing.sealed.is_none() {
             if waiting.is_none_or(|w| w >= hold) {
                 self.seal()?;
                 return self.send_sealed(false);
             }
         } else if waiting.is_some_and(|w| w >= 2 * ahead.every) {
-            // The bucket is slower than the crawl: wait for it, rather than gather ever more that a crash would lose.
+            // The bucket is slower than the crawl: wait for it, rather than gather ever more that a crash
+            // would lose.
             return self.send_sealed(true);
         }
         Ok(())
@@ -112,58 +161,59 @@ impl Shared {
 
     /// Fixes what happened so far as a batch.
     fn seal(&mut self) -> Result<(), Problem> {
-        if self.lost || self.sealed.is_some() {
+        if self.membership.lost || self.outgoing.sealed.is_some() {
             return Ok(());
         }
         // The ledger's own batch first: its records become facts.
         frontier::Frontier::commit(&mut self.inner)?;
-        let ticket = self.ahead.as_ref().map(|a| a.uploads.seal());
-        if self.inner.log().facts.is_empty() && self.out.is_empty() {
-            self.shipped_at = Instant::now();
+        let ticket = self.outgoing.archive.as_ref().map(|a| a.uploads.seal());
+        if self.inner.log().facts.is_empty() && self.outgoing.draft.is_empty() {
+            self.outgoing.sent_at = Instant::now();
             return Ok(());
         }
         let (steps, touched) = self.steps();
         let standing = self.standing();
-        let sent_state = std::mem::take(&mut self.next_state);
-        self.state_n.extend(sent_state);
-        self.delta_n += self.out.deltas.len() as i64;
+        let sent_state = std::mem::take(&mut self.outgoing.next_state_rows);
+        self.outgoing.state_rows.extend(sent_state);
+        self.outgoing.deltas_sent += self.outgoing.draft.deltas.len() as i64;
         let facts = std::mem::take(&mut self.inner.log_mut().facts);
-        let out = std::mem::take(&mut self.out);
-        self.sealed = Some(Sealed { steps, touched, standing, ticket, facts, out });
-        self.shipped_at = Instant::now();
+        let out = std::mem::take(&mut self.outgoing.draft);
+        self.outgoing.sealed = Some(Sealed { steps, touched, standing, ticket, facts, out });
+        self.outgoing.sent_at = Instant::now();
         Ok(())
     }
 
     fn standing(&self) -> Standing {
         Standing {
-            pages: self.pages,
-            relevant: self.relevant,
+            pages: self.work.pages,
+            relevant: self.work.relevant,
             step: self.inner.order().step() as i64,
             in_flight: self.inner.order().counts().leased as i64,
-            idle: self.idle,
-            watermark: self.watermark,
+            idle: self.work.idle,
+            watermark: self.work.watermark,
         }
     }
 
     /// Sends the sealed batch, if there is one and the bucket has what it speaks of. `wait` until it has.
     fn send_sealed(&mut self, wait: bool) -> Result<(), Problem> {
-        let Some(sealed) = &self.sealed else { return Ok(()) };
-        if self.lost {
-            self.sealed = None;
+        let Some(sealed) = &self.outgoing.sealed else { return Ok(()) };
+        if self.membership.lost {
+            self.outgoing.sealed = None;
             return Ok(());
         }
-        if let (Some(ticket), Some(ahead)) = (sealed.ticket, &self.ahead) {
+        if let (Some(ticket), Some(ahead)) = (sealed.ticket, &self.outgoing.archive) {
             if wait {
                 ahead.uploads.wait_for(ticket)?;
             } else if !ahead.uploads.is_safe(ticket)? {
                 return Ok(());
             }
         }
-        let Some(mut sealed) = self.sealed.take() else { return Ok(()) };
+        let Some(mut sealed) = self.outgoing.sealed.take() else { return Ok(()) };
         // Clocks as they are now: they may have been told since.
         let held = self.pages_by_host(&[&self.inner.log().facts]);
         let mut steps = Vec::with_capacity(sealed.steps.len() + 5);
         self.host_rows(&sealed.facts, &held, &mut steps, &mut sealed.touched);
+        self.robots_rows(&sealed.facts, &mut steps, &mut sealed.touched);
         let clocks = steps.len();
         steps.append(&mut sealed.steps);
         match self.transact(sealed.standing, &sealed.touched, &mut steps) {
@@ -173,21 +223,22 @@ impl Shared {
             Err(e) => {
                 // A later commit takes it up again.
                 sealed.steps = steps.split_off(clocks.min(steps.len()));
-                self.sealed = Some(sealed);
+                self.outgoing.sealed = Some(sealed);
                 return Err(e);
             }
         }
-        self.told = sealed.standing;
-        self.far_pages.extend(sealed.out.children.keys().copied());
-        self.hosts_shipped =
-            self.hosts_shipped.max(sealed.facts.hosts.iter().map(|h| h.0 + 1).max().unwrap_or(0));
-        self.urgent &= self.is_holding();
+        self.outgoing.announced = sealed.standing;
+        self.far.pages.extend(sealed.out.children.keys().copied());
+        self.outgoing.hosts_sent =
+            self.outgoing.hosts_sent.max(sealed.facts.hosts.iter().map(|h| h.0 + 1).max().unwrap_or(0));
+        self.outgoing.urgent &= self.is_holding();
         Ok(())
     }
 
-    /// What must not wait for the bucket: new hosts, clocks, how this worker stands. Everything else stays as it is.
+    /// What must not wait for the bucket: new hosts, clocks, how this worker stands. Everything else stays as
+    /// it is.
     pub(super) fn tell(&mut self) -> Result<(), Problem> {
-        if self.lost {
+        if self.membership.lost {
             return Ok(());
         }
         frontier::Frontier::commit(&mut self.inner)?;
@@ -200,15 +251,16 @@ impl Shared {
         }
         let standing = Standing {
             // Pages that are not committed count as long as this worker lives.
-            in_flight: self.inner.order().counts().leased as i64 + (self.pages - self.told.pages).max(0),
+            in_flight: self.inner.order().counts().leased as i64
+                + (self.work.pages - self.outgoing.announced.pages).max(0),
             // Whoever asks whether all is done must not be told so by one whose mail is not sent.
             idle: false,
-            watermark: self.watermark,
-            ..self.told
+            watermark: self.work.watermark,
+            ..self.outgoing.announced
         };
         if self.transact(standing, &touched, &mut steps)? {
-            self.hosts_shipped = self.inner.order().host_count() as u32;
-            self.urgent = false;
+            self.outgoing.hosts_sent = self.inner.order().host_count() as u32;
+            self.outgoing.urgent = false;
         }
         Ok(())
     }
@@ -220,7 +272,7 @@ impl Shared {
         touched: &BTreeSet<i16>,
         rest: &mut Vec<Step>,
     ) -> Result<bool, Problem> {
-        let batch = self.batch + 1;
+        let batch = self.outgoing.batch + 1;
         let mut steps = Vec::with_capacity(rest.len() + 2);
         steps.push(self.standing_row(standing, batch));
         let mut checks = vec![Some(batch)];
@@ -238,9 +290,9 @@ impl Shared {
             false => self.committed(batch)?,
         };
         if done {
-            self.batch = batch;
+            self.outgoing.batch = batch;
         } else {
-            self.lost = true;
+            self.membership.lost = true;
         }
         Ok(done)
     }
@@ -248,7 +300,7 @@ impl Shared {
     fn committed(&self, batch: i64) -> Result<bool, Problem> {
         let rows = self.db.ask(
             "SELECT 1 FROM gleaner.worker WHERE crawl = $1 AND slot = $2 AND incarnation = $3 AND batch = $4",
-            &[&self.me.crawl, &self.me.slot, &self.me.incarnation, &batch],
+            &[&self.membership.me.crawl, &self.membership.me.slot, &self.membership.me.incarnation, &batch],
         )?;
         Ok(!rows.is_empty())
     }
@@ -260,9 +312,9 @@ impl Shared {
                          idle = $9, lane = $10, key = $11, statements = $12
                   WHERE crawl = $1 AND slot = $2 AND incarnation = $3 AND batch = $4::int8 - 1 RETURNING batch",
             params: vec![
-                param(self.me.crawl),
-                param(self.me.slot),
-                param(self.me.incarnation),
+                param(self.membership.me.crawl),
+                param(self.membership.me.slot),
+                param(self.membership.me.incarnation),
                 param(batch),
                 param(s.step),
                 param(s.pages),
@@ -279,12 +331,18 @@ impl Shared {
     /// "These shards, these epochs, locked."
     fn claim_check(&self, touched: &BTreeSet<i16>) -> Step {
         let shards: Vec<i16> = touched.iter().copied().collect();
-        let epochs: Vec<i64> = shards.iter().map(|s| self.owned.get(s).copied().unwrap_or(-1)).collect();
+        let epochs: Vec<i64> =
+            shards.iter().map(|s| self.shards.owned.get(s).copied().unwrap_or(-1)).collect();
         Step {
             sql: "SELECT count(*) FROM (SELECT 1 FROM gleaner.shard s
                     JOIN unnest($3::int2[], $4::int8[]) AS t(shard, epoch) ON s.shard = t.shard
                     WHERE s.crawl = $1 AND s.owner = $2 AND s.epoch = t.epoch FOR SHARE OF s) AS held",
-            params: vec![param(self.me.crawl), param(self.me.incarnation), param(shards), param(epochs)],
+            params: vec![
+                param(self.membership.me.crawl),
+                param(self.membership.me.incarnation),
+                param(shards),
+                param(epochs),
+            ],
         }
     }
 
@@ -292,8 +350,8 @@ impl Shared {
     fn pages_by_host(&self, facts: &[&Facts]) -> HashMap<u32, u64> {
         let mut held = HashMap::new();
         for (slot, _) in facts.iter().flat_map(|f| &f.pages) {
-            if let Some(info) = self.inner.order().info(UrlId(*slot)) {
-                *held.entry(info.host).or_default() += 1;
+            if let Some(host) = self.inner.order().host_of(slot.inner()) {
+                *held.entry(host).or_default() += 1;
             }
         }
         held
@@ -302,12 +360,12 @@ impl Shared {
     /// Messages that were taken in, or handed to the loop, and are not yet deleted.
     pub(super) fn mail_taken(&self) -> Vec<i64> {
         let taken = self.uncommitted().flat_map(|(_, out)| out.consumed.iter()).map(|c| c.1);
-        taken.chain(self.asked_seeds.iter().map(|ticket| ticket.seq)).collect()
+        taken.chain(self.peers.seeds.iter().map(|ticket| ticket.seq)).collect()
     }
 
     /// What is told of the budget ahead of the pages that spent it.
     pub(super) fn tell_budget(&mut self) -> Result<(), Problem> {
-        if self.options.budget && self.is_holding() && self.pages > self.told.pages {
+        if self.options.budget && self.is_holding() && self.work.pages > self.outgoing.announced.pages {
             self.tell()?;
         }
         Ok(())

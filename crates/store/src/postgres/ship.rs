@@ -1,10 +1,12 @@
-//! One batch, one transaction: the rows of everything a worker did since the last one. When it is sent: `seal`.
+//! One batch, one transaction: the rows of everything a worker did since the last one. When it is sent:
+//! `seal`.
 
 use super::db::Step;
+use super::ids::Slot;
 use super::post::{Child, write_children};
 use super::rows::{SightRows, UrlRows, param};
 use super::scratch::{Facts, Revised};
-use super::{Shared, id64};
+use super::{Shard, Shared, id64};
 use crate::fleet::Done;
 use crate::ledger::codec;
 use crate::ledger::page;
@@ -14,16 +16,16 @@ use types::{Assessment, UrlId};
 
 /// What goes to the database beside the facts of the log.
 #[derive(Default)]
-pub(super) struct Outgoing {
+pub(super) struct Draft {
     /// For other shards.
     pub outbox: Vec<(i16, Vec<u8>)>,
     /// Messages of ours that were taken in.
     pub consumed: Vec<(i16, i64)>,
     pub deltas: Vec<Vec<u8>>,
     /// Verdicts of pages whose shard is elsewhere by now.
-    pub far_revised: Vec<(u32, Revised)>,
+    pub far_revised: Vec<(UrlId, Revised)>,
     /// Links of a page when some of them are of other shards.
-    pub children: BTreeMap<u32, Vec<Child>>,
+    pub children: BTreeMap<Slot, Vec<Child>>,
     /// The worker's row says something else than what is true.
     pub news: bool,
     /// The newest command that was done, and what came of each.
@@ -31,7 +33,7 @@ pub(super) struct Outgoing {
     pub effects: Vec<(u64, Done)>,
 }
 
-impl Outgoing {
+impl Draft {
     pub fn is_empty(&self) -> bool {
         self.outbox.is_empty()
             && self.consumed.is_empty()
@@ -47,8 +49,8 @@ impl Outgoing {
 const DELTAS_KEPT: i64 = 512;
 
 impl Shared {
-    /// What happened, as statements, and the shards they change. Clocks and hosts are not among them: those go as they are
-    /// when it is sent.
+    /// What happened, as statements, and the shards they change. Clocks and hosts are not among them: those
+    /// go as they are when it is sent.
     pub(super) fn steps(&mut self) -> (Vec<Step>, BTreeSet<i16>) {
         let (mut steps, mut touched) = (Vec::with_capacity(20), BTreeSet::new());
         self.url_rows(&mut steps, &mut touched);
@@ -67,10 +69,10 @@ impl Shared {
         steps: &mut Vec<Step>,
         touched: &mut BTreeSet<i16>,
     ) {
-        let crawl = self.me.crawl;
+        let crawl = self.membership.me.crawl;
         let order = self.inner.order();
         let new: HashMap<u32, &str> =
-            facts.hosts.iter().map(|(number, name, _)| (*number, name.as_str())).collect();
+            facts.hosts.iter().map(|(number, name)| (*number, name.as_str())).collect();
         let (mut shards, mut hosts, mut names, mut clocks) = (vec![], vec![], vec![], vec![]);
         let (mut old_shards, mut old_hosts, mut old_clocks) = (vec![], vec![], vec![]);
         for &number in &facts.clocks {
@@ -83,13 +85,13 @@ impl Shared {
             match new.get(&number) {
                 Some(name) => {
                     shards.push(place.shard);
-                    hosts.push(id64(place.host));
+                    hosts.push(id64(place.host.0));
                     names.push((*name).to_string());
                     clocks.push(clock.to_bytes().to_vec());
                 }
                 None => {
                     old_shards.push(place.shard);
-                    old_hosts.push(id64(place.host));
+                    old_hosts.push(id64(place.host.0));
                     old_clocks.push(clock.to_bytes().to_vec());
                 }
             }
@@ -110,13 +112,19 @@ impl Shared {
                 params: vec![param(crawl), param(old_shards), param(old_hosts), param(old_clocks)],
             });
         }
+    }
+
+    /// Never ahead of the batch: the sitemaps that a robots.txt names are in it, and nobody asks a host again
+    /// whose answer is known.
+    pub(super) fn robots_rows(&self, facts: &Facts, steps: &mut Vec<Step>, touched: &mut BTreeSet<Shard>) {
+        let crawl = self.membership.me.crawl;
         let (mut shards, mut hosts, mut statuses) = (vec![], vec![], vec![]);
         let (mut fetched, mut expires, mut bodies) = (vec![], vec![], vec![]);
         for (number, answer) in &facts.robots {
             let Some(place) = self.ids.host(*number) else { continue };
             touched.insert(place.shard);
             shards.push(place.shard);
-            hosts.push(id64(place.host));
+            hosts.push(id64(place.host.0));
             statuses.push(i32::from(answer.status));
             fetched.push(self.skew.to_db(answer.fetched));
             expires.push(self.skew.to_db(answer.expires));
@@ -142,16 +150,16 @@ impl Shared {
     }
 
     fn url_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
-        let crawl = self.me.crawl;
+        let crawl = self.membership.me.crawl;
         let order = self.inner.order();
         let facts = &self.inner.log().facts;
         let (mut new, mut old) = (UrlRows::default(), UrlRows::default());
         let mut sights = SightRows::default();
         let (mut revived_shards, mut revived) = (vec![], vec![]);
         for (&slot, touch) in &facts.urls {
-            let slot = UrlId(slot);
-            let (Some(info), Some(global)) = (order.info(slot), self.ids.global(slot)) else { continue };
-            let (Some(place), Some(print)) = (self.ids.host(info.host), order.print(slot)) else { continue };
+            let inner = slot.inner();
+            let (Some(info), Some(global)) = (order.info(inner), self.ids.global(slot)) else { continue };
+            let (Some(place), Some(print)) = (self.ids.host_of(slot), order.print(inner)) else { continue };
             touched.insert(place.shard);
             let rows = if touch.admitted.is_some() { &mut new } else { &mut old };
             let (state, status) = match info.state {
@@ -162,15 +170,15 @@ impl Shared {
                 }
             };
             rows.shard.push(place.shard);
-            rows.id.push(id64(global));
-            rows.host.push(id64(place.host));
+            rows.id.push(id64(global.0));
+            rows.host.push(id64(place.host.0));
             rows.print0.push(print.0 as i64);
             rows.print1.push(print.1 as i64);
             rows.parent.push(info.parent.map(|p| id64(p.0)));
             rows.cause.push(info.cause.map(|c| id64(c.0)));
             rows.key.push(info.priority.key());
-            rows.not_before.push(order.not_before(slot).map(|t| self.skew.to_db(types::Millis(t))));
-            rows.expires.push(order.expires(slot).map(|e| e as i64));
+            rows.not_before.push(order.not_before(inner).map(|t| self.skew.to_db(types::Millis(t))));
+            rows.expires.push(order.expires(inner).map(|e| e as i64));
             rows.model.push(id64(info.model));
             rows.depth.push(i32::from(info.depth));
             rows.site_depth.push(i32::from(info.site_depth));
@@ -181,16 +189,16 @@ impl Shared {
             rows.attempts.push(i16::from(info.attempts));
             if touch.revived {
                 revived_shards.push(place.shard);
-                revived.push(id64(global));
+                revived.push(id64(global.0));
             }
             // The order counts all sightings; the last ones are these.
-            let first = i16::from(order.sources_kept(slot)).saturating_sub(touch.sights.len() as i16);
+            let first = i16::from(order.sources_kept(inner)).saturating_sub(touch.sights.len() as i16);
             for (i, s) in touch.sights.iter().enumerate() {
                 sights.shard.push(place.shard);
-                sights.id.push(id64(global));
+                sights.id.push(id64(global.0));
                 sights.n.push(first + i as i16);
                 sights.parent.push(s.parent.map(|p| id64(p.0)));
-                sights.parent_shard.push(s.parent.and_then(|p| self.ids.shard_of(p.0)));
+                sights.parent_shard.push(s.parent.and_then(|p| self.ids.shard_of(p)));
                 sights.kind.push(i16::from(codec::kind_code(s.kind)));
                 sights.lane.push(i16::from(s.priority.lane));
                 sights.key.push(s.priority.key());
@@ -219,22 +227,21 @@ impl Shared {
     }
 
     fn page_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
-        let crawl = self.me.crawl;
+        let crawl = self.membership.me.crawl;
         let facts = &self.inner.log().facts;
         let (mut shards, mut ids, mut epochs, mut scores) = (vec![], vec![], vec![], vec![]);
         let (mut relevant, mut relevance, mut threshold, mut version) = (vec![], vec![], vec![], vec![]);
         let mut records = vec![];
         for (slot, payload) in &facts.pages {
-            let slot = UrlId(*slot);
-            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+            let (Some(place), Some(global)) = (self.ids.host_of(*slot), self.ids.global(*slot)) else {
                 continue;
             };
             let Some(body) = page::after_head(payload) else { continue };
             let Some((record, _)) = page::fields(body) else { continue };
             touched.insert(place.shard);
             shards.push(place.shard);
-            ids.push(id64(global));
-            epochs.push(self.owned.get(&place.shard).copied().unwrap_or(-1));
+            ids.push(id64(global.0));
+            epochs.push(self.shards.owned.get(&place.shard).copied().unwrap_or(-1));
             scores.push(record.assessment.score);
             relevant.push(record.verdict.relevant);
             relevance.push(record.verdict.relevance);
@@ -253,7 +260,7 @@ impl Shared {
                         assessment = NULL, revised = false, stored = clock_timestamp(), seq = DEFAULT",
                 params: vec![
                     param(crawl),
-                    param(self.me.slot),
+                    param(self.membership.me.slot),
                     param(shards),
                     param(ids),
                     param(epochs),
@@ -267,26 +274,24 @@ impl Shared {
             });
         }
         let (mut shards, mut ids, mut lists) = (vec![], vec![], vec![]);
-        let known = |c: &UrlId| self.ids.global(*c).map(Child::Known);
+        let known = |c: &Slot| self.ids.global(*c).map(Child::Known);
         for (slot, children) in &facts.links {
-            if self.out.children.contains_key(slot) {
+            if self.outgoing.draft.children.contains_key(slot) {
                 continue;
             }
-            let slot = UrlId(*slot);
-            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+            let (Some(place), Some(global)) = (self.ids.host_of(*slot), self.ids.global(*slot)) else {
                 continue;
             };
             shards.push(place.shard);
-            ids.push(id64(global));
+            ids.push(id64(global.0));
             lists.push(write_children(&children.iter().filter_map(known).collect::<Vec<_>>()));
         }
-        for (slot, children) in &self.out.children {
-            let slot = UrlId(*slot);
-            let (Some(place), Some(global)) = (self.ids.host_of(slot), self.ids.global(slot)) else {
+        for (slot, children) in &self.outgoing.draft.children {
+            let (Some(place), Some(global)) = (self.ids.host_of(*slot), self.ids.global(*slot)) else {
                 continue;
             };
             shards.push(place.shard);
-            ids.push(id64(global));
+            ids.push(id64(global.0));
             lists.push(write_children(children));
         }
         touched.extend(&shards);
@@ -298,12 +303,17 @@ impl Shared {
                 params: vec![param(crawl), param(shards), param(ids), param(lists)],
             });
         }
-        let here = facts.revised.iter().filter_map(|(slot, r)| {
-            let slot = UrlId(*slot);
-            Some((self.ids.host_of(slot)?.shard, self.ids.global(slot)?, r))
-        });
-        let far = self.out.far_revised.iter().filter_map(|(id, r)| Some((self.ids.shard_of(*id)?, *id, r)));
-        let revised: Vec<(i16, u32, &Revised)> = here.chain(far).collect();
+        let here = facts
+            .revised
+            .iter()
+            .filter_map(|(slot, r)| Some((self.ids.host_of(*slot)?.shard, self.ids.global(*slot)?, r)));
+        let far = self
+            .outgoing
+            .draft
+            .far_revised
+            .iter()
+            .filter_map(|(id, r)| Some((self.ids.shard_of(*id)?, *id, r)));
+        let revised: Vec<(Shard, UrlId, &Revised)> = here.chain(far).collect();
         if !revised.is_empty() {
             let score = |r: &Revised| {
                 let bytes = r.assessment.as_ref()?;
@@ -320,7 +330,7 @@ impl Shared {
                 params: vec![
                     param(crawl),
                     param(revised.iter().map(|r| r.0).collect::<Vec<_>>()),
-                    param(revised.iter().map(|r| id64(r.1)).collect::<Vec<_>>()),
+                    param(revised.iter().map(|r| id64(r.1.0)).collect::<Vec<_>>()),
                     param(revised.iter().map(|r| r.2.verdict.relevant).collect::<Vec<_>>()),
                     param(revised.iter().map(|r| r.2.verdict.relevance).collect::<Vec<_>>()),
                     param(revised.iter().map(|r| r.2.verdict.threshold).collect::<Vec<_>>()),
@@ -332,7 +342,7 @@ impl Shared {
             // Whoever reads along sees by it that what was read before is out of date.
             steps.push(Step {
                 sql: "UPDATE gleaner.worker SET revisions = revisions + $3 WHERE crawl = $1 AND slot = $2",
-                params: vec![param(crawl), param(self.me.slot), param(revised.len() as i64)],
+                params: vec![param(crawl), param(self.membership.me.slot), param(revised.len() as i64)],
             });
         }
     }
@@ -344,7 +354,7 @@ impl Shared {
         let mut whole: BTreeSet<&str> = BTreeSet::new();
         let mut next: HashMap<String, i64> = HashMap::new();
         for (name, change, bytes) in &facts.state {
-            let at = next.get(name).or_else(|| self.state_n.get(name)).copied().unwrap_or(1);
+            let at = next.get(name).or_else(|| self.outgoing.state_rows.get(name)).copied().unwrap_or(1);
             if *change {
                 rows.insert((name, at), bytes);
                 next.insert(name.clone(), at + 1);
@@ -355,17 +365,17 @@ impl Shared {
                 next.insert(name.clone(), 1);
             }
         }
-        let crawl = self.me.crawl;
+        let crawl = self.membership.me.crawl;
         // Most whole states never had a change appended: nothing to delete.
         let stale: Vec<String> = whole
             .into_iter()
-            .filter(|name| self.state_n.get(*name).is_some_and(|n| *n > 1))
+            .filter(|name| self.outgoing.state_rows.get(*name).is_some_and(|n| *n > 1))
             .map(str::to_string)
             .collect();
         if !stale.is_empty() {
             steps.push(Step {
                 sql: "DELETE FROM gleaner.state WHERE crawl = $1 AND slot = $2 AND name = ANY($3) AND n > 0",
-                params: vec![param(crawl), param(self.me.slot), param(stale)],
+                params: vec![param(crawl), param(self.membership.me.slot), param(stale)],
             });
         }
         if !rows.is_empty() {
@@ -375,28 +385,29 @@ impl Shared {
                       ON CONFLICT (crawl, slot, name, n) DO UPDATE SET bytes = EXCLUDED.bytes",
                 params: vec![
                     param(crawl),
-                    param(self.me.slot),
+                    param(self.membership.me.slot),
                     param(rows.keys().map(|k| k.0.to_string()).collect::<Vec<_>>()),
                     param(rows.keys().map(|k| k.1).collect::<Vec<_>>()),
                     param(rows.values().map(|b| b.to_vec()).collect::<Vec<_>>()),
                 ],
             });
         }
-        self.next_state = next;
+        self.outgoing.next_state_rows = next;
     }
 
     fn mail_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
-        let crawl = self.me.crawl;
-        if !self.out.outbox.is_empty() {
-            let (shards, messages): (Vec<i16>, Vec<Vec<u8>>) = self.out.outbox.iter().cloned().unzip();
+        let crawl = self.membership.me.crawl;
+        if !self.outgoing.draft.outbox.is_empty() {
+            let (shards, messages): (Vec<i16>, Vec<Vec<u8>>) =
+                self.outgoing.draft.outbox.iter().cloned().unzip();
             steps.push(Step {
                 sql: "INSERT INTO gleaner.outbox (crawl, shard, message)
                       SELECT $1, * FROM unnest($2::int2[], $3::bytea[])",
                 params: vec![param(crawl), param(shards), param(messages)],
             });
         }
-        if !self.out.consumed.is_empty() {
-            let (shards, seqs): (Vec<i16>, Vec<i64>) = self.out.consumed.iter().copied().unzip();
+        if !self.outgoing.draft.consumed.is_empty() {
+            let (shards, seqs): (Vec<i16>, Vec<i64>) = self.outgoing.draft.consumed.iter().copied().unzip();
             touched.extend(&shards);
             steps.push(Step {
                 sql: "DELETE FROM gleaner.outbox o USING unnest($2::int2[], $3::int8[]) AS t(shard, seq)
@@ -404,22 +415,24 @@ impl Shared {
                 params: vec![param(crawl), param(shards), param(seqs)],
             });
         }
-        if !self.out.deltas.is_empty() {
-            let numbers: Vec<i64> = (1..=self.out.deltas.len() as i64).map(|i| self.delta_n + i).collect();
-            let oldest = self.delta_n - DELTAS_KEPT;
+        if !self.outgoing.draft.deltas.is_empty() {
+            let numbers: Vec<i64> = (1..=self.outgoing.draft.deltas.len() as i64)
+                .map(|i| self.outgoing.deltas_sent + i)
+                .collect();
+            let oldest = self.outgoing.deltas_sent - DELTAS_KEPT;
             steps.push(Step {
                 sql: "INSERT INTO gleaner.delta (crawl, slot, n, bytes)
                       SELECT $1, $2, * FROM unnest($3::int8[], $4::bytea[]) ON CONFLICT DO NOTHING",
                 params: vec![
                     param(crawl),
-                    param(self.me.slot),
+                    param(self.membership.me.slot),
                     param(numbers),
-                    param(self.out.deltas.clone()),
+                    param(self.outgoing.draft.deltas.clone()),
                 ],
             });
             steps.push(Step {
                 sql: "DELETE FROM gleaner.delta WHERE crawl = $1 AND slot = $2 AND n <= $3",
-                params: vec![param(crawl), param(self.me.slot), param(oldest)],
+                params: vec![param(crawl), param(self.membership.me.slot), param(oldest)],
             });
         }
     }

@@ -13,7 +13,7 @@
 use super::db::{Db, Step};
 use super::open::{CrawlRow, choose};
 use super::rows::param;
-use super::{Shared, id32, id64, post, shard_of};
+use super::{Shared, id64, post, shard_of, url_id};
 use crate::fleet::{Done, SharedCommand, Wanted};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -267,58 +267,58 @@ fn wanted(db: &Db, crawl: i32) -> Result<Wanted, Problem> {
 
 pub(super) fn labels(db: &Db, crawl: i32) -> Result<Vec<(UrlId, bool)>, Problem> {
     let rows = db.ask("SELECT id, relevant FROM gleaner.label WHERE crawl = $1 ORDER BY id", &[&crawl])?;
-    Ok(rows.iter().map(|r| (UrlId(id32(r.get(0))), r.get(1))).collect())
+    Ok(rows.iter().map(|r| (url_id(r.get(0)), r.get(1))).collect())
 }
 
 impl Shared {
     /// The commands after the last one that was read; and whether some are gone.
     pub(super) fn read_commands(&mut self, newest: u64) -> Result<(Vec<SharedCommand>, bool), Problem> {
-        if newest <= self.steered {
+        if newest <= self.peers.commands_read {
             return Ok((Vec::new(), false));
         }
         let rows = self.db.ask(
             "SELECT n, kind, payload::text FROM gleaner.command WHERE crawl = $1 AND n > $2 ORDER BY n LIMIT $3",
-            &[&self.me.crawl, &(self.steered as i64), &AT_ONCE],
+            &[&self.membership.me.crawl, &(self.peers.commands_read as i64), &AT_ONCE],
         )?;
         let commands: Vec<SharedCommand> = rows
             .iter()
             .map(|r| SharedCommand { n: r.get::<_, i64>(0).max(0) as u64, kind: r.get(1), payload: r.get(2) })
             .collect();
-        if commands.first().map(|c| c.n) != Some(self.steered + 1) {
+        if commands.first().map(|c| c.n) != Some(self.peers.commands_read + 1) {
             return Ok((Vec::new(), true));
         }
-        self.steered = commands.last().map_or(self.steered, |c| c.n);
+        self.peers.commands_read = commands.last().map_or(self.peers.commands_read, |c| c.n);
         Ok((commands, false))
     }
 
     pub(super) fn read_wanted(&mut self) -> Result<Wanted, Problem> {
-        let wanted = wanted(&self.db, self.me.crawl)?;
-        self.steered = wanted.n;
+        let wanted = wanted(&self.db, self.membership.me.crawl)?;
+        self.peers.commands_read = wanted.n;
         Ok(wanted)
     }
 
     pub(super) fn note_obeyed(&mut self, n: u64, done: Option<Done>) {
-        self.out.applied = self.out.applied.max(Some(n));
+        self.outgoing.draft.applied = self.outgoing.draft.applied.max(Some(n));
         if let Some(mut done) = done {
             done.text = done.text.replace('\0', " ").chars().take(LONGEST).collect();
-            self.out.effects.push((n, done));
+            self.outgoing.draft.effects.push((n, done));
         }
         // Someone waits to hear of it.
-        self.urgent = true;
+        self.outgoing.urgent = true;
     }
 
     /// What came of commands, in the transaction of what they changed.
     pub(super) fn steering_rows(&self, steps: &mut Vec<Step>) {
-        let Some(applied) = self.out.applied else { return };
-        let (crawl, slot) = (self.me.crawl, self.me.slot);
+        let Some(applied) = self.outgoing.draft.applied else { return };
+        let (crawl, slot) = (self.membership.me.crawl, self.membership.me.slot);
         steps.push(Step {
             sql: "UPDATE gleaner.worker SET applied = greatest(applied, $3) WHERE crawl = $1 AND slot = $2",
             params: vec![param(crawl), param(slot), param(applied as i64)],
         });
-        if self.out.effects.is_empty() {
+        if self.outgoing.draft.effects.is_empty() {
             return;
         }
-        let of = &self.out.effects;
+        let of = &self.outgoing.draft.effects;
         steps.push(Step {
             // Done again after a crash, the first word stands: the second time nothing changed.
             sql: "INSERT INTO gleaner.effect (crawl, n, slot, changed, failed, text)

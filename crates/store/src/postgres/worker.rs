@@ -1,15 +1,17 @@
-//! The loop's side of a shared crawl: its numbers are the crawl's, those of the ledger inside are this worker's.
+//! The loop's side of a shared crawl: its numbers are the crawl's, those of the ledger inside are this
+//! worker's.
 
+use super::ids::Slot;
 use super::look::{self, Look};
 use super::post::{self, Child};
 use super::scratch::Revised;
-use super::{Shared, id32, shard_of};
+use super::{Shard, Shared, url_id};
 use crate::fleet::{Done, Fleet, Gate, News, Ticket, Wanted};
 use crate::ledger::apply::check_candidate;
 use crate::traits::{Each, Journal, Records, Revision, Stats, Storage, Which};
 use frontier::{Applied, Frontier, HostInfo, Idle, Info, Next, Peek, Pick, Refusal, State};
 use std::collections::{HashMap, HashSet};
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use types::{
     Candidate, Fingerprint, Lease, Millis, Priority, Problem, Record, Rescored, RobotsAnswer, Settle, Source,
@@ -25,6 +27,29 @@ const SHORT_NAP: Duration = Duration::from_millis(10);
 /// Texts of far URLs that are remembered.
 const FAR_URLS: usize = 10_000;
 
+/// What this worker remembers of URLs whose shards are not here.
+#[derive(Default)]
+pub(super) struct Far {
+    /// Fingerprints of those that were sighted here of late.
+    sighted: HashSet<u64>,
+    /// Slots of pages here with links to other shards.
+    pub pages: HashSet<Slot>,
+    /// The links beside a URL that were asked for last.
+    beside: Mutex<Option<(UrlId, Vec<Child>)>>,
+    /// Their text, as far as it was asked for.
+    urls: Mutex<HashMap<UrlId, Url>>,
+    /// The shards of this slot's pages of earlier runs were asked for.
+    own_pages_known: bool,
+}
+
+impl Far {
+    /// The worker joins anew, perhaps in another slot.
+    pub fn forget_own(&mut self) {
+        self.pages.clear();
+        self.own_pages_known = false;
+    }
+}
+
 /// Keys in one bucket are as good as equal: within about 1 % of each other.
 fn bucket(p: Priority) -> (u8, u64) {
     (p.lane, p.key().to_bits() >> 45)
@@ -35,55 +60,50 @@ impl Shared {
         Problem::new(format!("there is no URL number {} in the crawl `{}`", id.0, self.options.crawl))
     }
 
-    fn slot(&self, id: UrlId) -> Option<UrlId> {
-        self.ids.slot(id.0)
+    fn slot(&self, id: UrlId) -> Option<Slot> {
+        self.ids.slot(id)
     }
 
-    fn global(&self, slot: UrlId) -> UrlId {
-        UrlId(self.ids.global(slot).unwrap_or(u32::MAX))
+    /// The crawl's number of what the ledger inside calls `inner`.
+    fn global(&self, inner: UrlId) -> Result<UrlId, Problem> {
+        self.ids.global(Slot::of(inner)).ok_or_else(|| {
+            Problem::new("a URL of this worker has no number in the crawl")
+                .hint("this is a bug; please report it")
+        })
+    }
+
+    /// How a URL that is here stands.
+    fn info(&self, slot: Slot) -> Option<Info> {
+        self.inner.order().info(slot.inner())
+    }
+
+    fn is_open(&self, slot: Slot) -> bool {
+        self.inner.order().is_open(slot.inner())
     }
 
     fn shard_of_url(&self, url: &Url) -> i16 {
-        shard_of(url.host_key(), self.key, self.shards)
-    }
-
-    /// Were its records taken over from the database, not written here?
-    fn is_loaded(&self, slot: UrlId) -> bool {
-        let at = self.loaded.partition_point(|(_, to)| *to <= slot.0);
-        self.loaded.get(at).is_some_and(|(from, _)| *from <= slot.0)
-    }
-
-    /// What is pending of what was loaded since this was last asked.
-    pub(super) fn newly_loaded(&mut self) -> Vec<UrlId> {
-        let told = self.loads_told;
-        let at = self.loaded.partition_point(|(_, to)| *to <= told);
-        let new = self.loaded.get(at..).unwrap_or(&[]);
-        let slots = new.iter().flat_map(|(from, to)| told.max(*from)..*to).map(UrlId);
-        let open = slots.filter(|slot| self.inner.order().is_open(*slot));
-        let ids = open.filter_map(|slot| self.ids.global(slot)).map(UrlId).collect();
-        self.loads_told = self.loaded.last().map_or(0, |(_, to)| *to);
-        ids
+        self.spread.shard_of(url.host_key())
     }
 
     /// Its slot, if where it was found is here too.
-    fn sighted_here(&self, id: UrlId) -> Option<UrlId> {
-        self.slot(id).filter(|slot| self.inner.order().is_open(*slot) || !self.is_loaded(*slot))
+    fn sighted_here(&self, id: UrlId) -> Option<Slot> {
+        self.slot(id).filter(|slot| self.is_open(*slot) || !self.shards.is_loaded(*slot))
     }
 
     /// Where a link is in this worker's memory, if it is here.
-    fn slot_of(&self, child: Child) -> Option<UrlId> {
+    fn slot_of(&self, child: Child) -> Option<Slot> {
         match child {
             Child::Known(global) => self.ids.slot(global),
-            Child::Far { print, .. } => self.inner.order().find(print),
+            Child::Far { print, .. } => self.inner.order().find(print).map(Slot::of),
         }
     }
 
-    /// The links of the page that `id` was first found on. They are asked for twice in a row: those that are here get
-    /// their new priorities first, those that are not here next.
+    /// The links of the page that `id` was first found on. They are asked for twice in a row: those that are
+    /// here get their new priorities first, those that are not here next.
     fn links_beside(&self, id: UrlId) -> Result<Vec<Child>, Problem> {
-        let parent = self.slot(id).and_then(|s| self.inner.order().info(s)).and_then(|i| i.parent);
+        let parent = self.slot(id).and_then(|s| self.info(s)).and_then(|i| i.parent);
         let Some(parent) = parent else { return Ok(Vec::new()) };
-        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = self.far.beside.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, links)) = beside.as_ref()
             && *of == id
         {
@@ -95,13 +115,13 @@ impl Shared {
     }
 
     fn send(&mut self, c: &Candidate) {
-        let parent_shard = c.parent.and_then(|p| self.ids.shard_of(p.0));
+        let parent_shard = c.parent.and_then(|p| self.ids.shard_of(p));
         let shard = self.shard_of_url(&c.url);
-        if self.far_known.len() >= MOST_FAR_KNOWN {
-            self.far_known.clear();
+        if self.far.sighted.len() >= MOST_FAR_KNOWN {
+            self.far.sighted.clear();
         }
-        self.far_known.insert(c.url.fingerprint(self.key).0);
-        self.out.outbox.push((shard, post::sighting(c, parent_shard)));
+        self.far.sighted.insert(c.url.fingerprint(self.spread.key).0);
+        self.outgoing.draft.outbox.push((shard, post::sighting(c, parent_shard)));
     }
 
     fn wait(&self, now: Millis) -> Next {
@@ -117,47 +137,47 @@ impl Shared {
         if !self.options.budget || !matches!(pick, Pick::Best) {
             return false;
         }
-        let Some(water) = self.others_watermark else { return false };
+        let Some(water) = self.peers.watermark else { return false };
         self.inner.peek(now, None, 1).first().is_some_and(|best| best.priority < water)
     }
 
     /// What the database says of a URL.
     fn look(&self, id: UrlId) -> Look<'_> {
-        let shard = self.ids.shard_of(id.0);
-        Look { db: &self.db, crawl: self.me.crawl, id, shard, shards: self.shards }
+        let shard = self.ids.shard_of(id);
+        Look { db: &self.db, crawl: self.membership.me.crawl, id, shard, shards: self.spread.shards }
     }
 
-    /// Learns the shards of pages that are not here: fetched by an earlier run of this slot, or before their host was
-    /// handed over.
+    /// Learns the shards of pages that are not here: fetched by an earlier run of this slot, or before their
+    /// host was handed over.
     fn find_shards(&mut self, ids: impl Iterator<Item = UrlId>) -> Result<(), Problem> {
-        let strange = |shared: &Shared, id: &u32| shared.ids.shard_of(*id).is_none();
-        let mut unknown: Vec<u32> = ids.map(|id| id.0).filter(|id| strange(self, id)).collect();
+        let strange = |shared: &Shared, id: &UrlId| shared.ids.shard_of(*id).is_none();
+        let mut unknown: Vec<UrlId> = ids.filter(|id| strange(self, id)).collect();
         if unknown.is_empty() {
             return Ok(());
         }
         let mut found = Vec::new();
-        if !self.own_pages_known {
+        if !self.far.own_pages_known {
             found = self.db.ask(
                 "SELECT id, shard FROM gleaner.page WHERE crawl = $1 AND slot = $2",
-                &[&self.me.crawl, &self.me.slot],
+                &[&self.membership.me.crawl, &self.membership.me.slot],
             )?;
-            self.own_pages_known = true;
+            self.far.own_pages_known = true;
         }
         for row in &found {
-            self.ids.remember_far(id32(row.get(0)), row.get(1));
+            self.ids.remember_far(url_id(row.get(0)), row.get(1));
         }
         unknown.retain(|id| strange(self, id));
         if unknown.is_empty() {
             return Ok(());
         }
         // Fetched again by another.
-        let numbers: Vec<i64> = unknown.iter().map(|id| super::id64(*id)).collect();
+        let numbers: Vec<i64> = unknown.iter().map(|id| super::id64(id.0)).collect();
         let found = self.db.ask(
             "SELECT id, shard FROM gleaner.page WHERE crawl = $1 AND id = ANY($2)",
-            &[&self.me.crawl, &numbers],
+            &[&self.membership.me.crawl, &numbers],
         )?;
         for row in &found {
-            self.ids.remember_far(id32(row.get(0)), row.get(1));
+            self.ids.remember_far(url_id(row.get(0)), row.get(1));
         }
         Ok(())
     }
@@ -165,12 +185,12 @@ impl Shared {
     /// The children of a page, as they were kept.
     fn kept_children(&self, id: UrlId) -> Result<Vec<Child>, Problem> {
         if let Some(slot) = self.slot(id) {
-            if let Some(children) = self.uncommitted().find_map(|(_, out)| out.children.get(&slot.0)) {
+            if let Some(children) = self.uncommitted().find_map(|(_, out)| out.children.get(&slot)) {
                 return Ok(children.clone());
             }
-            if !self.is_loaded(slot) && !self.far_pages.contains(&slot.0) {
-                let slots = self.inner.children(slot)?;
-                return Ok(slots.iter().filter_map(|s| self.ids.global(*s)).map(Child::Known).collect());
+            if !self.shards.is_loaded(slot) && !self.far.pages.contains(&slot) {
+                let here = self.inner.children(slot.inner())?.into_iter().map(Slot::of);
+                return Ok(here.filter_map(|s| self.ids.global(s)).map(Child::Known).collect());
             }
         }
         self.look(id).children()
@@ -181,17 +201,17 @@ impl Shared {
         let mut here = Vec::with_capacity(rescored.len());
         for r in rescored {
             if let Some(slot) = self.slot(r.id) {
-                if let Some(info) = self.inner.order().info(slot) {
+                if let Some(info) = self.info(slot) {
                     // Evidence is never written again, and a priority only when it is in another bucket.
                     let small = bucket(info.priority) == bucket(r.priority) && r.cause == info.cause;
                     let minor = &mut self.inner.log_mut().facts.minor;
                     if small {
-                        minor.insert(slot.0);
+                        minor.insert(slot);
                     } else {
-                        minor.remove(&slot.0);
+                        minor.remove(&slot);
                     }
                 }
-                here.push(Rescored { id: slot, ..*r });
+                here.push(Rescored { id: slot.inner(), ..*r });
             }
         }
         self.inner.rescore(&here)?;
@@ -205,38 +225,38 @@ impl Shared {
     fn announced(&mut self, next: Next, now: Millis) -> Result<Next, Problem> {
         let lease = match next {
             Next::Lease(lease) => lease,
-            Next::Empty(idle) if !self.arriving.is_empty() => {
+            Next::Empty(idle) if !self.shards.arriving.is_empty() => {
                 return Ok(Next::Wait { until: now.plus(SHORT_NAP), idle });
             }
             Next::Empty(idle) => {
                 return Ok(if self.all_done()? { Next::Empty(idle) } else { self.wait(now) });
             }
             // What is on its way is taken in between two turns.
-            Next::Wait { until, idle } if !self.arriving.is_empty() => {
+            Next::Wait { until, idle } if !self.shards.arriving.is_empty() => {
                 return Ok(Next::Wait { until: until.min(now.plus(SHORT_NAP)), idle });
             }
             Next::Wait { until, idle } => return Ok(Next::Wait { until, idle }),
         };
-        self.idle = false;
-        let slot = lease.id;
-        let host = self.inner.order().info(slot).map(|i| i.host);
-        self.most_in_flight = self.most_in_flight.max(self.inner.order().in_flight());
+        self.work.idle = false;
+        let slot = Slot::of(lease.id);
+        let host = self.info(slot).and_then(|i| i.host);
+        self.work.most_in_flight = self.work.most_in_flight.max(self.inner.order().in_flight());
         // Whoever takes over after a crash must know every host that was contacted.
-        if host.is_none_or(|h| h >= self.hosts_shipped) {
+        if host.is_none_or(|h| h >= self.outgoing.hosts_sent) {
             let shipped = self.announce_hosts();
-            if shipped.is_err() || self.lost {
-                self.inner.apply(Turn::new(Settle::Return { id: slot }), &|old, _| old)?;
+            if shipped.is_err() || self.membership.lost {
+                self.inner.apply(Turn::new(Settle::Return { id: lease.id }), &|old, _| old)?;
                 shipped?;
                 return Ok(self.wait(now));
             }
         }
-        Ok(Next::Lease(Lease { id: self.global(slot), ..lease }))
+        Ok(Next::Lease(Lease { id: self.global(lease.id)?, ..lease }))
     }
 }
 
 impl Frontier for Shared {
     fn lease(&mut self, now: Millis, pick: Pick<'_>) -> Result<Next, Problem> {
-        if self.lost || !self.gate.is_open() || self.leaves_it_to_others(now, pick) {
+        if self.membership.lost || !self.membership.gate.is_open() || self.leaves_it_to_others(now, pick) {
             return Ok(self.wait(now));
         }
         let next = self.inner.lease(now, pick)?;
@@ -246,12 +266,12 @@ impl Frontier for Shared {
     fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek> {
         let ids = &self.ids;
         let top = self.inner.peek(now, lane, k).into_iter();
-        top.filter_map(|p| Some(Peek { id: UrlId(ids.global(p.id)?), ..p })).collect()
+        top.filter_map(|p| Some(Peek { id: ids.global(Slot::of(p.id))?, ..p })).collect()
     }
 
     fn seed(&mut self, candidate: Candidate, now: Millis) -> Result<bool, Problem> {
         check_candidate(&candidate)?;
-        if self.is_here(self.shard_of_url(&candidate.url)) {
+        if self.shards.is_here(self.shard_of_url(&candidate.url)) {
             self.make_room(1)?;
             let new = self.inner.seed(candidate, now)?;
             self.number_new()?;
@@ -273,7 +293,7 @@ impl Frontier for Shared {
         let Some(slot) = self.slot(id) else { return Err(self.unknown(id)) };
         turn.add.iter().try_for_each(check_candidate)?;
         self.make_room(turn.add.len() as u32 + 1)?;
-        self.urgent |= turn.host.not_before.is_some();
+        self.outgoing.urgent |= turn.host.not_before.is_some();
         self.find_shards(turn.revised.iter().map(|r| r.0))?;
 
         let most = self.options.limits.links_per_page.map_or(usize::MAX, |n| n as usize);
@@ -282,16 +302,16 @@ impl Frontier for Shared {
         let (mut here, mut far) = (Vec::with_capacity(turn.add.len()), Vec::new());
         for c in turn.add.into_iter().take(most) {
             let shard = self.shard_of_url(&c.url);
-            let print = c.url.fingerprint(self.key);
+            let print = c.url.fingerprint(self.spread.key);
             shards.push((shard, print));
-            if self.is_here(shard) { here.push(c) } else { far.push(c) }
+            if self.shards.is_here(shard) { here.push(c) } else { far.push(c) }
         }
         let (mut revised, mut far_revised) = (Vec::new(), Vec::new());
         for (id, verdict) in &turn.revised {
             match self.slot(*id) {
-                Some(slot) => revised.push((slot, *verdict)),
-                None if self.ids.shard_of(id.0).is_some() => {
-                    far_revised.push((id.0, Revised { verdict: *verdict, assessment: None }));
+                Some(slot) => revised.push((slot.inner(), *verdict)),
+                None if self.ids.shard_of(*id).is_some() => {
+                    far_revised.push((*id, Revised { verdict: *verdict, assessment: None }));
                 }
                 None => {}
             }
@@ -299,7 +319,7 @@ impl Frontier for Shared {
         let verdict = turn.record.as_ref().map(|r| r.verdict);
         let settles = matches!(turn.settle, Settle::Done { .. });
         let inner = Turn {
-            settle: with_id(turn.settle, slot),
+            settle: with_id(turn.settle, slot.inner()),
             add: here,
             rescore: Vec::new(),
             revised,
@@ -311,7 +331,7 @@ impl Frontier for Shared {
         let mut applied = self.inner.apply(inner, merge)?;
         self.number_new()?;
         (0..cut).for_each(|_| applied.refuse(Refusal::LinksPerPage));
-        self.out.far_revised.extend(far_revised);
+        self.outgoing.draft.far_revised.extend(far_revised);
         if !far.is_empty() {
             for c in &far {
                 self.send(c);
@@ -319,22 +339,22 @@ impl Frontier for Shared {
             applied.sent = far.len() as u32;
             if settles && !applied.stale {
                 let order = self.inner.order();
-                let child = |(shard, print): &(i16, Fingerprint)| {
-                    if !self.is_here(*shard) {
+                let child = |(shard, print): &(Shard, Fingerprint)| {
+                    if !self.shards.is_here(*shard) {
                         return Some(Child::Far { shard: *shard, print: *print });
                     }
-                    order.find(*print).and_then(|s| self.ids.global(s)).map(Child::Known)
+                    order.find(*print).and_then(|s| self.ids.global(Slot::of(s))).map(Child::Known)
                 };
                 let children = shards.iter().filter_map(child).collect();
-                self.out.children.insert(slot.0, children);
+                self.outgoing.draft.children.insert(slot, children);
             }
         }
         if let Some(verdict) = verdict.filter(|_| !applied.stale) {
-            self.pages += 1;
-            self.relevant += i64::from(verdict.relevant);
+            self.work.pages += 1;
+            self.work.relevant += i64::from(verdict.relevant);
         }
         for relevant in all_revised {
-            self.relevant += if relevant { 1 } else { -1 };
+            self.work.relevant += if relevant { 1 } else { -1 };
         }
         if !turn.rescore.is_empty() {
             self.rescore_all(&turn.rescore)?;
@@ -348,7 +368,7 @@ impl Frontier for Shared {
 
     fn set_aside(&mut self, id: UrlId) {
         if let Some(slot) = self.slot(id) {
-            self.inner.set_aside(slot);
+            self.inner.set_aside(slot.inner());
         }
     }
 
@@ -362,11 +382,11 @@ impl Frontier for Shared {
     }
 
     fn knows(&self, url: &Url) -> bool {
-        let print = url.fingerprint(self.key);
-        if self.is_here(self.shard_of_url(url)) {
+        let print = url.fingerprint(self.spread.key);
+        if self.shards.is_here(self.shard_of_url(url)) {
             return self.inner.order().find(print).is_some();
         }
-        self.far_known.contains(&print.0)
+        self.far.sighted.contains(&print.0)
     }
 }
 
@@ -383,26 +403,26 @@ fn with_id(settle: Settle, id: UrlId) -> Settle {
 impl Records for Shared {
     fn find(&self, url: &Url) -> Result<Option<UrlId>, Problem> {
         let shard = self.shard_of_url(url);
-        let print = url.fingerprint(self.key);
-        if self.is_here(shard) {
-            return Ok(self.inner.order().find(print).map(|s| self.global(s)));
+        let print = url.fingerprint(self.spread.key);
+        if self.shards.is_here(shard) {
+            return self.inner.order().find(print).map(|s| self.global(s)).transpose();
         }
-        look::find(&self.db, self.me.crawl, shard, print)
+        look::find(&self.db, self.membership.me.crawl, shard, print)
     }
 
     fn url(&self, id: UrlId) -> Result<Url, Problem> {
         if let Some(slot) = self.slot(id) {
-            return self.inner.url(slot);
+            return self.inner.url(slot.inner());
         }
-        let mut cache = self.far_urls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(url) = cache.get(&id.0) {
+        let mut cache = self.far.urls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(url) = cache.get(&id) {
             return Ok(url.clone());
         }
         let url = self.look(id).url()?.ok_or_else(|| self.unknown(id))?;
         if cache.len() >= FAR_URLS {
             cache.clear();
         }
-        cache.insert(id.0, url.clone());
+        cache.insert(id, url.clone());
         Ok(url)
     }
 
@@ -412,27 +432,27 @@ impl Records for Shared {
         for id in here {
             all.insert(id, self.url(id)?);
         }
-        look::urls_of(&self.db, self.me.crawl, &far, &mut all)?;
+        look::urls_of(&self.db, self.membership.me.crawl, &far, &mut all)?;
         Ok(all)
     }
 
     fn entry(&self, id: UrlId) -> Result<Option<Info>, Problem> {
         if let Some(slot) = self.slot(id) {
-            return Ok(self.inner.order().info(slot).map(|i| Info { id, ..i }));
+            return Ok(self.info(slot).map(|i| Info { id, ..i }));
         }
         // Its host has no number here.
-        Ok(self.look(id).entry()?.map(|i| Info { host: u32::MAX, ..i }))
+        Ok(self.look(id).entry()?.map(|i| Info { host: None, ..i }))
     }
 
     /// Those of the shards that are here.
     fn entries(&self, which: Which) -> Each<'_, Info> {
-        let global = |i: Result<Info, Problem>| i.map(|i| Info { id: self.global(i.id), ..i });
+        let global = |i: Result<Info, Problem>| i.and_then(|i| Ok(Info { id: self.global(i.id)?, ..i }));
         Box::new(self.inner.entries(which).map(global))
     }
 
     fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
         if let Some(slot) = self.sighted_here(id) {
-            return self.inner.sources(slot);
+            return self.inner.sources(slot.inner());
         }
         let found = self.look(id).sources()?;
         if found.is_empty() { Err(self.unknown(id)) } else { Ok(found) }
@@ -445,12 +465,12 @@ impl Records for Shared {
         for id in here {
             all.insert(id, self.sources(id)?);
         }
-        look::sources_of(&self.db, self.me.crawl, &far, &mut all)?;
+        look::sources_of(&self.db, self.membership.me.crawl, &far, &mut all)?;
         Ok(all)
     }
 
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
-        look::resolve(&self.db, self.me.crawl, &self.kept_children(id)?)
+        look::resolve(&self.db, self.membership.me.crawl, &self.kept_children(id)?)
     }
 
     /// Those that are here; [`Fleet::rescore_far_siblings`] reaches the others.
@@ -459,8 +479,8 @@ impl Records for Shared {
         let mut met = HashSet::new();
         for child in self.links_beside(id)? {
             let Some(slot) = self.slot_of(child) else { continue };
-            let pending = self.inner.order().info(slot).is_some_and(|i| i.state == State::Pending);
-            let global = self.global(slot);
+            let pending = self.info(slot).is_some_and(|i| i.state == State::Pending);
+            let global = self.global(slot.inner())?;
             if pending && global != id && met.insert(global) {
                 out.push(global);
             }
@@ -471,12 +491,12 @@ impl Records for Shared {
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
         let slot = self.slot(id);
         if let Some(slot) = slot
-            && let Some(record) = self.inner.record(slot)?
+            && let Some(record) = self.inner.record(slot.inner())?
         {
             return Ok(Some(Record { id, ..record }));
         }
         let Some(found) = self.look(id).record()? else { return Ok(None) };
-        let newest = slot.and_then(|s| self.uncommitted().find_map(|(facts, _)| facts.revised.get(&s.0)));
+        let newest = slot.and_then(|s| self.uncommitted().find_map(|(facts, _)| facts.revised.get(&s)));
         Ok(Some(match newest {
             Some(newest) => newest.over(found)?,
             None => found,
@@ -491,7 +511,7 @@ impl Records for Shared {
                 return Ok(None);
             }
             let far: Vec<UrlId> = some.iter().copied().filter(|id| self.slot(*id).is_none()).collect();
-            let mut far = look::records_of(&self.db, self.me.crawl, &far)?;
+            let mut far = look::records_of(&self.db, self.membership.me.crawl, &far)?;
             let mut out = Vec::with_capacity(some.len());
             for id in some {
                 let record = match self.slot(id) {
@@ -505,15 +525,17 @@ impl Records for Shared {
     }
 
     fn pages(&self, from: usize) -> Each<'_, (Record, Info)> {
-        let rows =
-            self.db.ask("SELECT id FROM gleaner.page WHERE crawl = $1 ORDER BY seq", &[&self.me.crawl]);
+        let rows = self
+            .db
+            .ask("SELECT id FROM gleaner.page WHERE crawl = $1 ORDER BY seq", &[&self.membership.me.crawl]);
         let committed: Vec<UrlId> = match rows {
-            Ok(rows) => rows.iter().map(|r| UrlId(id32(r.get(0)))).collect(),
+            Ok(rows) => rows.iter().map(|r| url_id(r.get(0))).collect(),
             Err(e) => return Box::new(std::iter::once(Err(e))),
         };
         let known: HashSet<UrlId> = committed.iter().copied().collect();
-        let fresh: Vec<UrlId> =
-            self.inner.pages_here().map(|s| self.global(s)).filter(|id| !known.contains(id)).collect();
+        let fresh: Vec<UrlId> = (self.inner.pages_here().filter_map(|s| self.ids.global(Slot::of(s))))
+            .filter(|id| !known.contains(id))
+            .collect();
         let all = committed.into_iter().chain(fresh).skip(from);
         let with_entry = |record: Record| Ok(self.entry(record.id)?.map(|info| (record, info)));
         Box::new(self.records_of(all.collect()).filter_map(move |r| r.and_then(with_entry).transpose()))
@@ -523,12 +545,12 @@ impl Records for Shared {
         let rows = self.db.ask(
             "SELECT id, relevant, relevance, threshold, version FROM gleaner.page
              WHERE crawl = $1 AND slot = $2 AND revised ORDER BY id",
-            &[&self.me.crawl, &self.me.slot],
+            &[&self.membership.me.crawl, &self.membership.me.slot],
         )?;
         let mut all: std::collections::BTreeMap<UrlId, Verdict> =
-            rows.iter().map(|r| (UrlId(id32(r.get(0))), look::verdict_of(r, 1))).collect();
+            rows.iter().map(|r| (url_id(r.get(0)), look::verdict_of(r, 1))).collect();
         for (slot, verdict) in self.inner.revised()? {
-            all.insert(self.global(slot), verdict);
+            all.insert(self.global(slot)?, verdict);
         }
         Ok(all.into_iter().collect())
     }
@@ -568,9 +590,9 @@ impl Journal for Shared {
         let mut here = Vec::new();
         for page in pages {
             match self.slot(page.id) {
-                Some(slot) => here.push(Revision { id: slot, ..page.clone() }),
-                None if self.ids.shard_of(page.id.0).is_some() => {
-                    self.out.far_revised.push((page.id.0, Revised::of(page)?));
+                Some(slot) => here.push(Revision { id: slot.inner(), ..page.clone() }),
+                None if self.ids.shard_of(page.id).is_some() => {
+                    self.outgoing.draft.far_revised.push((page.id, Revised::of(page)?));
                 }
                 None => return Err(self.unknown(page.id)),
             }
@@ -589,20 +611,15 @@ impl Journal for Shared {
 
     fn close(&mut self) -> Result<(), Problem> {
         self.ship()?;
-        if !self.lost {
-            let all: Vec<i16> = self.owned.keys().copied().collect();
+        if !self.membership.lost {
+            let all: Vec<Shard> = self.shards.owned.keys().copied().collect();
             // With a request still out its hosts have to rest: then nothing is given up, it runs out.
             if self.inner.order().in_flight() == 0 {
                 self.give_away(&all)?;
             }
             self.return_numbers()?;
-            super::claim::leave(&self.db, &self.me)?;
         }
-        self.heart = None;
-        self.gate.open_until(std::time::Instant::now());
-        // Whatever comes now has no claim.
-        self.lost = true;
-        Ok(())
+        self.membership.end(&self.db)
     }
 }
 
@@ -612,34 +629,34 @@ impl Fleet for Shared {
         now: Millis,
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<Option<News>, Problem> {
-        self.tend_now(now, merge)
+        self.maintain_membership(now, merge)
     }
 
     fn gate(&self) -> Gate {
-        self.gate.clone()
+        self.membership.gate.clone()
     }
 
     fn holds(&self, id: UrlId) -> bool {
-        !self.lost && self.slot(id).is_some_and(|s| self.inner.order().is_open(s))
+        !self.membership.lost && self.slot(id).is_some_and(|s| self.is_open(s))
     }
 
     fn rescore_far_siblings(&mut self, of: UrlId, priority: Priority, model: u32) -> Result<(), Problem> {
         for child in self.links_beside(of)? {
-            // One that was here when its parent was read and has moved since is known by number only: that is not
-            // worth a message.
+            // One that was here when its parent was read and has moved since is known by number only: that is
+            // not worth a message.
             if let Child::Far { shard, print } = child
                 && self.slot_of(child).is_none()
             {
-                self.out.outbox.push((shard, post::rescore(print, priority, model, Some(of))));
+                self.outgoing.draft.outbox.push((shard, post::rescore(print, priority, model, Some(of))));
             }
         }
-        *self.beside.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.far.beside.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
     }
 
     fn publish(&mut self, delta: Vec<u8>) {
-        if self.workers > 1 {
-            self.out.deltas.push(delta);
+        if self.peers.workers > 1 {
+            self.outgoing.draft.deltas.push(delta);
         }
     }
 
@@ -649,21 +666,21 @@ impl Fleet for Shared {
         candidate: Option<Candidate>,
         now: Millis,
     ) -> Result<bool, Problem> {
-        let Some(at) = self.asked_seeds.iter().position(|asked| *asked == ticket) else {
+        let Some(at) = self.peers.seeds.iter().position(|asked| *asked == ticket) else {
             return Ok(false);
         };
-        self.asked_seeds.swap_remove(at);
-        if self.lost || !self.is_here(ticket.shard) {
+        self.peers.seeds.swap_remove(at);
+        if self.membership.lost || !self.shards.is_here(ticket.shard) {
             // Whoever has the shard takes it.
             return Ok(false);
         }
         candidate.iter().try_for_each(check_candidate)?;
         self.make_room(1)?;
-        self.out.consumed.push((ticket.shard, ticket.seq));
+        self.outgoing.draft.consumed.push((ticket.shard, ticket.seq));
         let Some(candidate) = candidate else { return Ok(false) };
         let new = self.inner.seed(candidate, now)?;
         self.number_new()?;
-        self.idle &= !new;
+        self.work.idle &= !new;
         Ok(new)
     }
 
@@ -680,8 +697,8 @@ impl Fleet for Shared {
     }
 
     fn recount(&mut self, relevant: u64) {
-        self.relevant = relevant as i64;
-        self.out.news = true;
+        self.work.relevant = relevant as i64;
+        self.outgoing.draft.news = true;
     }
 }
 

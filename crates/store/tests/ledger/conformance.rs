@@ -731,7 +731,7 @@ fn all_of(l: &(impl Frontier + Records + Journal)) -> Vec<(Info, String, Vec<Sou
     let ids = (0..l.stats().unwrap().urls as u32).map(UrlId);
     ids.map(|id| {
         let info = l.entry(id).unwrap().unwrap();
-        (Info { host: 0, ..info }, names[info.host as usize].clone(), l.sources(id).unwrap())
+        (Info { host: None, ..info }, names[info.host.unwrap() as usize].clone(), l.sources(id).unwrap())
     })
     .collect()
 }

@@ -50,7 +50,7 @@ fn until(
 }
 
 fn has(w: &Shared, text: &str) -> bool {
-    w.find(&url(text)).unwrap().and_then(|id| w.entry(id).unwrap()).is_some_and(|e| e.host != u32::MAX)
+    w.find(&url(text)).unwrap().and_then(|id| w.entry(id).unwrap()).is_some_and(|e| e.host.is_some())
 }
 
 /// `n` hosts of as many domains, seeded by one worker.
@@ -112,7 +112,7 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
         mailed.extend(b.maintain(Millis(0), &best).unwrap().unwrap_or_default().mailed);
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(mailed.iter().all(|id| b.entry(*id).unwrap().is_some_and(|e| e.host != u32::MAX)));
+    assert!(mailed.iter().all(|id| b.entry(*id).unwrap().is_some_and(|e| e.host.is_some())));
     until(0, &mut [&mut a, &mut b], "the mail is taken in", |w| {
         w[0].stats().unwrap().urls + w[1].stats().unwrap().urls == 80
     });
@@ -554,6 +554,52 @@ fn what_came_of_a_command_does_not_wait_for_company() {
         a.commit().unwrap();
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A robots.txt names sitemaps. When the answer is known and they are not, nobody ever asks for them.
+#[test]
+fn a_robots_answer_is_not_known_before_the_sitemaps_it_names() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let bay = Arc::new(Bay::default());
+    let settings = ArchiveSettings { worker: "a.1".into(), ..ArchiveSettings::default() };
+    let mut objects = Objects::new(bay.clone(), settings).unwrap();
+    let limits = Limits { use_robots: true, ..quick() };
+    let mut a = Shared::open(shared(dir.path(), "a", limits.clone()), Millis(0)).unwrap();
+    a.archive_first(objects.uploads(), Duration::from_secs(600));
+    let urls = seeded(&mut a, 2);
+    a.sync().unwrap();
+    // Something waits for the bucket, which takes nothing.
+    archived(&mut objects, "http://elsewhere.example/");
+    let asked = leased(a.lease(Millis(0), Pick::Best).unwrap());
+    assert_eq!(asked.task, Task::Robots);
+    let answer =
+        RobotsAnswer { status: 200, body: Vec::new(), fetched: Millis(0), expires: Millis(86_400_000) };
+    let host = asked.url.host_key().to_string();
+    let sitemap = format!("http://{host}/sitemap.xml");
+    let mut turn = Turn::new(Settle::Robots { id: asked.id, answer });
+    turn.add.push(link(&sitemap, 5.0));
+    // It asks to be left alone, which everyone is told at once.
+    (turn.host.contacted, turn.host.not_before) = (true, Some(Millis(60_000)));
+    a.apply(turn, &best).unwrap();
+    a.commit().unwrap();
+    let r = reader(dir.path());
+    let told = r.hosts().unwrap().into_iter().find(|h| h.name == host).unwrap();
+    assert!(told.clock.next_allowed >= 60_000, "told ahead of the batch: {:?}", told.clock);
+    assert_eq!(r.find(&url(&sitemap)).unwrap(), None, "the batch waits");
+    assert_eq!(r.robots(&host).unwrap(), None, "and so does the answer");
+
+    // Killed here, the next run asks again.
+    drop((a, objects));
+    let mut a = Shared::open(shared(dir.path(), "a", limits), Millis(100_000)).unwrap();
+    let mut robots = Vec::new();
+    while let Next::Lease(lease) = a.lease(Millis(200_000), Pick::Best).unwrap() {
+        assert_eq!(lease.task, Task::Robots, "{}", lease.url);
+        robots.push(lease.url.host_key().to_string());
+    }
+    assert!(robots.contains(&host) && robots.len() == urls.len(), "{robots:?}");
 }
 
 #[test]

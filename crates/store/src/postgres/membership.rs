@@ -1,32 +1,84 @@
-//! Who has which shard. A worker's row says until when it counts; a shard's row says which worker has it, and in which
-//! epoch. Both are only believed when the database says so inside the transaction that writes.
+//! Being one of the workers. A worker's row says until when it counts; that is only believed when the
+//! database says so inside the transaction that writes.
 //!
 //! ```text
 //! join     take a vacant slot (or a new one) under a new incarnation; its learnt state comes with it
 //! renew    every sixth of the lease, by a thread of its own: `expires` moves on, but only if it has not passed
 //! bury     a worker whose `expires` has passed loses its incarnation; from here on nothing it sends is accepted
-//! take     shards without a living owner: new owner, next epoch
-//! give     shards beyond one's share, with nothing in flight: no owner; marked clean, unless their hosts still rest
+//! rejoin   a worker that was buried forgets what it did not commit and joins anew
+//! leave    ends the membership in order
 //! ```
-//! A worker that slept through its lease is buried by whoever looks first. When it wakes, its renewal and its commits
-//! change no row, which tells it to forget everything and to join anew. Its requests stop a third of the lease earlier:
-//! the [`Gate`] closes by its own clock, without asking anyone.
+//! A worker that slept through its lease is buried by whoever looks first (`takeover`). When it wakes, its
+//! renewal and its commits change no row, which tells it to rejoin. Its requests stop a third of the lease
+//! earlier: the [`Gate`] closes by its own clock, without asking anyone.
 
 use super::db::Db;
+use super::open::{empty_ledger, measure_skew};
+use super::scratch::Scratch;
+use super::takeover::Shards;
+use super::{Shared, SharedOptions};
 use crate::fleet::Gate;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use types::Problem;
+use types::{Millis, Problem};
 
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     pub crawl: i32,
     pub slot: i32,
     pub incarnation: i64,
+}
+
+/// This worker's place in the crawl.
+pub(super) struct Membership {
+    pub me: Member,
+    heart: Option<Heart>,
+    pub gate: Gate,
+    /// The claim is gone: everything since the last commit is void.
+    pub lost: bool,
+}
+
+impl Membership {
+    pub fn new(db: &Db, crawl: i32, options: &SharedOptions) -> Result<(Membership, Kept), Problem> {
+        let (me, kept) = join(db, crawl, &options.worker, options.lease)?;
+        let gate = Gate::closed();
+        let heart = Heart::beat(db.another()?, me.clone(), options.lease, gate.clone());
+        Ok((Membership { me, heart: Some(heart), gate, lost: false }, kept))
+    }
+
+    /// Joins anew.
+    fn join(&mut self, db: &Db, options: &SharedOptions) -> Result<Kept, Problem> {
+        let (me, kept) = join(db, self.me.crawl, &options.worker, options.lease)?;
+        // Whoever sends requests has this gate.
+        let heart = Heart::beat(db.another()?, me.clone(), options.lease, self.gate.clone());
+        (self.me, self.heart, self.lost) = (me, Some(heart), false);
+        Ok(kept)
+    }
+
+    /// Was the claim lost, as far as this worker knows by now?
+    pub fn is_lost(&self) -> bool {
+        self.lost || self.heart.as_ref().is_none_or(Heart::is_lost)
+    }
+
+    pub fn stop_renewing(&mut self) {
+        if let Some(heart) = &mut self.heart {
+            heart.stop();
+        }
+    }
+
+    /// Ends the membership. Whatever comes now has no claim.
+    pub fn end(&mut self, db: &Db) -> Result<(), Problem> {
+        if !self.lost {
+            leave(db, &self.me)?;
+        }
+        self.heart = None;
+        self.gate.open_until(Instant::now());
+        self.lost = true;
+        Ok(())
+    }
 }
 
 /// What a slot remembers of whoever was in it before.
@@ -39,12 +91,13 @@ pub(super) struct Kept {
     pub fresh: bool,
 }
 
-/// Joins the crawl. `name` is this worker's own (its folder's): a slot left by the same name is taken at once, because the
-/// folder's lock proves that whoever was in it is gone.
-pub(super) fn join(db: &Db, crawl: i32, name: &str, lease: Duration) -> Result<(Member, Kept), Problem> {
+/// Joins the crawl. `name` is this worker's own (its folder's): a slot left by the same name is taken at
+/// once, because the folder's lock proves that whoever was in it is gone.
+fn join(db: &Db, crawl: i32, name: &str, lease: Duration) -> Result<(Member, Kept), Problem> {
     let lease = lease.as_millis() as f64;
     for _ in 0..20 {
-        // Sent twice, one of these would leave a slot behind that nobody is in: whoever called tries all of it again.
+        // Sent twice, one of these would leave a slot behind that nobody is in: whoever called tries all of
+        // it again.
         let wrong = |e| db.problem("write to", &e);
         db.execute(
             "UPDATE gleaner.worker SET incarnation = -nextval('gleaner.incarnation'), expires = '-infinity'
@@ -90,62 +143,8 @@ pub(super) fn join(db: &Db, crawl: i32, name: &str, lease: Duration) -> Result<(
         .because("other workers join at the same moment, again and again"))
 }
 
-/// Takes the claim from workers whose time is over.
-pub(super) fn bury(db: &Db, crawl: i32) -> Result<(), Problem> {
-    db.tell(
-        // One that was stopped inside a transaction holds its row until the server ends its session; nobody waits for it.
-        "UPDATE gleaner.worker SET incarnation = -nextval('gleaner.incarnation') WHERE crawl = $1 AND slot IN
-           (SELECT slot FROM gleaner.worker WHERE crawl = $1 AND expires < now() AND incarnation > 0
-            FOR UPDATE SKIP LOCKED)",
-        &[&crawl],
-    )?;
-    Ok(())
-}
-
-pub(super) struct Taken {
-    pub shard: i16,
-    pub epoch: i64,
-    /// Its last owner gave it up in order: its hosts need not rest.
-    pub clean: bool,
-}
-
-/// Takes up to `most` shards that nobody alive has. Should the answer be lost, they are taken all the same: whoever has
-/// more shards than it knows of joins anew.
-pub(super) fn take(db: &Db, me: &Member, most: i64) -> Result<Vec<Taken>, Problem> {
-    let rows = db.ask(
-        "WITH free AS (SELECT shard, clean FROM gleaner.shard WHERE crawl = $1 AND (owner IS NULL OR owner NOT IN
-                         (SELECT incarnation FROM gleaner.worker WHERE crawl = $1))
-                       ORDER BY (shard + 37 * $3) % 256 LIMIT $4 FOR UPDATE SKIP LOCKED),
-         taken AS (UPDATE gleaner.shard s SET owner = $2, epoch = s.epoch + 1, clean = false FROM free
-                   WHERE s.crawl = $1 AND s.shard = free.shard RETURNING s.shard, s.epoch, free.clean),
-         noted AS (INSERT INTO gleaner.epoch (crawl, shard, epoch, owner, slot)
-                   SELECT $1, shard, epoch, $2, $3 FROM taken)
-         SELECT shard, epoch, clean FROM taken ORDER BY shard",
-        &[&me.crawl, &me.incarnation, &me.slot, &most],
-    )?;
-    if !rows.is_empty() {
-        // The history is for whoever wants to know what happened lately, not for ever.
-        db.tell(
-            "DELETE FROM gleaner.epoch e USING gleaner.shard s WHERE e.crawl = $1 AND s.crawl = $1
-             AND s.shard = e.shard AND s.owner = $2 AND e.epoch < s.epoch - 200",
-            &[&me.crawl, &me.incarnation],
-        )?;
-    }
-    Ok(rows.iter().map(|r| Taken { shard: r.get(0), epoch: r.get(1), clean: r.get(2) }).collect())
-}
-
-/// Gives shards up: in order, but for some of them.
-pub(super) fn give(db: &Db, me: &Member, shards: &[i16], unclean: &[i16]) -> Result<(), Problem> {
-    db.tell(
-        "UPDATE gleaner.shard SET owner = NULL, clean = shard <> ALL($4)
-         WHERE crawl = $1 AND owner = $2 AND shard = ANY($3)",
-        &[&me.crawl, &me.incarnation, &shards, &unclean],
-    )?;
-    Ok(())
-}
-
 /// Ends the membership in order.
-pub(super) fn leave(db: &Db, me: &Member) -> Result<(), Problem> {
+fn leave(db: &Db, me: &Member) -> Result<(), Problem> {
     db.tell(
         "UPDATE gleaner.worker SET expires = '-infinity', in_flight = 0, idle = false, lane = NULL, key = NULL,
                 incarnation = -nextval('gleaner.incarnation')
@@ -156,14 +155,14 @@ pub(super) fn leave(db: &Db, me: &Member) -> Result<(), Problem> {
 }
 
 /// Renews the claim from a thread of its own, so that a long load or a busy loop does not let it run out.
-pub(super) struct Heart {
+struct Heart {
     stop: Sender<()>,
     thread: Option<JoinHandle<()>>,
     lost: Arc<AtomicBool>,
 }
 
 impl Heart {
-    pub fn beat(db: Db, me: Member, lease: Duration, gate: Gate) -> Heart {
+    fn beat(db: Db, me: Member, lease: Duration, gate: Gate) -> Heart {
         let (stop, stopped) = mpsc::channel();
         let lost = Arc::new(AtomicBool::new(false));
         let flag = lost.clone();
@@ -200,14 +199,14 @@ impl Heart {
     }
 
     /// No more renewals; the claim runs out by itself.
-    pub fn stop(&mut self) {
+    fn stop(&mut self) {
         let _ = self.stop.send(());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 
-    pub fn is_lost(&self) -> bool {
+    fn is_lost(&self) -> bool {
         self.lost.load(Ordering::SeqCst)
     }
 }
@@ -218,5 +217,45 @@ impl Drop for Heart {
     }
 }
 
-/// Shards one has, with their epochs.
-pub(super) type Owned = BTreeMap<i16, i64>;
+impl Shared {
+    /// The claim is gone: forget everything and join anew. What the loop keeps in memory (its model) stays.
+    pub(super) fn rejoin(&mut self, now: Millis) -> Result<(), Problem> {
+        let began = Instant::now();
+        let give_up = began + self.options.patience;
+        self.membership.heart = None;
+        loop {
+            if !self.db.is_closed() || self.db.reconnect().is_ok() {
+                match self.try_rejoin(now, began) {
+                    Err(e) if !self.db.is_closed() || Instant::now() >= give_up => return Err(e),
+                    Err(_) => {}
+                    Ok(()) => return Ok(()),
+                }
+            } else if Instant::now() >= give_up {
+                return Err(Problem::new("the database cannot be reached")
+                    .hint("run the same command again when it is back; nothing committed is lost"));
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    fn try_rejoin(&mut self, now: Millis, began: Instant) -> Result<(), Problem> {
+        let kept = self.membership.join(&self.db, &self.options)?;
+        if self.options.database_time {
+            self.skew = measure_skew(&self.db, now, began)?;
+        }
+        let step = self.inner.order().step().max(kept.step);
+        // The old log's file is locked as long as its ledger lives: put a small one in its place first.
+        let spare = self.options.scratch.join("spare");
+        self.inner = empty_ledger(Scratch::create(&spare)?, &self.options, self.spread.key, now)?;
+        let scratch = Scratch::create(&self.options.scratch)?;
+        self.inner = empty_ledger(scratch, &self.options, self.spread.key, now)?;
+        self.inner.order_mut().at_step(step);
+        self.ids.forget_all();
+        self.shards = Shards::none();
+        self.outgoing.begin_anew(&kept);
+        self.peers.seeds.clear();
+        self.far.forget_own();
+        (self.work.pages, self.work.relevant, self.work.idle) = (kept.pages, kept.relevant, false);
+        self.start(false, now, began)
+    }
+}

@@ -1,19 +1,52 @@
-//! Living with other workers: sharing out the shards, taking in mail, exchanging what models learnt, knowing when all is
-//! done.
+//! The other workers: how they stand, what they wrote to this one, what their models learnt, and whether all
+//! is done.
 
-use super::claim;
+use super::Shared;
+use super::ids::Slot;
 use super::post::{self, Message};
-use super::{Shared, id32};
 use crate::fleet::{News, Ticket};
 use frontier::{Applied, Frontier};
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use types::{Millis, Priority, Problem, Rescored, Url, UrlId};
 
 /// How often a worker looks up from its work.
-pub(super) const TEND_EVERY: Duration = Duration::from_millis(300);
+const MAINTAIN_EVERY: Duration = Duration::from_millis(300);
 /// Messages taken in at a time.
 const MAIL: i64 = 5_000;
+
+/// What this worker knows of the others.
+pub(super) struct Peers {
+    maintained_at: Instant,
+    /// Workers that are alive, this one included.
+    pub workers: u32,
+    /// Nothing worse than this is worth the budget now.
+    pub watermark: Option<Priority>,
+    /// One of them has nothing to do.
+    pub idle: bool,
+    /// Per slot of another worker: the last delta of it that was read.
+    deltas_read: HashMap<i32, i64>,
+    /// The last command that the loop was told of.
+    pub commands_read: u64,
+    /// Messages with seeds that the loop was told of and has not answered.
+    pub seeds: Vec<Ticket>,
+}
+
+impl Peers {
+    pub fn new(began: Instant) -> Peers {
+        Peers {
+            // Before the first lease the loop must know what the others have done: of a limit they may have
+            // used up all.
+            maintained_at: began.checked_sub(MAINTAIN_EVERY).unwrap_or(began),
+            workers: 1,
+            watermark: None,
+            idle: false,
+            deltas_read: HashMap::new(),
+            commands_read: 0,
+            seeds: Vec::new(),
+        }
+    }
+}
 
 impl Shared {
     /// How the fleet stands: how many are alive, and how good their next URLs are.
@@ -24,23 +57,23 @@ impl Shared {
                     (SELECT count(*) FROM gleaner.shard WHERE crawl = $1 AND owner = $2), idle,
                     (SELECT n FROM gleaner.steering WHERE crawl = $1)
              FROM gleaner.worker WHERE crawl = $1",
-            &[&self.me.crawl, &self.me.incarnation],
+            &[&self.membership.me.crawl, &self.membership.me.incarnation],
         )?;
         let mut news = News::default();
         let mut best: Option<Priority> = None;
-        self.others_idle = false;
+        self.peers.idle = false;
         for row in &rows {
             let (slot, alive): (i32, bool) = (row.get(0), row.get(1));
             // An answer was lost on the way: what we think we have is not what we have.
-            self.lost |= row.get::<_, i64>(7) != self.owned.len() as i64;
+            self.membership.lost |= row.get::<_, i64>(7) != self.shards.owned.len() as i64;
             news.workers += u32::from(alive);
-            if slot == self.me.slot {
+            if slot == self.membership.me.slot {
                 continue;
             }
             news.pages += row.get::<_, i64>(2).max(0) as u64;
             news.relevant += row.get::<_, i64>(3).max(0) as u64;
             if alive {
-                self.others_idle |= row.get::<_, bool>(8);
+                self.peers.idle |= row.get::<_, bool>(8);
                 news.in_flight += row.get::<_, i64>(4).max(0) as u64;
                 if let (Some(lane), Some(key)) = (row.get::<_, Option<i16>>(5), row.get::<_, Option<f64>>(6))
                 {
@@ -48,64 +81,59 @@ impl Shared {
                 }
             }
         }
-        self.workers = news.workers.max(1);
-        self.others_watermark = best;
+        self.peers.workers = news.workers.max(1);
+        self.peers.watermark = best;
         let newest = rows.first().and_then(|r| r.get::<_, Option<i64>>(9)).unwrap_or(0);
         Ok((news, newest.max(0) as u64))
     }
 
-    /// How many shards are ours to have.
-    pub(super) fn share(&self) -> usize {
-        (self.shards.max(1) as usize).div_ceil(self.workers.max(1) as usize)
-    }
-
     /// See [`crate::Fleet::maintain`].
-    pub(super) fn tend_now(
+    pub(super) fn maintain_membership(
         &mut self,
         now: Millis,
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<Option<News>, Problem> {
         let began = Instant::now();
-        let lost = self.lost || self.heart.as_ref().is_none_or(|h| h.is_lost());
-        if !lost && !self.arriving.is_empty() {
+        let lost = self.membership.is_lost();
+        if !lost && !self.shards.arriving.is_empty() {
             self.take_arrivals()?;
         }
-        if !lost && self.tended_at.elapsed() < TEND_EVERY {
+        if !lost && self.peers.maintained_at.elapsed() < MAINTAIN_EVERY {
             return Ok(None);
         }
         if lost {
             self.rejoin(now)?;
         } else if self.db.is_closed() && self.db.reconnect().is_err() {
             // Later: nothing here is needed to go on with what is in memory.
-            self.tended_at = Instant::now();
+            self.peers.maintained_at = Instant::now();
             return Ok(None);
         }
-        let tended = self.tend_once(now, began, merge);
-        self.tended_at = Instant::now();
-        tended.map(|mut news| {
+        let maintained = self.maintain_once(now, began, merge);
+        self.peers.maintained_at = Instant::now();
+        maintained.map(|mut news| {
             news.rejoined = lost;
             Some(news)
         })
     }
 
     /// `now` is the time at `began`.
-    fn tend_once(
+    fn maintain_once(
         &mut self,
         now: Millis,
         began: Instant,
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<News, Problem> {
-        let k = (2 * self.most_in_flight).min(512);
+        let k = (2 * self.work.most_in_flight).min(512);
         // What the user wants first of one host says nothing about the others' URLs, and one host is slow.
         let top = self.inner.order_mut().peek_without(now, Priority::BOOSTED, k);
         // Nobody has to wait for a worker that does not have more than it can fetch soon.
         let water = (top.len() == k).then(|| top.last().map(|p| p.priority)).flatten();
-        if water != self.watermark {
-            self.watermark = water;
-            self.out.news = true;
+        if water != self.work.watermark {
+            self.work.watermark = water;
+            self.outgoing.draft.news = true;
         }
         let (mut news, newest) = self.look_around()?;
-        if self.lost {
+        if self.membership.lost {
             return Ok(news);
         }
         (news.commands, news.missed) = self.read_commands(newest)?;
@@ -118,63 +146,18 @@ impl Shared {
         Ok(news)
     }
 
-    /// Gives up what is beyond our share, takes what is missing.
-    fn share_out(&mut self, now: Millis, began: Instant) -> Result<(), Problem> {
-        let share = self.share();
-        if self.owned.len() > share {
-            let busy: BTreeSet<i16> =
-                self.inner.order().leased().filter_map(|id| self.ids.host_of(id)).map(|p| p.shard).collect();
-            let surplus = self.owned.len() - share;
-            // A host with a request in flight stays until it is answered. What is not here yet goes first.
-            let mut free: Vec<i16> = self.owned.keys().rev().copied().filter(|s| !busy.contains(s)).collect();
-            free.sort_by_key(|s| !self.is_arriving(*s));
-            self.give_up(free.get(..surplus).unwrap_or(&free))?;
-        }
-        self.take_shards(now, began)?;
-        Ok(())
-    }
-
-    /// Hands shards over in order: everything of them is in the database before they are free.
-    pub(super) fn give_up(&mut self, shards: &[i16]) -> Result<(), Problem> {
-        if shards.is_empty() {
-            return Ok(());
-        }
-        self.ship()?;
-        if self.lost {
-            return Ok(());
-        }
-        let gone: BTreeSet<i16> = shards.iter().copied().collect();
-        let hosts: Vec<bool> = (0..self.inner.order().host_count() as u32)
-            .map(|h| self.ids.host(h).is_some_and(|p| gone.contains(&p.shard)))
-            .collect();
-        self.inner.order_mut().evict(&|h| hosts.get(h as usize).copied().unwrap_or(false));
-        self.ids.evict(&|shard| gone.contains(&shard));
-        self.owned.retain(|shard, _| !gone.contains(shard));
-        // Last: from here on others contact these hosts, even if the answer is lost.
-        self.give_away(shards)?;
-        self.stop_arriving(&gone);
-        Ok(())
-    }
-
-    /// Whose hosts still rest, or are not here to rest, is not given up in order: they rest again.
-    pub(super) fn give_away(&self, shards: &[i16]) -> Result<(), Problem> {
-        let now = Instant::now();
-        let rests = |s: &i16| self.rests.get(s).is_some_and(|until| *until > now) || self.arrives_unclean(*s);
-        let unclean: Vec<i16> = shards.iter().copied().filter(rests).collect();
-        claim::give(&self.db, &self.me, shards, &unclean)
-    }
-
-    /// What was found of our shards by others, or by us before all of a shard was here. Seeds are handed to the loop, which knows what they are worth; and the numbers of
-    /// what is pending of the rest.
+    /// What was found of our shards by others, or by us before all of a shard was here. Seeds are handed to
+    /// the loop, which knows what they are worth; and the numbers of what is pending of the rest.
     fn take_in_mail(
         &mut self,
         now: Millis,
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<(Vec<(Ticket, Url)>, Vec<UrlId>), Problem> {
-        self.asked_seeds.clear();
+        self.peers.seeds.clear();
         let (mut seeds, mut mailed) = (Vec::new(), Vec::new());
-        let shards: Vec<i16> = self.owned.keys().copied().filter(|s| self.is_here(*s)).collect();
-        if shards.is_empty() || self.lost {
+        let shards: Vec<i16> =
+            self.shards.owned.keys().copied().filter(|s| self.shards.is_here(*s)).collect();
+        if shards.is_empty() || self.membership.lost {
             return Ok((seeds, mailed));
         }
         loop {
@@ -183,14 +166,14 @@ impl Shared {
                 self.db.ask(
                     "SELECT shard, seq, message FROM gleaner.outbox WHERE crawl = $1 AND shard = ANY($2)
                      ORDER BY seq LIMIT $3",
-                    &[&self.me.crawl, &shards, &MAIL],
+                    &[&self.membership.me.crawl, &shards, &MAIL],
                 )?
             } else {
                 self.db.ask(
                     "SELECT shard, seq, message FROM gleaner.outbox o WHERE crawl = $1 AND shard = ANY($2)
                        AND NOT EXISTS (SELECT 1 FROM unnest($4::int8[]) AS t(seq) WHERE t.seq = o.seq)
                      ORDER BY seq LIMIT $3",
-                    &[&self.me.crawl, &shards, &MAIL, &taken],
+                    &[&self.membership.me.crawl, &shards, &MAIL, &taken],
                 )?
             };
             if rows.is_empty() {
@@ -205,24 +188,24 @@ impl Shared {
                 let message = post::read(row.get(2));
                 if let Some(Message::Seed { url }) = message {
                     let ticket = Ticket { shard: place.0, seq: place.1 };
-                    self.asked_seeds.push(ticket);
+                    self.peers.seeds.push(ticket);
                     seeds.push((ticket, url));
                     continue;
                 }
-                self.out.consumed.push(place);
+                self.outgoing.draft.consumed.push(place);
                 match message {
                     Some(Message::Sighting { candidate, parent_shard }) => {
                         if let (Some(parent), Some(shard)) = (candidate.parent, parent_shard) {
-                            self.ids.remember_far(parent.0, shard);
+                            self.ids.remember_far(parent, shard);
                         }
                         self.inner.sighted(&candidate, now, merge, &mut applied)?;
                         self.number_new()?;
-                        let found = self.inner.order().find(candidate.url.fingerprint(self.key));
-                        mailed.extend(found.and_then(|slot| self.ids.global(slot)).map(UrlId));
+                        let found = self.inner.order().find(candidate.url.fingerprint(self.spread.key));
+                        mailed.extend(found.and_then(|id| self.ids.global(Slot::of(id))));
                     }
                     Some(Message::Rescore { print, priority, model, cause }) => {
                         if let Some(id) = self.inner.order().find(print) {
-                            mailed.extend(self.ids.global(id).map(UrlId));
+                            mailed.extend(self.ids.global(Slot::of(id)));
                             rescored.push(Rescored { id, priority, model, cause });
                         }
                     }
@@ -232,13 +215,13 @@ impl Shared {
             }
             self.inner.rescore(&rescored)?;
             if applied.admitted > 0 {
-                self.idle = false;
+                self.work.idle = false;
             }
             // With pages that wait for the bucket it is committed with them.
             if !self.is_holding() {
                 self.ship()?;
             }
-            if self.lost {
+            if self.membership.lost {
                 return Ok((Vec::new(), Vec::new()));
             }
             if rows.len() < MAIL as usize {
@@ -248,19 +231,20 @@ impl Shared {
     }
 
     fn read_deltas(&mut self) -> Result<Vec<Vec<u8>>, Problem> {
-        if self.workers < 2 {
+        if self.peers.workers < 2 {
             return Ok(Vec::new());
         }
-        let (slots, read): (Vec<i32>, Vec<i64>) = self.deltas_read.iter().map(|(s, n)| (*s, *n)).unzip();
+        let (slots, read): (Vec<i32>, Vec<i64>) =
+            self.peers.deltas_read.iter().map(|(s, n)| (*s, *n)).unzip();
         let rows = self.db.ask(
             "SELECT d.slot, d.n, d.bytes FROM gleaner.delta d
              LEFT JOIN unnest($3::int4[], $4::int8[]) AS t(slot, n) ON t.slot = d.slot
              WHERE d.crawl = $1 AND d.slot <> $2 AND d.n > coalesce(t.n, 0) ORDER BY d.slot, d.n LIMIT 256",
-            &[&self.me.crawl, &self.me.slot, &slots, &read],
+            &[&self.membership.me.crawl, &self.membership.me.slot, &slots, &read],
         )?;
         let mut out = Vec::with_capacity(rows.len());
         for row in rows {
-            self.deltas_read.insert(row.get(0), row.get(1));
+            self.peers.deltas_read.insert(row.get(0), row.get(1));
             out.push(row.get(2));
         }
         Ok(out)
@@ -270,25 +254,25 @@ impl Shared {
     pub(super) fn skip_old_deltas(&mut self) -> Result<(), Problem> {
         let rows = self.db.ask(
             "SELECT slot, max(n) FROM gleaner.delta WHERE crawl = $1 GROUP BY slot",
-            &[&self.me.crawl],
+            &[&self.membership.me.crawl],
         )?;
         for row in rows {
             let (slot, n): (i32, i64) = (row.get(0), row.get(1));
-            if slot == self.me.slot {
-                self.delta_n = n;
+            if slot == self.membership.me.slot {
+                self.outgoing.deltas_sent = n;
             } else {
-                self.deltas_read.entry(slot).or_insert(n);
+                self.peers.deltas_read.entry(slot).or_insert(n);
             }
         }
         Ok(())
     }
 
-    /// Is there nothing left to do for anyone? One question, answered of one moment: every worker is idle, no mail is
-    /// under way, no shard is without a worker.
+    /// Is there nothing left to do for anyone? One question, answered of one moment: every worker is idle, no
+    /// mail is under way, no shard is without a worker.
     pub(super) fn all_done(&mut self) -> Result<bool, Problem> {
-        if !self.idle {
-            self.idle = true;
-            self.out.news = true;
+        if !self.work.idle {
+            self.work.idle = true;
+            self.outgoing.draft.news = true;
         }
         if self.is_holding() {
             self.commit_if_due()?;
@@ -297,7 +281,7 @@ impl Shared {
             }
         }
         self.ship()?;
-        if self.lost {
+        if self.membership.lost {
             return Ok(false);
         }
         let rows = self.db.ask(
@@ -305,59 +289,8 @@ impl Shared {
                 AND NOT EXISTS (SELECT 1 FROM gleaner.outbox WHERE crawl = $1)
                 AND NOT EXISTS (SELECT 1 FROM gleaner.shard WHERE crawl = $1 AND (owner IS NULL OR owner NOT IN
                       (SELECT incarnation FROM gleaner.worker WHERE crawl = $1 AND expires >= now())))",
-            &[&self.me.crawl],
+            &[&self.membership.me.crawl],
         )?;
         Ok(rows.first().is_some_and(|r| r.get(0)))
-    }
-
-    /// At least `n` numbers of new URLs in stock: a URL must have its number when it is admitted.
-    pub(super) fn make_room(&mut self, n: u32) -> Result<(), Problem> {
-        if self.ids.spare() >= n {
-            return Ok(());
-        }
-        // Small crawls have small numbers, large ones ask rarely.
-        let block = i64::from(n).max((self.ids.len() as i64 / 4).clamp(256, 16_384));
-        let rows = self.db.ask(
-            "UPDATE gleaner.crawl SET next_id = next_id + $2 WHERE crawl = $1 RETURNING next_id",
-            &[&self.me.crawl, &block],
-        )?;
-        let end = rows.first().map_or(0, |r| r.get::<_, i64>(0));
-        let (next, last) = self.ids.rest();
-        if next < last && i64::from(last) == end - block {
-            // Right behind what is left of the block before.
-            self.ids.refill(next, id32(end));
-        } else {
-            self.ids.refill(id32(end - block), id32(end));
-        }
-        Ok(())
-    }
-
-    /// Gives new slots of the ledger their numbers. There must be room.
-    pub(super) fn number_new(&mut self) -> Result<(), Problem> {
-        while self.ids.len() < self.inner.order().len() {
-            let slot = UrlId(self.ids.len() as u32);
-            let Some(global) = self.ids.take() else {
-                return Err(Problem::new("a URL was admitted without a number")
-                    .hint("this is a bug; please report it"));
-            };
-            let host = self.inner.order().info(slot).map_or(0, |i| i.host);
-            if self.ids.host(host).is_none() {
-                let name = self.inner.order().host_info(host).map(|h| h.name).unwrap_or_default();
-                let shard = super::shard_of(&name, self.key, self.shards);
-                self.ids.add_host(super::ids::Place { shard, host: global });
-            }
-            self.ids.add(global, host);
-        }
-        Ok(())
-    }
-
-    /// Gives back numbers that were not used, if nobody has taken any since.
-    pub(super) fn return_numbers(&self) -> Result<(), Problem> {
-        let (next, end) = self.ids.rest();
-        self.db.tell(
-            "UPDATE gleaner.crawl SET next_id = $2 WHERE crawl = $1 AND next_id = $3",
-            &[&self.me.crawl, &i64::from(next), &i64::from(end)],
-        )?;
-        Ok(())
     }
 }
