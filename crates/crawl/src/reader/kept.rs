@@ -12,16 +12,16 @@ use types::{Problem, StateKey, UrlId, Verdict};
 /// See the module. Everything here goes by what [`Kept::refresh`] last saw; what is known of URLs and pages
 /// is [`Records`].
 pub enum Kept {
-    Folder(LedgerReader),
-    Shared(SharedReader),
+    Folder(Box<LedgerReader>),
+    Shared(Box<SharedReader>),
 }
 
 impl std::ops::Deref for Kept {
     type Target = dyn Records;
     fn deref(&self) -> &Self::Target {
         match self {
-            Kept::Folder(ledger) => &**ledger,
-            Kept::Shared(shared) => shared,
+            Kept::Folder(ledger) => &***ledger,
+            Kept::Shared(shared) => &**shared,
         }
     }
 }

@@ -178,7 +178,7 @@ impl Reader {
             return Err(Problem::usage(format!("{} is not a collection", dir.display()))
                 .hint("name the folder that `gleaner crawl` wrote (--out)"));
         }
-        let kept = Kept::Folder(Ledger::open_read(dir)?);
+        let kept = Kept::Folder(Box::new(Ledger::open_read(dir)?));
         let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new()).map_err(|problem| {
             problem.or_hint(
                 "correct it, or put the topic file that was crawled in its place; the pages are not touched",
@@ -192,7 +192,7 @@ impl Reader {
         let shared = SharedReader::open(url, crawl)?;
         let loaded = Config::load(shared.topic(), "the topic in the database", toml::Table::new())?;
         let dir = dir.join(shared.name());
-        Self::with(dir, Kept::Shared(shared), loaded)
+        Self::with(dir, Kept::Shared(Box::new(shared)), loaded)
     }
 
     fn with(dir: PathBuf, kept: Kept, loaded: Loaded) -> Result<Reader, Problem> {
