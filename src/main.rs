@@ -1,5 +1,8 @@
 //! `gleaner`: the command line. Only this crate prints.
 
+// Doc comments of arguments are the help that people read: `url<TAB>label`.
+#![allow(rustdoc::invalid_html_tags)]
+
 mod cli;
 mod dashboard;
 mod engines;

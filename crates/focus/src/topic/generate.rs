@@ -3,7 +3,7 @@
 //! A term is a sequence of up to three consecutive words. The NG best of the pages of the wanted kind become genre
 //! terms; the NC best of the relevant pages, the genre terms taken away, become content terms. The paper ranks by
 //! frequency, which suggests much that stands on every page; [`Rank::LogOdds`] asks what stands on these pages rather
-//! than on a background, and what goes with the subject there ([`super::contrast`]).
+//! than on a background, and what goes with the subject there (`contrast.rs`).
 //!
 //! What is never suggested: terms that begin or end with a stopword, numbers, what every web page says (`click here`),
 //! text of navigation, headers, footers and asides, and lines that several pages of one host share.

@@ -4,8 +4,8 @@
 //! WN-LMF XML ([`WordNet::from_lmf`]) into a few flat tables of about ten megabytes: words sorted by spelling, senses and
 //! hypernyms as ranges of numbers. This crate opens no files: the caller hands in their contents.
 //!
-//! * Words are found as they stand, by the lists of exceptions and by WordNet's own endings ([`morphy`]).
-//! * The path between two words is the shortest over all their senses, through a common hypernym ([`relation`]).
+//! * Words are found as they stand, by the lists of exceptions and by WordNet's own endings (`morphy.rs`).
+//! * The path between two words is the shortest over all their senses, through a common hypernym (`relation.rs`).
 //!   Words that are absent or not connected have none; strategies then take 1 if they are identical, else 0.
 
 mod files;

@@ -20,7 +20,7 @@ pub struct Mark {
     pub end: u64,
     /// Records of pages before `end`.
     pub pages: u64,
-    /// The bytes before `end`, [`LAST`] of them if there are as many: tells this log from another.
+    /// The bytes before `end`, `LAST` of them if there are as many: tells this log from another.
     pub last: Vec<u8>,
 }
 
