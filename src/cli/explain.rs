@@ -133,8 +133,8 @@ fn reasons(args: &Args, reader: &Reader, id: UrlId) -> Option<PageReasons> {
 fn show_reasons(r: &PageReasons) {
     let words = |list: &[WordReason]| {
         let shown = list.iter().map(|w| match w.field {
-            "text" => format!("{} {:+.2}", strip_controls(&w.word), w.value),
-            field => format!("{} ({field}) {:+.2}", strip_controls(&w.word), w.value),
+            "text" => format!("{} {:+.3}", strip_controls(&w.word), w.value),
+            field => format!("{} ({field}) {:+.3}", strip_controls(&w.word), w.value),
         });
         shown.collect::<Vec<_>>().join(", ")
     };

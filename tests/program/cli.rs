@@ -81,7 +81,8 @@ fn the_demo_ends_by_itself_and_finds_most_of_what_there_is() {
         .collect();
     let right = found.intersection(&wanted).count();
     assert!(right * 10 >= wanted.len() * 4, "found {right} of {}", wanted.len());
-    assert!(right * 10 >= found.len() * 9, "{right} of {} that were kept are right", found.len());
+    // The default judge, without a label.
+    assert!(right * 10 >= found.len() * 8, "{right} of {} that were kept are right", found.len());
 }
 
 #[test]

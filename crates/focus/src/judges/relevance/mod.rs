@@ -67,7 +67,7 @@ const FEWEST_NEW: usize = 10;
 
 /// Words that are told for a page and against it; those that add less than this are not.
 const MOST_REASONS: usize = 12;
-const LEAST_REASON: f64 = 0.005;
+const LEAST_REASON: f64 = 0.0005;
 /// Pages that have less in common are not alike.
 const LEAST_LIKE: f64 = 0.1;
 
