@@ -386,6 +386,44 @@ fn why_a_page_was_judged_so() {
     assert!(json["reasons"]["words_against"].as_array().is_some_and(|w| !w.is_empty()));
 }
 
+/// What other lines would give, and a line of one's own.
+#[test]
+fn another_line_is_looked_at_and_chosen() {
+    let dir = folder();
+    let d = dir.path();
+    crawled(d);
+    let threshold = |more: &[&str]| {
+        finish(gleaner().current_dir(d).env("NO_COLOR", "1").args(["threshold", "c"]).args(more))
+    };
+    threshold(&[]).ok().shows(&[
+        "Probabilities of",
+        "What other lines would give",
+        "← now",
+        "Near 0.9",
+        "campus.example",
+    ]);
+    label(d, &[&url("db1"), &url("db2"), "--yes"]).ok();
+    label(d, &[&url("art1"), &url("news1"), "--no"]).ok();
+    threshold(&[]).ok().shows(&["your labels agree"]);
+    let json: serde_json::Value = serde_json::from_str(&threshold(&["--json"]).ok().out).unwrap();
+    let lines = json["lines"].as_array().unwrap();
+    let relevant: Vec<u64> = lines.iter().map(|l| l["relevant"].as_u64().unwrap()).collect();
+    assert!(relevant.is_sorted_by(|a, b| a >= b) && relevant[0] > 0, "{relevant:?}");
+    assert_eq!(lines.iter().filter(|l| l["now"] == true).count(), 1, "{json}");
+    // Chosen, and obeyed by those who judge again.
+    threshold(&["--write", "kmeans"]).fails(2, &["estimates from seeds"]);
+    threshold(&["--write", "1.5"]).fails(2, &["not between 0 and 1"]);
+    assert!(threshold(&["--write", "0.9"]).ok().err.contains("[judge] threshold = 0.9"));
+    finish(gleaner().current_dir(d).args(["rejudge", "c"])).ok();
+    let json: serde_json::Value = serde_json::from_str(&threshold(&["--json"]).ok().out).unwrap();
+    let now = json["lines"].as_array().unwrap().iter().find(|l| l["now"] == true).unwrap();
+    assert_eq!(now["line"], 0.9, "{json}");
+    let status = finish(gleaner().current_dir(d).args(["status", "c", "--json"]));
+    let status: serde_json::Value = serde_json::from_str(&status.ok().out).unwrap();
+    assert_eq!(status["relevant"], now["relevant"], "one number everywhere");
+    assert!(std::fs::read_to_string(d.join("c/report.html")).unwrap().contains("4 labelled"));
+}
+
 fn pictures() -> PathBuf {
     let dir = std::env::var_os("GLEANER_PICTURES")
         .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("label"), PathBuf::from);
