@@ -412,7 +412,8 @@ fn labels_with_mistakes_make_verdicts_better() {
     let with = f1("with", &["--teacher-url", &model.url(), "--teacher-model", "labels"]);
     assert_eq!(model.urls().len(), model.urls().iter().collect::<HashSet<_>>().len());
     assert!(model.urls().len() >= 150, "{}", model.urls().len());
-    assert!(with >= 0.7 && with >= without + 0.1, "F1 {without:.3} without a teacher, {with:.3} with one");
+    // Which 400 pages are fetched depends on who answers first: 0.70 to 0.80 with, 0.36 to 0.45 without.
+    assert!(with >= 0.6 && with >= without + 0.15, "F1 {without:.3} without a teacher, {with:.3} with one");
 }
 
 /// llama.cpp's own server with a tiny model of random weights: the protocol is real, the answers are noise. `./test long` only.
