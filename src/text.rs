@@ -57,11 +57,14 @@ pub fn outlook(o: &Outlook) -> String {
     }
 }
 
+/// `0.90 (0.60–0.98)`
+pub fn share(s: &Share) -> String {
+    format!("{:.2} ({:.2}–{:.2})", s.value, s.low, s.high)
+}
+
 /// `12 labelled (9 relevant): precision 0.90 (0.60–0.98), recall 1.00 (0.70–1.00)`
 pub fn quality(q: &Quality) -> String {
-    let share = |s: Option<Share>| {
-        s.map_or_else(|| "unknown".into(), |s| format!("{:.2} ({:.2}–{:.2})", s.value, s.low, s.high))
-    };
+    let share = |s: Option<Share>| s.map_or_else(|| "unknown".into(), |s| share(&s));
     format!(
         "{} labelled ({} relevant): the judge's precision {}, recall {}",
         count(q.labelled()),

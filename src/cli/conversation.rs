@@ -2,7 +2,7 @@
 
 use crate::highlight::{passage, pieces};
 use crate::labelling::Way;
-use crate::text::{count, shorten, strip_controls, things};
+use crate::text::{count, share, shorten, strip_controls, things};
 use console::{Key, Term, style};
 use crawl::quiz::{self, Quiz, Which};
 use crawl::reader::{Reader, Taught};
@@ -292,8 +292,9 @@ pub fn what_changed(taught: &Taught, changed: u64, since: &str) -> Vec<String> {
 pub fn estimate(taught: &Taught) -> String {
     match taught.estimate {
         Some(e) => format!(
-            "estimate: precision {:.2} ({:.2}–{:.2}), recall among fetched pages {:.2} ({:.2}–{:.2})",
-            e.precision.value, e.precision.low, e.precision.high, e.recall.value, e.recall.low, e.recall.high
+            "estimate: precision {}, recall among fetched pages {}",
+            share(&e.precision),
+            share(&e.recall)
         ),
         None if taught.answered > 0 && taught.yes == taught.answered => {
             "no estimate yet: every answer is yes; the judge needs some pages that are not wanted, too".into()

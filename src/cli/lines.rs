@@ -1,7 +1,7 @@
 //! `gleaner threshold DIR`: how many pages a collection would call relevant at other lines, and which pages are near each.
 
 use super::threshold::plot;
-use crate::text::{count, shorten, strip_controls};
+use crate::text::{count, share, shorten, strip_controls};
 use console::style;
 use crawl::answers::{Answers, Estimate, Standing};
 use crawl::reader::Reader;
@@ -86,7 +86,7 @@ fn candidate(
     now: f64,
 ) -> Result<Candidate, Problem> {
     let at = |s: &Standing| Standing { relevant: s.relevance >= line, ..*s };
-    let relevant = pages.iter().filter(|(_, s)| s.label.unwrap_or(s.relevance >= line)).count();
+    let relevant = reader.count_at(line, now);
     let labelled: Vec<bool> =
         pages.iter().filter_map(|(_, s)| s.label.map(|l| l == (s.relevance >= line))).collect();
     let right = labelled.iter().filter(|r| **r).count();
@@ -112,12 +112,11 @@ fn candidate(
 }
 
 fn print(reader: &Reader, scores: &[f64], now: f64, candidates: &[Candidate]) {
-    let name = reader.summary().map(|s| s.name).unwrap_or_default();
     let what = if reader.has_probabilities() { "Probabilities" } else { "Scores" };
     println!(
         "{what} of {} pages by {}",
         count(scores.len() as u64),
-        style(format!("\"{}\"", strip_controls(&name))).bold()
+        style(format!("\"{}\"", strip_controls(reader.config().title()))).bold()
     );
     print!("{}", plot(scores, &[("line now", now)]));
     let estimated = candidates.iter().any(|c| c.estimate.is_some());
@@ -137,10 +136,7 @@ fn print(reader: &Reader, scores: &[f64], now: f64, candidates: &[Candidate]) {
             print!("  {:>24}", format!("{} of {}", c.right, c.right + c.wrong));
         }
         if let Some(e) = &c.estimate {
-            let percent = |s: &crawl::labels::Share| {
-                format!("{:.0} % ({:.0}–{:.0})", 100.0 * s.value, 100.0 * s.low, 100.0 * s.high)
-            };
-            print!("  {:>18} {:>18}", percent(&e.precision), percent(&e.recall));
+            print!("  {:>18} {:>18}", share(&e.precision), share(&e.recall));
         }
         println!("{}", if c.now { "   ← now" } else { "" });
     }

@@ -413,8 +413,6 @@ fn write(path: &Path, choice: Choice, values: &[f64], auto: f64) -> Result<(), P
             format!("{t} (by {})", e.name())
         }
     };
-    // A line may contradict what the file says already (`precision = 0.9`): it is left as it was then.
-    Config::load(&file.text(), &path.display().to_string(), toml::Table::new())?;
     save(path, &file.text())?;
     eprintln!("{}: [judge] threshold = {said}", path.display());
     Ok(())

@@ -9,6 +9,7 @@ use crate::roll::Roll;
 use crate::steer::stopped::Untold;
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
+use store::formats::LabelChange;
 use types::{Assessment, Problem, StateKey, Turn, UrlId, Verdict};
 
 /// What a strategy learned is saved once per commit, not once per page: changes of one batch overlap. No more pages than
@@ -210,10 +211,7 @@ impl Crawl {
     /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
     pub(crate) fn tell_labels(&mut self) -> Result<(), Problem> {
         let before = std::mem::take(&mut self.learning.labels_told);
-        let line = |id: UrlId, label: bool| {
-            let [a, b, c, d] = id.0.to_le_bytes();
-            [a, b, c, d, u8::from(label)]
-        };
+        let line = |id: UrlId, label: bool| LabelChange::of(id, label).to_bytes();
         let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
         let (mut now, mut changed) = (Vec::new(), Vec::new());
         for j in &self.judging.roll.judged {

@@ -14,6 +14,11 @@ pub struct LabelChange {
 }
 
 impl LabelChange {
+    /// A person's word on a page.
+    pub fn of(id: UrlId, said: bool) -> LabelChange {
+        LabelChange { id, by_model: false, said: Some(said) }
+    }
+
     pub fn to_bytes(self) -> [u8; 5] {
         let [a, b, c, d] = self.id.0.to_le_bytes();
         // 0, 1 and 2 were there before models spoke.

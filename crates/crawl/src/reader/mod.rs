@@ -424,6 +424,18 @@ impl Reader {
     pub fn is_counted(&self, id: UrlId) -> bool {
         self.is_relevant(id) && self.copies.get(&id).is_none_or(|original| !self.is_relevant(*original))
     }
+    /// How many pages would count as relevant if the line were there instead of at `now`. Labels stand, near-duplicates
+    /// count once, and what is ruled out at any line stays so.
+    pub fn count_at(&self, line: f64, now: f64) -> usize {
+        let would_be = |id: UrlId| {
+            self.newest.get(&id).is_some_and(|n| {
+                let ruled_out = n.score >= now && !n.judged;
+                self.labels.get(id).unwrap_or(n.score >= line && !ruled_out)
+            })
+        };
+        let counts = |id: &UrlId| self.copies.get(id).is_none_or(|original| !would_be(*original));
+        self.verdicts.iter().filter(|(id, _)| would_be(*id) && counts(id)).count()
+    }
     /// A page's newest score.
     pub fn score(&self, id: UrlId) -> Option<f64> {
         self.newest.get(&id).map(|n| n.score)

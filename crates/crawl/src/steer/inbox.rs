@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use store::files;
-use types::Problem;
+use types::{Problem, UrlId};
 
 /// An order that is larger is none of ours.
 const LARGEST: u64 = 4 << 20;
@@ -26,7 +26,7 @@ pub struct Inbox {
 
 /// An order somebody left.
 #[derive(Debug)]
-pub struct Waiting {
+struct Waiting {
     path: PathBuf,
 }
 
@@ -45,7 +45,7 @@ impl Inbox {
     }
 
     /// Orders that wait, the oldest first. Costs next to nothing when there are none.
-    pub fn waiting(&self) -> Vec<Waiting> {
+    fn waiting(&self) -> Vec<Waiting> {
         let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = Vec::new();
         for path in entries.flatten().map(|e| e.path()) {
@@ -60,6 +60,18 @@ impl Inbox {
         paths.sort();
         paths.truncate(AT_ONCE);
         paths.into_iter().map(|path| Waiting { path }).collect()
+    }
+
+    /// Has what waits obeyed, and answers. Only labels are taken from an inbox.
+    pub fn obey(&self, mut label: impl FnMut(&[(UrlId, Option<bool>)]) -> Result<Effect, Problem>) {
+        for order in self.waiting() {
+            let done = match order.command() {
+                Ok(Command::Labels(said)) => label(&said),
+                Ok(_) => Err(Problem::new("only labels are taken from an inbox")),
+                Err(problem) => Err(problem),
+            };
+            order.done(&done);
+        }
     }
 
     /// Leaves an order and waits for the answer. `None`: nobody has the collection open (any more), and nobody took it.

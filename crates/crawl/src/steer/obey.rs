@@ -73,17 +73,11 @@ impl Crawl {
     /// Obeys what other processes left in the collection's inbox: labels, nothing else.
     pub fn read_inbox(&mut self, now: Millis) -> Result<(), Problem> {
         let Some(inbox) = self.steer.inbox.clone() else { return Ok(()) };
-        for order in inbox.waiting() {
-            let done = match order.command() {
-                Ok(command @ Command::Labels(_)) => self.obey(command, now).and_then(|effect| {
-                    self.sync()?;
-                    Ok(effect)
-                }),
-                Ok(_) => Err(Problem::new("only labels are taken from an inbox")),
-                Err(problem) => Err(problem),
-            };
-            order.done(&done);
-        }
+        inbox.obey(|said| {
+            let effect = self.obey(Command::Labels(said.to_vec()), now)?;
+            self.sync()?;
+            Ok(effect)
+        });
         Ok(())
     }
 

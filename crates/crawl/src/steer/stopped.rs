@@ -9,13 +9,14 @@ use crate::reader::Reader;
 use crate::roll::Roll;
 use crate::steer::inbox::Inbox;
 use crate::steer::rejudging::REJUDGING;
-use crate::steer::{Adjustments, Command, Effect, labelled};
+use crate::steer::{Adjustments, Effect, labelled};
 use crate::stored;
 use focus::judges::{Judge, Reasons};
 use frontier::State;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
+use store::formats::LabelChange;
 use store::{Journal, Records, Which};
 use types::{Assessment, Fetched, Outcome, Problem, Record, StateKey, Url, UrlId, Verdict};
 
@@ -57,14 +58,8 @@ impl StoppedCollection {
 
     /// Obeys what other processes left in the folder's inbox.
     pub fn read_inbox(&mut self) {
-        for order in self.inbox.waiting() {
-            let done = match order.command() {
-                Ok(Command::Labels(said)) => self.label(&said),
-                Ok(_) => Err(Problem::new("only labels are taken from an inbox")),
-                Err(problem) => Err(problem),
-            };
-            order.done(&done);
-        }
+        let inbox = self.inbox.clone();
+        inbox.obey(|said| self.label(said));
     }
 
     /// What the user says of pages (`None` takes it back), and what came of it. It is on the disk when this returns.
@@ -204,11 +199,8 @@ impl Untold {
         if known.is_empty() {
             return Ok(());
         }
-        let mut piece = Vec::with_capacity(5 * known.len());
-        for (id, relevant) in known {
-            piece.extend(id.0.to_le_bytes());
-            piece.push(u8::from(*relevant));
-        }
+        let piece: Vec<u8> =
+            known.iter().flat_map(|(id, side)| LabelChange::of(*id, *side).to_bytes()).collect();
         store.put_state(Self::STATE, true, &piece)
     }
 
@@ -216,8 +208,8 @@ impl Untold {
     pub fn read(store: &(impl Records + ?Sized)) -> Result<HashMap<UrlId, bool>, Problem> {
         let mut known = HashMap::new();
         for piece in store.state(Self::STATE)? {
-            for &[a, b, c, d, side] in piece.as_chunks::<5>().0 {
-                known.entry(UrlId(u32::from_le_bytes([a, b, c, d]))).or_insert(side == 1);
+            for change in LabelChange::all(&piece) {
+                known.entry(change.id).or_insert(change.said == Some(true));
             }
         }
         Ok(known)

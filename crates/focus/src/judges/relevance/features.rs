@@ -82,8 +82,7 @@ impl Features {
                 .map_or(0, |u| u.as_str().matches('/').count().saturating_sub(2) as u32),
             ..Features::default()
         };
-        f.topical = own.iter().map(|line| topic.covered(line)).sum();
-        (f.list, f.terms) = topic.count(&own, doc.title(), &headings, path, doc.language());
+        (f.list, f.terms, f.topical) = topic.count(&own, doc.title(), &headings, path, doc.language());
         f.words = [
             words(BODY, own.iter().flat_map(|l| l.iter()), MOST_WORDS),
             words(TITLE, doc.title().iter(), MOST_SHORT),

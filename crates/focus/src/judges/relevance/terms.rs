@@ -119,21 +119,8 @@ impl TopicTerms {
         self.compiled.set_name(set)
     }
 
-    /// How many of these words belong to a term of genre or content, or of the wish if there are no such terms.
-    pub fn covered(&self, tokens: &[Token]) -> u32 {
-        let (mut words, mut until) = (0, 0);
-        self.compiled.each(tokens, |term, at| {
-            if self.topical.contains(&term) {
-                let end = at + self.compiled.words_of(term);
-                words += end.saturating_sub(at.max(until));
-                until = until.max(end);
-            }
-            true
-        });
-        words as u32
-    }
-
-    /// Counts the terms on a page, field by field. Returns which list of presets counts there, too.
+    /// Counts the terms on a page, field by field. Returns which list of presets counts there, too, and how many words of its
+    /// own text belong to a term of genre or content (of the wish, if there are no such terms).
     pub fn count(
         &self,
         own: &[&[Token]],
@@ -141,22 +128,31 @@ impl TopicTerms {
         headings: &[&[Token]],
         url: &[Token],
         language: Option<Language>,
-    ) -> (u8, Vec<TermCount>) {
+    ) -> (u8, Vec<TermCount>, u32) {
         let mut found: BTreeMap<u32, TermCount> = BTreeMap::new();
-        let mut note = |tokens: &[Token], field: fn(&mut TermCount)| {
-            self.compiled.each(tokens, |t, _| {
+        // Words of topical terms, each once, however many terms it belongs to.
+        let mut note = |tokens: &[Token], field: fn(&mut TermCount)| -> usize {
+            let (mut words, mut until) = (0, 0);
+            self.compiled.each(tokens, |t, at| {
                 let term = self.spelling_of.get(t).copied().unwrap_or(t as u32);
                 field(found.entry(term).or_insert(TermCount { term, ..TermCount::default() }));
+                if self.topical.contains(&t) {
+                    let end = at + self.compiled.words_of(t);
+                    words += end.saturating_sub(at.max(until));
+                    until = until.max(end);
+                }
                 true
             });
+            words
         };
-        for line in own.iter().chain(headings) {
-            note(line, |t| t.count += 1);
+        let topical: usize = own.iter().map(|line| note(line, |t| t.count += 1)).sum();
+        for heading in headings {
+            note(heading, |t| t.count += 1);
         }
         note(title, |t| (t.count, t.in_title) = (t.count + 1, true));
         note(url, |t| t.in_url = true);
         let list = self.compiled.list_for(language).map_or(0, number);
-        (list, found.into_values().collect())
+        (list, found.into_values().collect(), topical as u32)
     }
 }
 
@@ -239,7 +235,7 @@ mod tests {
         let t = TopicTerms::new(&topic());
         let text = TextOptions::default();
         let tokens = |s: &str| text.tokens(s);
-        let (list, found) = t.count(
+        let (list, found, topical) = t.count(
             &[&tokens("office hour office hours"), &tokens("indexes queries query")],
             &tokens("syllabi"),
             &[],
@@ -248,7 +244,7 @@ mod tests {
         );
         let said: Vec<(&str, u32, bool)> =
             found.iter().map(|f| (t.text(f.term), f.count, f.in_url)).collect();
-        assert_eq!(list, 0);
+        assert_eq!((list, topical), (0, 7));
         // `query` and `queries` are both terms: each counts for itself.
         assert_eq!(
             said,
@@ -263,10 +259,7 @@ mod tests {
         );
         assert_eq!(t.active(WISH, 0).map(|w| t.text(w)).collect::<Vec<_>>(), ["database", "courses"]);
         assert_eq!(t.active(GENRE, 0).count(), 2, "spellings are not terms of their own");
-        assert_eq!(
-            t.covered(&tokens("office hours of the index course")),
-            3,
-            "a course is only in the address"
-        );
+        let (_, _, topical) = t.count(&[&tokens("office hours of the index course")], &[], &[], &[], None);
+        assert_eq!(topical, 3, "a course is only in the address");
     }
 }
