@@ -10,10 +10,11 @@
 //! not, which is why a crawler has it read in a process of its own.
 //!
 //! ```
+//! use gleaner_extract::{Options, extract};
 //! use types::Canon;
 //! let url = Canon::default().parse("http://example.org/courses/").unwrap();
 //! let html = b"<title>Courses</title><h1>Autumn</h1><p>See the <a href=db.html>database course</a>.";
-//! let page = extract::extract(&url, Some("text/html"), None, html, &extract::Options::default());
+//! let page = extract(&url, Some("text/html"), None, html, &Options::default());
 //! assert_eq!(page.title, "Courses");
 //! let link = &page.links[0];
 //! assert_eq!(link.url.as_str(), "http://example.org/courses/db.html");

@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), types::Problem> {
-//! use fetch::{Class, Http, Settings, classify};
+//! use gleaner_fetch::{Class, Http, Settings, classify};
 //! use types::{Canon, Request, Web};
 //!
 //! let settings = Settings { contact: Some("https://example.org/crawl".into()), ..Settings::default() };

@@ -13,7 +13,7 @@ pub const MAX: Duration = Duration::from_secs(15 * 60);
 /// together. The same attempt and seed (say, of URL and crawl) always give the same wait.
 ///
 /// ```
-/// use fetch::retry::backoff;
+/// use gleaner_fetch::retry::backoff;
 /// assert_eq!(backoff(3, 7), backoff(3, 7));
 /// assert!(backoff(9, 7) > backoff(1, 7));
 /// ```

@@ -8,7 +8,7 @@ use types::Problem;
 /// Sends one host and port, or every host, to an address of the user's choice.
 ///
 /// ```
-/// use fetch::ResolveRule;
+/// use gleaner_fetch::ResolveRule;
 /// let rule: ResolveRule = "example.org:443:127.0.0.1:8443".parse().unwrap();
 /// assert_eq!(rule.address_for("example.org", 443), Some("127.0.0.1:8443".parse().unwrap()));
 /// assert_eq!(rule.address_for("example.org", 80), None);

@@ -14,7 +14,7 @@
 //! A page with nearly the text of one that was asked about is never asked about.
 //!
 //! ```
-//! use focus::ask::{Candidate, questions};
+//! use gleaner_focus::ask::{Candidate, questions};
 //! use types::{Canon, UrlId, Verdict};
 //!
 //! let verdict = |relevance| Verdict { relevant: relevance >= 0.5, relevance, threshold: 0.5, version: 0 };

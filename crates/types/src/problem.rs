@@ -14,7 +14,7 @@ pub fn with_causes(e: &dyn std::error::Error) -> String {
 /// An error for a person: what happened to which thing, why, and what to do next.
 ///
 /// ```
-/// use types::Problem;
+/// use gleaner_types::Problem;
 /// let p = Problem::usage("topic.toml:3:1: unknown key `treshold`").hint("did you mean `threshold`?");
 /// assert_eq!(p.to_string(), "topic.toml:3:1: unknown key `treshold`\n\nhint: did you mean `threshold`?");
 /// assert_eq!(p.exit_code(), 2);

@@ -93,7 +93,7 @@ pub fn sample(topics: usize) -> Report {
 #[test]
 fn a_whole_report() {
     let html = sample(5).html();
-    // Look at it: EVAL_REPORT=/tmp/report.html cargo test -p eval whole_report
+    // Look at it: EVAL_REPORT=/tmp/report.html cargo test -p gleaner-eval whole_report
     if let Some(path) = std::env::var_os("EVAL_REPORT") {
         std::fs::write(path, &html).unwrap();
     }

@@ -25,7 +25,7 @@ const REDUCED: &str = "# reduced by gleaner, for ";
 /// What one host's robots.txt means for one user agent.
 ///
 /// ```
-/// use fetch::robots::Robots;
+/// use gleaner_fetch::robots::Robots;
 /// let txt = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2\n";
 /// let robots = Robots::from_answer(200, txt, "Gleaner/0.1");
 /// let canon = types::Canon::default();

@@ -3,10 +3,10 @@
 use crate::harness::*;
 use crate::shared::{server, shared};
 use frontier::{Clock, Frontier, Idle, Info, Limits, Next, Patience, Pick, Refusal, State};
+use gleaner_store::ledger::{FileLog, Ledger, MemLog};
+use gleaner_store::{Fleet, Journal, Records, Revision, Shared, SharedOptions, Which};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use store::ledger::{FileLog, Ledger, MemLog};
-use store::{Fleet, Journal, Records, Revision, Shared, SharedOptions, Which};
 use types::{
     Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source,
     StateKey, Task, Turn, UrlId, Verdict,
@@ -836,6 +836,6 @@ suite! {
     memory: Memory;
     folder: Folder;
     crashing: Crashing;
-    postgres: Postgres<{ store::LOAD_AT_ONCE }>;
+    postgres: Postgres<{ gleaner_store::LOAD_AT_ONCE }>;
     arriving: Postgres<4>;
 }
