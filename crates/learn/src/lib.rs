@@ -15,6 +15,8 @@
 //! * [`sparse`], [`matrix`]: vectors over hashed words, alone and as rows of one table.
 //! * [`wordnet`]: what words mean. [`rng`]: the one source of chance. [`bytes`]: how states are written.
 
+#![warn(missing_docs)]
+
 pub mod bayes;
 pub mod bytes;
 pub mod hmm;

@@ -7,6 +7,8 @@
 //! Nothing here does anything but hold data, keep its own invariants and say what it means. Every other
 //! crate depends on this one; this one depends on none of ours.
 
+#![warn(missing_docs)]
+
 pub mod canon;
 mod fetched;
 mod judged;

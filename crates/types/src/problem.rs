@@ -51,10 +51,12 @@ impl Problem {
     pub fn nothing(what: impl Into<String>) -> Problem {
         Problem { kind: ProblemKind::Nothing, ..Problem::new(what) }
     }
+    /// Adds why it happened.
     pub fn because(mut self, cause: impl fmt::Display) -> Problem {
         self.cause = Some(cause.to_string());
         self
     }
+    /// Adds what the user can do next.
     pub fn hint(mut self, hint: impl Into<String>) -> Problem {
         self.hint = Some(hint.into());
         self
@@ -68,6 +70,7 @@ impl Problem {
     pub fn or_hint(self, hint: &str) -> Problem {
         if self.hint.is_some() { self } else { self.hint(hint) }
     }
+    /// Decides the exit code and the HTTP status.
     pub fn kind(&self) -> ProblemKind {
         self.kind
     }
@@ -79,6 +82,7 @@ impl Problem {
             ProblemKind::Nothing => 4,
         }
     }
+    /// The first line: what went wrong.
     pub fn what(&self) -> &str {
         &self.what
     }

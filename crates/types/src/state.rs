@@ -93,6 +93,7 @@ impl StateKey {
         }
     }
 
+    /// Who has this piece of state in a shared crawl.
     pub fn holder(self) -> Holder {
         match self {
             StateKey::Control | StateKey::Labels => Holder::Crawl,
