@@ -18,9 +18,19 @@ use types::Problem;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolveRule {
     /// `HOST:PORT:ADDR:PORT`
-    Host { host: String, port: u16, to: SocketAddr },
+    Host {
+        /// Name as it stands in the URL, lower-case.
+        host: String,
+        /// Port of the URL, or that of its scheme.
+        port: u16,
+        /// Connected to instead.
+        to: SocketAddr,
+    },
     /// `*:ADDR:PORT`
-    Every { to: SocketAddr },
+    Every {
+        /// Connected to instead, whatever the host and port.
+        to: SocketAddr,
+    },
 }
 
 impl ResolveRule {

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use types::Task;
 
 impl Order {
-    /// Every URL is in exactly one state and wherever that state puts it; every queue is in order; every counter counts.
+    /// Every URL is in exactly one state and wherever that state puts it; every queue is in order; every
+    /// counter counts.
     pub fn check(&self) -> Result<(), String> {
         let n = self.entries.len();
         ensure(self.pos.len() == n, || format!("{n} URLs, {} positions", self.pos.len()))?;

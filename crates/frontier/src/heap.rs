@@ -1,8 +1,8 @@
 //! A heap that knows where everything is: best first, and any member can be moved or taken out.
 //!
-//! Nodes carry their key, so that comparing never leaves the array; four children per node share a cache line. The
-//! position of each member is kept outside (`pos[node.slot]`), which is what makes a re-score one sift and not a
-//! second, stale entry.
+//! Nodes carry their key, so that comparing never leaves the array; four children per node share a cache
+//! line. The position of each member is kept outside (`pos[node.slot]`), which is what makes a re-score one
+//! sift and not a second, stale entry.
 
 /// "Not in any heap."
 pub(crate) const NOWHERE: u32 = u32::MAX;

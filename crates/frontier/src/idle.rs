@@ -6,10 +6,13 @@ use types::{Lease, Millis};
 /// The frontier's answer to "what now?".
 #[derive(Debug)]
 pub enum Next {
+    /// Fetch this.
     Lease(Lease),
     /// Nothing before `until` (`Millis::NEVER`: until a lease is settled).
     Wait {
+        /// When to ask again.
         until: Millis,
+        /// Why it has to wait.
         idle: Idle,
     },
     /// Nothing, and nothing will come by waiting.
@@ -19,6 +22,7 @@ pub enum Next {
 /// Why nothing can be leased.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Idle {
+    /// URLs that wait, for whatever reason.
     pub pending: u64,
     /// Hosts whose time has not come.
     pub hosts_waiting: u64,
@@ -34,6 +38,7 @@ pub struct Idle {
     pub hosts_held_back: u64,
     /// A better URL is worth waiting for.
     pub patient: bool,
+    /// Milliseconds until the first host or retry is due; `None` when nothing has a time.
     pub next_in_ms: Option<u64>,
 }
 

@@ -14,8 +14,25 @@ use types::{Millis, Priority, Task, UrlId};
 /// What the order decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    Lease { id: UrlId, task: Task, number: u64, expires: Millis },
-    Wait { until: Millis, idle: Idle },
+    /// Fetch this.
+    Lease {
+        /// The URL; of a robots lease, the page that waits for the rules.
+        id: UrlId,
+        /// The page, or its host's robots.txt.
+        task: Task,
+        /// Counts leases.
+        number: u64,
+        /// When the lease is taken back.
+        expires: Millis,
+    },
+    /// Nothing before `until`.
+    Wait {
+        /// When to ask again; [`Millis::NEVER`] when only a settled lease can change it.
+        until: Millis,
+        /// Why it has to wait.
+        idle: Idle,
+    },
+    /// Nothing, and nothing will come by waiting.
     Empty(Idle),
 }
 
@@ -136,7 +153,8 @@ impl Order {
         }
     }
 
-    /// The best URL of the ready host that `rank` puts highest (`None`: not that one). It is leased by this call.
+    /// The best URL of the ready host that `rank` puts highest (`None`: not that one). It is leased by this
+    /// call.
     pub fn choose_host(&mut self, now: Millis, rank: &dyn Fn(&str) -> Option<u64>) -> Choice {
         self.advance(now);
         let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
@@ -160,8 +178,8 @@ impl Order {
         }
     }
 
-    /// The best of the ready hosts, and the lane it is in. Of those that are not known to be quick only while they may
-    /// have more requests.
+    /// The best of the ready hosts, and the lane it is in. Of those that are not known to be quick only while
+    /// they may have more requests.
     fn best_ready(&mut self, lane: Option<u8>) -> Option<(Node, u8)> {
         let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
         let first = |list: &Lanes| {
@@ -251,7 +269,8 @@ impl Order {
         out
     }
 
-    /// A lease ends (the caller then says how: `settle`, `retry`, `release`). `contacted`: until when, if it was.
+    /// A lease ends (the caller then says how: `settle`, `retry`, `release`). `contacted`: until when, if it
+    /// was.
     pub fn end_lease(&mut self, id: UrlId, finished: Option<Millis>) -> Option<Task> {
         let held = self.leases.remove(&id.0)?;
         self.lease_expiry.remove(&(held.expires, id.0));
@@ -418,7 +437,7 @@ impl Order {
         }
     }
 
-    // ---- addresses -----------------------------------------------------------------------------------------------
+    // ---- addresses ----------------------------------------------------------------------------------------
 
     /// Until when the host's address may not be contacted: `Some(None)` = until a request to it ends.
     fn address_wait(&self, host: u32) -> Option<Option<u64>> {
@@ -448,7 +467,8 @@ impl Order {
         }
     }
 
-    /// A host was contacted at this address until `finished`. (At the first contact the lease did not know it.)
+    /// A host was contacted at this address until `finished`. (At the first contact the lease did not know
+    /// it.)
     pub fn contacted(&mut self, ip: IpAddr, finished: Millis) {
         if self.limits.per_ip_in_flight.is_some() && shared_address(Some(ip)).is_some() {
             let state = self.ips.entry(ip).or_default();
@@ -471,7 +491,7 @@ impl Order {
         }
     }
 
-    // ---- waiting -------------------------------------------------------------------------------------------------
+    // ---- waiting ------------------------------------------------------------------------------------------
 
     /// Patience: when something clearly better than `ready` becomes free soon, until when to wait.
     fn worth_waiting(&self, ready: Node, from: u8, named: Option<u8>) -> Option<u64> {
@@ -536,7 +556,7 @@ impl Order {
         }
     }
 
-    // ---- starting ------------------------------------------------------------------------------------------------
+    // ---- starting -----------------------------------------------------------------------------------------
 
     /// Builds the seen set, so that [`Order::find`] works.
     pub fn index(&mut self) {
@@ -546,16 +566,16 @@ impl Order {
         }
     }
 
-    /// Builds everything that is not kept: the seen set, queues, waiting hosts. `clean`: the last run was closed in
-    /// order; else any host may have been contacted a moment ago, so each rests for its delay.
+    /// Builds everything that is not kept: the seen set, queues, waiting hosts. `clean`: the last run was
+    /// closed in order; else any host may have been contacted a moment ago, so each rests for its delay.
     pub fn wake(&mut self, now: Millis, clean: bool) {
         if self.live {
             return;
         }
         self.live = true;
         self.now = now.0;
-        // When the last run ended, by its clock. If that was long ago, our clock may have been set ahead and no time has
-        // passed: then whoever was resting rests for its delay.
+        // When the last run ended, by its clock. If that was long ago, our clock may have been set ahead and
+        // no time has passed: then whoever was resting rests for its delay.
         let contacts = self.hosts.iter().map(|h| h.clock.next_allowed.saturating_sub(h.clock.wait_ms));
         let ended = contacts.max().unwrap_or(0);
         let long_ago = now.0 > ended.saturating_add(LONG_AGO);

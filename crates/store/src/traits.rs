@@ -13,8 +13,7 @@ pub type Each<'a, T> = Box<dyn Iterator<Item = Result<T, Problem>> + 'a>;
 
 /// What is known of a collection. Read-only; works while a crawl writes.
 pub trait Records {
-    // ---- URLs
-    // ------------------------------------------------------------------------------------------------
+    // ---- URLs ---------------------------------------------------------------------------------------------
 
     fn find(&self, url: &Url) -> Result<Option<UrlId>, Problem>;
 
@@ -60,8 +59,7 @@ pub trait Records {
         Ok(out)
     }
 
-    // ---- pages
-    // -----------------------------------------------------------------------------------------------
+    // ---- pages --------------------------------------------------------------------------------------------
 
     /// A fetched page, with its newest verdict.
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem>;
@@ -78,8 +76,7 @@ pub trait Records {
     /// Every verdict that was changed after the page was recorded.
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem>;
 
-    // ---- hosts, state, totals
-    // --------------------------------------------------------------------------------
+    // ---- hosts, state, totals -----------------------------------------------------------------------------
 
     /// Every host, in the order of the numbers that [`Info::host`] has.
     fn hosts(&self) -> Result<Vec<HostInfo>, Problem>;
