@@ -1,4 +1,7 @@
-//! Keep it: what was fetched and what was decided, so that nothing is lost and everything can be taken out again.
+//! Keep it: what was fetched and what was decided, so that nothing is lost and everything can be taken out
+//! again.
+
+#![warn(missing_docs)]
 
 pub mod archive;
 pub mod export;

@@ -1,7 +1,7 @@
 //! How do pages leave a collection? One exporter per format, one list, one table of columns.
 //!
-//! To add a format: write `<name>.rs` with an [`Exporter`], and list it in [`ALL`]. Whatever shows columns reads
-//! [`COLUMNS`], so a new column appears in every format by itself.
+//! To add a format: write `<name>.rs` with an [`Exporter`], and list it in [`ALL`]. Whatever shows columns
+//! reads [`COLUMNS`], so a new column appears in every format by itself.
 
 mod columns;
 mod csv;
@@ -21,9 +21,13 @@ use types::{ArchiveRef, Millis, Problem, Record};
 /// One page, with the ids in its record resolved.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
+    /// The page itself.
     pub record: &'a Record,
+    /// Address of the page it was found on.
     pub parent: Option<&'a str>,
+    /// Address of an earlier page with the same payload.
     pub duplicate_of: Option<&'a str>,
+    /// Address of an earlier page with nearly the same text.
     pub near_duplicate_of: Option<&'a str>,
     /// What was said of it, and by whom (`person`, `model`).
     pub label: Option<(bool, &'a str)>,
@@ -33,7 +37,9 @@ pub struct Row<'a> {
 
 /// Writes pages in one format. `finish` must be called: some formats have an end.
 pub trait Exporter: Send {
+    /// Adds one page.
     fn write(&mut self, row: &Row) -> Result<(), Problem>;
+    /// Writes what the format has at its end. A file that was not finished may be unreadable.
     fn finish(self: Box<Self>) -> Result<(), Problem>;
 }
 
@@ -42,7 +48,8 @@ pub trait Exporter: Send {
 pub struct Options {
     /// The collection's folder of WARC files, if this machine has it. What is in a bucket is read from there.
     pub archive: Option<PathBuf>,
-    /// CSV: cells exactly as they are. Else those that a spreadsheet would take for a formula get a `'` in front.
+    /// CSV: cells exactly as they are. Else those that a spreadsheet would take for a formula get a `'` in
+    /// front.
     pub raw: bool,
     /// When the export is made, for formats that say so.
     pub now: Millis,
@@ -50,15 +57,20 @@ pub struct Options {
     pub info: Vec<(String, String)>,
 }
 
+/// Where an export goes: a file, or standard output.
 pub type Output = Box<dyn Write + Send>;
 
 /// An export format.
 pub struct Format {
+    /// As the user names it after `--format`.
     pub name: &'static str,
+    /// One line for the help text.
     pub summary: &'static str,
+    /// Ending of file names, without the dot.
     pub extension: &'static str,
     /// Bytes that a terminal should not be shown.
     pub binary: bool,
+    /// Begins a file.
     pub open: fn(Output, &Options) -> Result<Box<dyn Exporter>, Problem>,
 }
 

@@ -1,4 +1,5 @@
-//! Parquet, zstd-compressed, through the low-level column writers: no Arrow, and one row group in memory at a time.
+//! Parquet, zstd-compressed, through the low-level column writers: no Arrow, and one row group in memory at a
+//! time.
 
 use super::{COLUMNS, Exporter, Format, Kind, Output, Row, Value, cannot_write};
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};

@@ -20,7 +20,8 @@ pub(super) enum Link<'a> {
     Revise(Verdict, Option<&'a [u8]>),
 }
 
-/// A URL's chain is at most its sources, a few tries and its verdicts; a longer one is damage that points in circles.
+/// A URL's chain is at most its sources, a few tries and its verdicts; a longer one is damage that points in
+/// circles.
 const LONGEST_CHAIN: usize = 100_000;
 
 /// What a lease needs from the log.

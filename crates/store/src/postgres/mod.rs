@@ -65,6 +65,7 @@ pub struct SharedOptions {
     pub worker: String,
     /// A folder of its own for what need not survive.
     pub scratch: PathBuf,
+    /// What the frontier's decisions depend on.
     pub limits: Limits,
     /// The secret of the fingerprints of a new crawl (an old one keeps its own); `None` = chosen at random.
     pub key: Option<(u64, u64)>,
@@ -85,6 +86,7 @@ pub struct SharedOptions {
 }
 
 impl SharedOptions {
+    /// The defaults, for one worker of one crawl.
     pub fn new(url: &str, crawl: &str, worker: &str, scratch: PathBuf, limits: Limits) -> SharedOptions {
         SharedOptions {
             url: url.into(),
