@@ -12,7 +12,7 @@
 //! half of 4) are done by whoever drives it: [`live::run`] on an async runtime and a thread pool, [`replay::run`] on
 //! a virtual clock. Both drive the same `Crawl`, so a backtest measures the crawler that people run.
 
-pub mod analyse;
+mod analyse;
 pub mod answers;
 pub mod collection;
 pub mod config;
@@ -23,7 +23,7 @@ pub mod events;
 pub mod labels;
 mod links;
 mod listed;
-pub mod listings;
+mod listings;
 pub mod live;
 pub mod marks;
 mod measured;
@@ -41,9 +41,9 @@ pub mod replay;
 pub mod resources;
 mod robots;
 mod roll;
-pub mod rules;
+mod rules;
 pub mod scope;
-pub mod session;
+mod session;
 mod state;
 pub mod steer;
 pub mod stored;

@@ -8,8 +8,10 @@
 //!  graph  what the seeds reach ──► oracle ─► metrics ──► results, report (plot)
 //! ```
 //!
-//! Everything here works on plain values (a [`types::Web`], pages, fetch orders, labels); the crawl loop is handed
-//! in from outside.
+//! Everything here works on plain values (a [`types::Web`], pages, fetch orders, labels); the crawl loop is
+//! handed in from outside.
+
+#![warn(missing_docs)]
 
 pub mod cache;
 pub mod experiments;

@@ -45,41 +45,55 @@ pub enum Look {
     Reference,
 }
 
+/// One line of a [`LineChart`].
 #[derive(Clone, Debug)]
 pub struct Series {
+    /// Written at the end of the line.
     pub name: String,
+    /// `(x, y)`, x ascending.
     pub points: Vec<(f64, f64)>,
     /// `(x, low, high)`: an interval around the line.
     pub band: Vec<(f64, f64, f64)>,
+    /// Colour, or that of a line to compare with.
     pub look: Look,
 }
 
 impl Series {
+    /// A line without an interval.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>, look: Look) -> Series {
         Series { name: name.into(), points, band: Vec::new(), look }
     }
 }
 
+/// Lines over one pair of axes.
 #[derive(Clone, Debug)]
 pub struct LineChart {
     /// Unique on the page, letters and digits.
     pub id: String,
+    /// For those who do not see the chart; small multiples show it above.
     pub title: String,
     /// What the chart shows, in a sentence, for those who do not see it.
     pub desc: String,
+    /// Below the x axis.
     pub x_label: String,
+    /// Beside the y axis.
     pub y_label: String,
+    /// How numbers on the x axis are written.
     pub x_format: Format,
+    /// How numbers on the y axis are written.
     pub y_format: Format,
     /// Fixed range of the axis; else that of the data, from 0.
     pub x_max: Option<f64>,
+    /// As `x_max`.
     pub y_max: Option<f64>,
     /// Small multiples: no names at the lines, fewer numbers.
     pub small: bool,
+    /// Drawn in this order; later ones lie on top.
     pub series: Vec<Series>,
 }
 
 impl LineChart {
+    /// An empty chart with plain numbers on both axes.
     pub fn new(id: impl Into<String>, title: impl Into<String>, desc: impl Into<String>) -> LineChart {
         LineChart {
             id: id.into(),
@@ -286,10 +300,13 @@ fn shorten(s: &str, most: usize) -> String {
 /// One bar of a [`BarChart`].
 #[derive(Clone, Debug)]
 pub struct Bar {
+    /// Before the bar.
     pub label: String,
+    /// Length of the bar.
     pub value: f64,
     /// Interval drawn over the bar.
     pub interval: Option<(f64, f64)>,
+    /// The n-th colour.
     pub colour: usize,
     /// Text after the bar; else the value.
     pub note: Option<String>,
@@ -298,15 +315,22 @@ pub struct Bar {
 /// Horizontal bars, one below the other.
 #[derive(Clone, Debug)]
 pub struct BarChart {
+    /// Unique on the page, letters and digits.
     pub id: String,
+    /// For those who do not see the chart.
     pub title: String,
+    /// What the chart shows, in a sentence, for those who do not see it.
     pub desc: String,
+    /// How values are written.
     pub format: Format,
+    /// Value of the longest possible bar; else the largest there is.
     pub max: Option<f64>,
+    /// From top to bottom.
     pub bars: Vec<Bar>,
 }
 
 impl BarChart {
+    /// The chart as an `<svg>` element.
     pub fn svg(&self) -> String {
         let row = 22.0;
         let (width, height) = (860.0, row * self.bars.len() as f64 + 8.0);
@@ -354,22 +378,31 @@ impl BarChart {
 /// One row of a [`DifferenceChart`].
 #[derive(Clone, Debug)]
 pub struct Difference {
+    /// Before the bar.
     pub label: String,
+    /// Positive is better.
     pub value: f64,
+    /// Lower end of the interval.
     pub low: f64,
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 /// Bars to the left and the right of zero, with intervals: what is better and what is worse than something else.
 #[derive(Clone, Debug)]
 pub struct DifferenceChart {
+    /// Unique on the page, letters and digits.
     pub id: String,
+    /// Shown above the bars.
     pub title: String,
+    /// What the chart shows, in a sentence, for those who do not see it.
     pub desc: String,
+    /// From top to bottom.
     pub rows: Vec<Difference>,
 }
 
 impl DifferenceChart {
+    /// The chart as an `<svg>` element.
     pub fn svg(&self) -> String {
         let row = 20.0;
         let (width, head) = (860.0, 40.0);

@@ -8,8 +8,11 @@ use std::fmt::Write;
 /// Everything the report shows. Only `results` is needed; the rest appears when it is there.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// Heading and title of the page.
     pub title: String,
+    /// What the backtest measured.
     pub results: Results,
+    /// What was measured with a clock.
     pub timing: Option<Timing>,
     /// Recall of the oracle, per topic (one rng stands for all).
     pub oracle: Vec<TopicCurve>,
@@ -25,16 +28,23 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+/// A curve of one topic.
 #[derive(Clone, Debug)]
 pub struct TopicCurve {
+    /// Name of the topic.
     pub topic: String,
+    /// `(pages fetched, value)`.
     pub points: Vec<(usize, f64)>,
 }
 
+/// A curve of one strategy on one topic.
 #[derive(Clone, Debug)]
 pub struct StrategyCurve {
+    /// Name of the topic.
     pub topic: String,
+    /// Name of the strategy.
     pub strategy: String,
+    /// `(pages fetched, value)`.
     pub points: Vec<(usize, f64)>,
 }
 
@@ -68,6 +78,7 @@ t.tBodies[0].append(...rows)}))}
 ";
 
 impl Report {
+    /// The whole page, styles and scripts included.
     pub fn html(&self) -> String {
         let mut out = String::with_capacity(256 << 10);
         let title = escape(&self.title);

@@ -28,7 +28,7 @@ pub mod pagerank;
 pub mod platt;
 pub mod rng;
 pub mod smo;
-pub mod sparse;
+mod sparse;
 pub mod svm;
 pub mod taxonomy;
 pub mod wordnet;

@@ -10,7 +10,7 @@ mod fleet;
 pub mod formats;
 pub mod index;
 pub mod ledger;
-pub mod postgres;
+mod postgres;
 pub mod s3;
 mod traits;
 mod trust;

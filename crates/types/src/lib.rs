@@ -9,7 +9,7 @@
 
 #![warn(missing_docs)]
 
-pub mod canon;
+mod canon;
 mod fetched;
 mod judged;
 mod order;

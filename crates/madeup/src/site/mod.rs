@@ -59,6 +59,7 @@ pub const SEEDS: &[&str] = &[
     "http://www.dailyledger.example/",
 ];
 
+/// How large the demo's web is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Size {
     /// About 550 pages, everything planted included: quick tests.
@@ -70,6 +71,7 @@ pub enum Size {
     Pages(usize),
 }
 
+/// The web of `gleaner demo`.
 pub struct Site {
     plan: Plan,
 }
@@ -79,6 +81,7 @@ const FIXED: usize = 480;
 const PER_UNIVERSITY: usize = 69;
 
 impl Site {
+    /// The same seed and size give the same web.
     pub fn new(seed: u64, size: Size) -> Site {
         let (universities, filler) = match size {
             Size::Small => (1, 1),
@@ -93,6 +96,7 @@ impl Site {
         self.plan.nodes.len()
     }
 
+    /// Names of all hosts.
     pub fn hosts(&self) -> Vec<&str> {
         self.plan.hosts.iter().map(|h| h.name.as_str()).collect()
     }
