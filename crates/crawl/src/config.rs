@@ -1,8 +1,8 @@
 //! The settings of a crawl: one typed struct, read once. A typo is an error that names the nearest key.
 //!
-//! Two steps: what the user wrote ([`Config`], the topic file with the command line's flags laid over it) becomes
-//! what the program uses (`Topic`, `Scope`, `frontier::Limits`, `fetch::Settings`). Defaults are in one place: the
-//! `Default` of each section.
+//! Two steps: what the user wrote ([`Config`], the topic file with the command line's flags laid over it)
+//! becomes what the program uses (`Topic`, `Scope`, `frontier::Limits`, `fetch::Settings`). Defaults are in
+//! one place: the `Default` of each section.
 
 use crate::documents::DocumentLimits;
 use crate::units::{Size, Span};
@@ -26,19 +26,33 @@ pub struct Config {
     pub description: Option<String>,
     /// The shortest topic: words and "phrases" that a wanted page contains.
     pub query: Option<String>,
+    /// Kinds of page that are wanted.
     pub genre: GenreSection,
+    /// Words of the subject.
     pub content: ContentSection,
+    /// Words of addresses.
     pub url: UrlSection,
+    /// Words that rule a page out.
     pub exclude: ExcludeSection,
+    /// Pages that are, or are not, what is wanted.
     pub examples: ExamplesSection,
+    /// Who decides whether a page is wanted.
     pub judge: JudgeSection,
+    /// Who decides which link is next.
     pub strategy: StrategySection,
+    /// Where to start.
     pub seeds: Seeds,
+    /// What may be fetched at all.
     pub scope: ScopeSection,
+    /// When to stop, and how much is taken of a host or a page.
     pub limits: Limits,
+    /// How fast, and with which manners.
     pub fetch: Fetch,
+    /// What is kept of answers.
     pub archive: ArchiveSection,
+    /// How words are made from text.
     pub text: TextSection,
+    /// A language model that answers questions about pages.
     pub teacher: TeacherSection,
     /// Where in which file it all stands, for messages.
     #[serde(skip)]
@@ -49,6 +63,7 @@ pub struct Config {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Seeds {
+    /// Written in the topic file itself.
     pub urls: Vec<String>,
     /// Files with one URL per line, or `set<TAB>url` lines chosen with `FILE#SET`.
     pub files: Vec<String>,
@@ -57,7 +72,9 @@ pub struct Seeds {
 /// A list of what is allowed, or a table with `allow` and `deny` lists. Empty = everything. Deny wins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rules {
+    /// If there is any, what matches none is left out.
     pub allow: Vec<String>,
+    /// What matches one is left out.
     pub deny: Vec<String>,
 }
 
@@ -139,7 +156,8 @@ pub struct Limits {
     pub pages: Option<u64>,
     /// Stop after so many relevant pages.
     pub relevant: Option<u64>,
-    /// Stop after so many requests of any kind. With `pages` and without this: ten for each page, and a thousand.
+    /// Stop after so many requests of any kind. With `pages` and without this: ten for each page, and a
+    /// thousand.
     pub requests: Option<u64>,
     /// Stop after so long.
     pub time: Option<Span>,
@@ -159,7 +177,8 @@ pub struct Limits {
     pub expand_min: f64,
     /// Never fetch a URL whose priority is below this.
     pub floor: Option<f64>,
-    /// Rather wait up to so long for a better host than fetch something much worse now. Saves pages, costs time (ADR 12).
+    /// Rather wait up to so long for a better host than fetch something much worse now. Saves pages, costs
+    /// time (ADR 12).
     pub patience: Span,
     /// Worse than this share of what is waited for is much worse.
     pub patience_share: f64,
@@ -240,7 +259,8 @@ pub struct Fetch {
     pub concurrency: usize,
     /// Requests in flight per host.
     pub per_host_in_flight: u32,
-    /// Requests in flight over all hosts of one registrable domain. Default: a quarter of `concurrency`, at least 8.
+    /// Requests in flight over all hosts of one registrable domain. Default: a quarter of `concurrency`, at
+    /// least 8.
     pub per_domain_in_flight: Option<u32>,
     /// Requests in flight over all hosts at one address. Default: 2, or `per_host_in_flight` if that is more.
     pub per_address_in_flight: Option<u32>,
@@ -254,11 +274,13 @@ pub struct Fetch {
     pub max_delay: Span,
     /// Total time for one answer.
     pub timeout: Span,
+    /// For the name look-up, and again for TCP and TLS together.
     pub connect_timeout: Span,
     /// Fewer bytes of an answer per second than this end it.
     pub min_rate: Size,
     /// Tries per URL.
     pub attempts: u8,
+    /// `http://[user:password@]host:port`, for all requests.
     pub proxy: Option<String>,
     /// Obey robots.txt. Turning it off is for your own servers.
     pub robots: bool,
@@ -266,6 +288,7 @@ pub struct Fetch {
     pub sitemaps: bool,
     /// Obey `nofollow` (on links and pages).
     pub nofollow: bool,
+    /// Keep and send cookies, in memory, within each site.
     pub cookies: bool,
     /// Allow addresses that are not on the public internet.
     pub allow_private: bool,
@@ -345,7 +368,8 @@ impl Default for ArchiveSection {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TeacherSection {
-    /// Address of an OpenAI-compatible API, as in `http://localhost:11434/v1`. The key is in the environment only.
+    /// Address of an OpenAI-compatible API, as in `http://localhost:11434/v1`. The key is in the environment
+    /// only.
     pub url: Option<String>,
     /// The model's name there.
     pub model: Option<String>,
@@ -384,6 +408,7 @@ impl Default for TeacherSection {
 /// A configuration with the origin of its values.
 #[derive(Clone, Debug)]
 pub struct Loaded {
+    /// The file with the flags laid over it.
     pub config: Config,
     /// The topic file's text, to be kept with the collection; made from the flags when there is no file.
     pub text: String,
@@ -392,8 +417,8 @@ pub struct Loaded {
 }
 
 impl Config {
-    /// From the text of a topic file (`name` is how errors call it), with the flags of a command line, as a table
-    /// of the same shape, laid over it.
+    /// From the text of a topic file (`name` is how errors call it), with the flags of a command line, as a
+    /// table of the same shape, laid over it.
     pub fn load(text: &str, name: &str, flags: toml::Table) -> Result<Loaded, Problem> {
         // First alone, so that errors have a place; then merged.
         let places = Places::of(text, name);
@@ -412,6 +437,7 @@ impl Config {
         Ok(Loaded { config, text, file, flags })
     }
 
+    /// As `load`, from a file.
     pub fn read(path: &Path, flags: toml::Table) -> Result<Loaded, Problem> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             let p = Problem::io("read the topic file", path, &e);

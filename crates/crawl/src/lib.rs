@@ -8,9 +8,12 @@
 //!    └────────────────────◄─────────────────────────◄──────────── Visit + scored links
 //! ```
 //!
-//! [`Crawl`] is the loop's one place of order: `next` is step 1, `arrived` is steps 4–7. Steps 2 and 3 (and the pure
-//! half of 4) are done by whoever drives it: [`live::run`] on an async runtime and a thread pool, [`replay::run`] on
-//! a virtual clock. Both drive the same `Crawl`, so a backtest measures the crawler that people run.
+//! [`Crawl`] is the loop's one place of order: `next` is step 1, `arrived` is steps 4–7. Steps 2 and 3 (and
+//! the pure half of 4) are done by whoever drives it: [`live::run`] on an async runtime and a thread pool,
+//! [`replay::run`] on a virtual clock. Both drive the same `Crawl`, so a backtest measures the crawler that
+//! people run.
+
+#![warn(missing_docs)]
 
 mod analyse;
 pub mod answers;

@@ -1,5 +1,5 @@
-//! One run of a crawl: when it began, what the command line asked of it, and how it ended. The ledger keeps the last
-//! one, so every reader can say which limits are in force and why nothing is fetched any more.
+//! One run of a crawl: when it began, what the command line asked of it, and how it ended. The ledger keeps
+//! the last one, so every reader can say which limits are in force and why nothing is fetched any more.
 
 use crate::config::Loaded;
 use crate::rules::{Rules, Stop};

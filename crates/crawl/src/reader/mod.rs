@@ -1,4 +1,5 @@
-//! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl writes.
+//! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl
+//! writes.
 
 mod kept;
 
@@ -24,6 +25,7 @@ use store::index::Index;
 use store::{Ledger, SharedReader, Which, WorkerInfo};
 use types::{Priority, Problem, Record, StateKey, Url, UrlId};
 
+/// Reads a collection without changing it, while a crawl may be writing to it.
 pub struct Reader {
     dir: PathBuf,
     kept: Kept,
@@ -63,24 +65,39 @@ struct Newest {
 /// How a collection stands.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
+    /// What the collection is called.
     pub name: String,
+    /// Pages fetched.
     pub pages: u64,
+    /// Relevant pages; labels count, and copies count once.
     pub relevant: u64,
+    /// URLs ever admitted.
     pub urls: u64,
+    /// URLs that wait.
     pub pending: u64,
+    /// Hosts ever met.
     pub hosts: usize,
+    /// URLs that ended, by outcome.
     pub outcomes: Vec<(&'static str, u64)>,
+    /// What went wrong, by kind.
     pub errors: BTreeMap<String, u64>,
+    /// Links that were not taken, by reason.
     pub refused: BTreeMap<String, u64>,
+    /// Threshold of the judge.
     pub threshold: f64,
     /// The thresholds the judge chose by itself, with its reasons, the newest last.
     pub choices: Vec<Choice>,
+    /// `(pages, relevant)`, ascending.
     pub curve: Vec<(u64, u64)>,
     /// What is still to be found; `None` = too little is known.
     pub outlook: Option<Outlook>,
+    /// Size of the ledger.
     pub ledger_bytes: u64,
+    /// Size of the archive.
     pub archive_bytes: u64,
+    /// Size of the search index.
     pub index_bytes: u64,
+    /// A crawl is writing to it now.
     pub running: bool,
     /// How the judge does on the pages the user labelled.
     pub labels: Option<Quality>,
@@ -101,16 +118,20 @@ pub struct Summary {
 /// What the user taught the judge, and what came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Taught {
+    /// Pages with a label.
     pub answered: u64,
+    /// Of those, how many are wanted.
     pub yes: u64,
     /// Pages that are relevant now.
     pub relevant: u64,
     /// `None`: too little was answered to tell.
     pub estimate: Option<Estimate>,
+    /// `None`: too little was answered to tell.
     pub settled: Option<Settled>,
 }
 
 impl Summary {
+    /// Relevant share of the pages, 0–1; 0 without pages.
     pub fn harvest(&self) -> f64 {
         if self.pages == 0 { 0.0 } else { self.relevant as f64 / self.pages as f64 }
     }
@@ -119,13 +140,17 @@ impl Summary {
 /// Why a URL was fetched (or not), and what came of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
+    /// Canonical address.
     pub url: String,
     /// Pending, leased or settled, and how.
     pub state: String,
+    /// Name of the strategy.
     pub strategy: String,
+    /// The priority it has, or was fetched with.
     pub priority: Priority,
     /// From the seed to the page.
     pub path: Vec<PathStep>,
+    /// Sightings, first seen first.
     pub sources: Vec<SeenOn>,
     /// The page whose verdict changed its place in the queue.
     pub rescored_by: Option<String>,
@@ -133,41 +158,58 @@ pub struct Explanation {
     pub label: Option<bool>,
     /// Who said so.
     pub label_by: Option<Who>,
+    /// What is kept of the page, if it was fetched.
     pub record: Option<Record>,
+    /// Address of an earlier page with the same payload.
     pub duplicate_of: Option<String>,
+    /// Address of an earlier page with nearly the same text.
     pub near_duplicate_of: Option<String>,
 }
 
+/// One page on the way from a seed.
 #[derive(Clone, Debug, Serialize)]
 pub struct PathStep {
+    /// Its address.
     pub url: String,
+    /// Its title; empty when it was not fetched.
     pub title: String,
     /// Text of the link that led to it.
     pub anchor: String,
+    /// The judge's score; `None` when it was not fetched.
     pub score: Option<f64>,
 }
 
+/// A page on which the link was seen.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeenOn {
+    /// Its address, or "the seeds".
     pub parent: String,
+    /// Text of the link.
     pub anchor: String,
+    /// What the strategy made of this sighting.
     pub priority: Priority,
+    /// Why, in the strategy's words.
     pub reasons: Vec<Reason>,
 }
 
 /// A URL that was asked for, or would have been, and gave no page.
 #[derive(Clone, Debug, Serialize)]
 pub struct Miss {
+    /// The URL.
     pub id: UrlId,
+    /// Canonical address.
     pub url: String,
     /// The outcome's name, as in [`Summary::outcomes`].
     pub kind: &'static str,
     /// What happened, for people.
     pub what: String,
+    /// Tries that failed.
     pub attempts: u8,
+    /// Links from the seed.
     pub depth: u16,
     /// The page on which the link stands, and the link's text.
     pub parent: Option<String>,
+    /// See `parent`.
     pub anchor: String,
 }
 
@@ -198,6 +240,7 @@ impl Explainer {
 const LONGEST_PATH: usize = 200;
 
 impl Reader {
+    /// Opens the collection in a folder.
     pub fn open(dir: &Path) -> Result<Reader, Problem> {
         Collection::check_remains(dir)?;
         if !Collection::exists(dir) {
@@ -213,7 +256,8 @@ impl Reader {
         Self::with(dir.to_path_buf(), kept, loaded)
     }
 
-    /// Opens a crawl in a shared database. `dir`: where this machine keeps what it makes of it (an index to search in).
+    /// Opens a crawl in a shared database. `dir`: where this machine keeps what it makes of it (an index to
+    /// search in).
     pub fn open_shared(url: &str, crawl: Option<&str>, dir: &Path) -> Result<Reader, Problem> {
         let shared = SharedReader::open(url, crawl)?;
         let loaded = Config::load(shared.topic(), "the topic in the database", toml::Table::new())?;
@@ -337,8 +381,8 @@ impl Reader {
         (unknown > most).then(|| lost_pages(&warc))
     }
 
-    /// When the archive does not reach as far as the ledger says. The pages themselves are there: their text is in the
-    /// ledger.
+    /// When the archive does not reach as far as the ledger says. The pages themselves are there: their text
+    /// is in the ledger.
     pub fn archive_damage(&self) -> Option<String> {
         let committed = crate::collection::committed(&*self.kept).ok()??;
         let path = Collection::warc_dir(&self.dir).join(&committed.file);
@@ -356,6 +400,7 @@ impl Reader {
     pub fn shared_name(&self) -> Option<&str> {
         self.kept.shared_name()
     }
+    /// The collection's folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -367,6 +412,7 @@ impl Reader {
     pub fn config_with(&self, adjustments: &Adjustments) -> Result<Config, Problem> {
         adjustments.over(&self.loaded)
     }
+    /// What was changed while running.
     pub fn adjustments(&self) -> &Adjustments {
         &self.adjustments
     }
@@ -382,9 +428,11 @@ impl Reader {
     pub fn topic_text(&self) -> &str {
         &self.loaded.text
     }
+    /// What is known of URLs and pages.
     pub fn ledger(&self) -> &Kept {
         &self.kept
     }
+    /// What was said of pages.
     pub fn labels(&self) -> &Labels {
         &self.labels
     }
@@ -415,8 +463,8 @@ impl Reader {
     pub fn is_running(&self) -> bool {
         self.kept.is_running(&self.dir)
     }
-    /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time. One that is
-    /// damaged or gone is made again ([`Index::was_reset`] says so).
+    /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time.
+    /// One that is damaged or gone is made again ([`Index::was_reset`] says so).
     pub fn index(&self) -> Result<Index, Problem> {
         let dir = Collection::index_dir(&self.dir);
         let opened = self.kept.index(&dir);
@@ -439,7 +487,8 @@ impl Reader {
 
     /// Makes the index again from the ledger.
     fn make_index(&self, dir: &Path, why: Problem) -> Result<Index, Problem> {
-        // Whoever crawls into the collection has the index open and makes it again when the next crawl begins.
+        // Whoever crawls into the collection has the index open and makes it again when the next crawl
+        // begins.
         let Ok(_held) = store::ledger::hold(&self.dir) else {
             return Err(why.hint("a crawl is running here: when it has ended, search again"));
         };
@@ -453,6 +502,7 @@ impl Reader {
         Ok(index.made_again(&why))
     }
 
+    /// Is the page relevant by its label, or else by its newest verdict?
     pub fn is_relevant(&self, id: UrlId) -> bool {
         self.newest.get(&id).is_some_and(|n| n.relevant)
     }
@@ -460,8 +510,8 @@ impl Reader {
     pub fn is_counted(&self, id: UrlId) -> bool {
         self.is_relevant(id) && self.copies.get(&id).is_none_or(|original| !self.is_relevant(*original))
     }
-    /// How many pages would count as relevant if the line were there instead of at `now`. Labels stand, near-duplicates
-    /// count once, and what is ruled out at any line stays so.
+    /// How many pages would count as relevant if the line were there instead of at `now`. Labels stand,
+    /// near-duplicates count once, and what is ruled out at any line stays so.
     pub fn count_at(&self, line: f64, now: f64) -> usize {
         let would_be = |id: UrlId| {
             self.newest.get(&id).is_some_and(|n| {
@@ -500,6 +550,7 @@ impl Reader {
     pub fn has_probabilities(&self) -> bool {
         self.probabilities
     }
+    /// What was answered, with what the judge thought before.
     pub fn answers(&self) -> Result<Answers, Problem> {
         Answers::read(&*self.kept)
     }
@@ -543,10 +594,12 @@ impl Reader {
     pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool, f64)> + '_ {
         self.verdicts.iter().map(|(id, relevant)| (*id, *relevant, self.score(*id).unwrap_or(0.0)))
     }
+    /// The address of a page; `None` when there is no such page.
     pub fn url(&self, id: UrlId) -> Option<String> {
         self.kept.url(id).ok().map(|u| u.to_string())
     }
 
+    /// How the collection stands.
     pub fn summary(&self) -> Result<Summary, Problem> {
         let stats = self.kept.stats()?;
         // One of each worker.
@@ -642,7 +695,8 @@ impl Reader {
         Ok(all)
     }
 
-    /// URLs that gave no page, in the order they were found: all, or those of one outcome. `skip` of them are left out.
+    /// URLs that gave no page, in the order they were found: all, or those of one outcome. `skip` of them are
+    /// left out.
     pub fn misses(&self, kind: Option<&str>, skip: usize, most: usize) -> Result<Vec<Miss>, Problem> {
         let mut out = Vec::new();
         let mut left = skip;

@@ -1,5 +1,5 @@
-//! What the loop does with each [`Command`], between two turns. Everything that can fail comes first; then what changed is
-//! kept in the ledger, so a crawl that is taken up again keeps it.
+//! What the loop does with each [`Command`], between two turns. Everything that can fail comes first; then
+//! what changed is kept in the ledger, so a crawl that is taken up again keeps it.
 
 use super::adjustments::Adjustments;
 use super::command::{Command, Effect, Settings};
