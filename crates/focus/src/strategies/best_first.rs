@@ -50,8 +50,8 @@ impl Default for Options {
     }
 }
 
-/// Links of the running batch wait in the upper lane, links found meanwhile in the lower one; when the batch is done,
-/// or has no links left, all pending links move up. With n = 1 everything is in lane 0.
+/// Links of the running batch wait in the upper lane, links found meanwhile in the lower one; when the batch
+/// is done, or has no links left, all pending links move up. With n = 1 everything is in lane 0.
 pub(super) struct BestFirst {
     query: QueryVector,
     using: Use,

@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn siblings_instead() {
-        // /g (similarity 1) raises /3, the pending link beside it, above /1, which was found later and stays at 0.
+        // /g (similarity 1) raises /3, the pending link beside it, above /1, which was found later and stays
+        // at 0.
         let web = "== http://a/\n[good](/g) [poor](/p)\n== /g\nsql\n== /p\n[1](/1)\n== /1\n== /3\n";
         let topic =
             "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'classifier'\nqueue = 'siblings'";

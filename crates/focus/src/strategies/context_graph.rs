@@ -330,8 +330,9 @@ mod tests {
     #[test]
     fn layers_are_queues() {
         let c = run(WEB, &topic("warmup = 10"));
-        // The record ends with /g1 /h1 /g2: layer 0 = /g1, /g2, layer 1 = /list1, /list2, layer 2 = /, in none: the
-        // others, /list3 among them, whose target was not visited. Yet it reads like layer 1, so /g3 overtakes.
+        // The record ends with /g1 /h1 /g2: layer 0 = /g1, /g2, layer 1 = /list1, /list2, layer 2 = /, in
+        // none: the others, /list3 among them, whose target was not visited. Yet it reads like layer 1, so
+        // /g3 overtakes.
         assert_eq!(c.order(), "/ /list1 /blog1 /list2 /blog2 /blog3 /list3 /g1 /h1 /g2 /g3 /h2 /h3");
         let lane = |path: &str| c.steps.iter().find(|s| s.url.path() == path).unwrap().priority.lane;
         assert_eq!((lane("/g3"), lane("/h2"), lane("/h3")), (3, 0, 0));

@@ -26,7 +26,8 @@ S0 §2.1.",
     build,
 };
 
-/// The key counts pages: links of a later page come first, links of one page share a key and so keep their order.
+/// The key counts pages: links of a later page come first, links of one page share a key and so keep their
+/// order.
 #[derive(Default)]
 struct DepthFirst {
     pages: u64,

@@ -164,8 +164,8 @@ impl Strategy for Genre {
         visit.doc.page.links.iter().enumerate().map(one).collect()
     }
 
-    /// A link that is already pending keeps its score when found again (InsertURL inserts nothing new), unless the
-    /// policy gives the page's links its score: that overwrites, as it does for siblings.
+    /// A link that is already pending keeps its score when found again (InsertURL inserts nothing new),
+    /// unless the policy gives the page's links its score: that overwrites, as it does for siblings.
     fn merge(&self, old: Priority, new: Priority) -> Priority {
         let given = self.policy.children && (!self.policy.gated || new.key() > 0.0);
         if given { new } else { old }

@@ -1,5 +1,5 @@
-//! Strategy `hmm`: a hidden Markov chain predicts how many links a page is away from a target; and what its hybrids
-//! (`hybrid-hmm`, `hybrid-hmm-anchor`) share with it.
+//! Strategy `hmm`: a hidden Markov chain predicts how many links a page is away from a target; and what its
+//! hybrids (`hybrid-hmm`, `hybrid-hmm-anchor`) share with it.
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
 use super::{
@@ -119,7 +119,8 @@ impl Trained {
         cosine_with_unit(&words.tf_idf(&self.df), &self.target)
     }
 
-    /// α after a page: `before` is that of the page it was reached from. A page without words is no observation.
+    /// α after a page: `before` is that of the page it was reached from. A page without words is no
+    /// observation.
     fn alpha(&self, before: Option<&[f64]>, cluster: Option<usize>) -> Vec<f64> {
         match (before, cluster) {
             (None, Some(c)) => self.hmm.first(c),
@@ -194,7 +195,8 @@ impl Chain {
         Ok(Box::new(chain))
     }
 
-    /// From the record to the chain. The same record always gives the same chain, so only the record is saved.
+    /// From the record to the chain. The same record always gives the same chain, so only the record is
+    /// saved.
     fn train(&mut self) {
         let record = &self.warmup.record;
         let extra = self.warmup.beside();

@@ -51,7 +51,8 @@ impl Default for Options {
 struct Ssrm<F> {
     query: QueryVector,
     near: Nearness<F>,
-    /// Weights of the topic's words in the order of `near`, and their length; brought up to date by every visit.
+    /// Weights of the topic's words in the order of `near`, and their length; brought up to date by every
+    /// visit.
     weights: Vec<f64>,
     length: f64,
 }

@@ -1,5 +1,5 @@
-//! Queries for a search engine, made of a topic's terms: the ten heuristics of S4 §2.1 (from Mangaravite et al. 2014),
-//! by which it finds seed pages.
+//! Queries for a search engine, made of a topic's terms: the ten heuristics of S4 §2.1 (from Mangaravite et
+//! al. 2014), by which it finds seed pages.
 
 use super::distance;
 use types::Problem;
@@ -74,8 +74,8 @@ impl Builder {
         })
     }
 
-    /// The query; `None` when the terms it is made of are missing. A builder of both kinds makes do with one when the
-    /// topic has no other.
+    /// The query; `None` when the terms it is made of are missing. A builder of both kinds makes do with one
+    /// when the topic has no other.
     pub fn query(self, genre: &[String], content: &[String]) -> Option<String> {
         use Builder::*;
         let first = |list: &[String]| list.iter().find_map(|t| phrase(t)).into_iter().collect::<Vec<_>>();
@@ -103,8 +103,8 @@ impl Builder {
         (!terms.is_empty()).then(|| terms.join(by))
     }
 
-    /// The query within `most` characters: the last terms of the longer list are left out until it fits. Also how many
-    /// were. `None` when there is no term, or not one that fits.
+    /// The query within `most` characters: the last terms of the longer list are left out until it fits. Also
+    /// how many were. `None` when there is no term, or not one that fits.
     pub fn query_within(self, genre: &[String], content: &[String], most: usize) -> Option<(String, usize)> {
         let (mut g, mut c) = (genre, content);
         let mut left_out = 0;

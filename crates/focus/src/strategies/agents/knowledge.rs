@@ -28,7 +28,8 @@ pub struct Agent {
     dealt: u32,
     done: u32,
     df: DocFreq,
-    /// `Σ_docs TFW` of each word; times its idf that is `w`. A static table, once made, needs only its own words.
+    /// `Σ_docs TFW` of each word; times its idf that is `w`. A static table, once made, needs only its own
+    /// words.
     sums: BTreeMap<u64, f64>,
     /// Changed since the last save; `None` = all of it must be saved.
     touched: Option<BTreeSet<u64>>,

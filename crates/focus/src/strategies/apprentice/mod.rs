@@ -1,4 +1,5 @@
-//! Strategy `apprentice`: learns during the crawl which words at which DOM offset around a link lead to good pages.
+//! Strategy `apprentice`: learns during the crawl which words at which DOM offset around a link lead to good
+//! pages.
 
 mod features;
 #[cfg(test)]
@@ -237,7 +238,8 @@ impl Apprentice {
         match self.o.split {
             Split::At(at) => relevance >= at,
             Split::By(SplitBy::Verdict) => relevant,
-            // Two equally probable intervals, as far as possible: when half of all have the median itself, they are low.
+            // Two equally probable intervals, as far as possible: when half of all have the median itself,
+            // they are low.
             Split::By(SplitBy::Median) => step(relevance) > self.median(),
         }
     }
@@ -471,7 +473,8 @@ impl Model for Apprentice {
         Ok(())
     }
 
-    /// Counts, the spread of relevances, and judged targets by their URL; batches and versions are this crawl's.
+    /// Counts, the spread of relevances, and judged targets by their URL; batches and versions are this
+    /// crawl's.
     fn export(&mut self) -> Option<Vec<u8>> {
         let (batch, model, next_full) = (std::mem::take(&mut self.batch), self.model, self.next_full);
         (self.model, self.next_full) = (0, 0);
@@ -487,7 +490,8 @@ impl Model for Apprentice {
         Ok(())
     }
 
-    /// S1's offline training: every fetched pair. All verdicts are known beforehand, so the median is that of the whole crawl.
+    /// S1's offline training: every fetched pair. All verdicts are known beforehand, so the median is that of
+    /// the whole crawl.
     fn begin_training(&mut self, lessons: &[Lesson]) -> Training {
         for lesson in lessons {
             if let Some(n) = self.relevances.get_mut(step(lesson.verdict.relevance)) {
