@@ -12,7 +12,7 @@
 //! * [`kmeans`], [`xmeans`], [`knn`]: groups of pages and of values.
 //! * [`hmm`]: how far along a path to a target a page is.
 //! * [`pagerank`]: over the growing crawled graph.
-//! * [`sparse`], [`matrix`]: vectors over hashed words, alone and as rows of one table.
+//! * [`SparseVec`], [`matrix`]: vectors over hashed words, alone and as rows of one table.
 //! * [`wordnet`]: what words mean. [`rng`]: the one source of chance. [`bytes`]: how states are written.
 
 #![warn(missing_docs)]
