@@ -35,7 +35,7 @@ use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use learn::wordnet::WordNet;
 use std::sync::Arc;
-use types::{Assessment, LinkKind, Priority, Problem, Source, Url, UrlId, Verdict};
+use types::{Assessment, LinkKind, Priority, Problem, Source, Ties, Url, UrlId, Verdict};
 
 /// What a strategy is made from.
 #[derive(Clone, Copy)]
@@ -271,11 +271,13 @@ pub struct Wants {
     pub lookahead: usize,
     /// The lane that is served next; `None` = the highest lane that has something.
     pub lane: Option<u8>,
+    /// Which of two URLs with the same priority goes first. Asked when the crawl begins.
+    pub ties: Ties,
 }
 
 impl Wants {
     pub const NOTHING: Wants =
-        Wants { sources: false, known: false, doc: Parts::NONE, lookahead: 0, lane: None };
+        Wants { sources: false, known: false, doc: Parts::NONE, lookahead: 0, lane: None, ties: Ties::First };
     pub const SOURCES: Wants = Wants { sources: true, ..Wants::NOTHING };
     pub const ALL: Wants = Wants { known: true, doc: Parts::ALL, ..Wants::SOURCES };
 
