@@ -30,6 +30,7 @@ pub enum Value<'a> {
     Map(Vec<(&'a str, f64)>),
 }
 
+#[derive(Debug)]
 pub struct Column {
     pub name: &'static str,
     pub kind: Kind,
