@@ -350,6 +350,13 @@ pub const ROUTES: &[Route] = &[
             param("format", Kind::OneOf(&["jsonl", "csv", "parquet", "warc"]), "Default jsonl"),
             param("all", Kind::Flag, "Also pages that were judged not relevant"),
             param("copies", Kind::Flag, "Also copies"),
+            param(
+                "where",
+                Kind::Text(1000),
+                "Only pages like this; several conditions separated by `;`, as of `gleaner export --where`",
+            ),
+            param("since", Kind::Text(40), "Only pages fetched since then, as in 7d or 2026-11-01"),
+            param("columns", Kind::Text(400), "Which columns, in this order, separated by commas"),
         ],
         "application/octet-stream",
         api::export::file,

@@ -279,7 +279,8 @@ fn nobody_is_shut_out() {
     ];
     let shots = pictures();
     let mut found = Vec::new();
-    for (width, dark) in [(1400, false), (1024, true), (390, false), (390, true)] {
+    for (width, dark) in [(1400, false), (1400, true), (1024, false), (1024, true), (390, false), (390, true)]
+    {
         b.dark(dark);
         b.size(width, 900);
         b.open(&d.url);
@@ -305,4 +306,45 @@ fn nobody_is_shut_out() {
         }
     }
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Columns, conditions and compression, in the terminal and over the API.
+#[test]
+fn an_export_has_what_was_asked_for() {
+    let dir = folder();
+    let web = DemoServer::start(&dir.path().join("log"), None);
+    crawled(dir.path(), &web, 200);
+    let db = dir.path().join("db");
+    let db = db.to_str().unwrap();
+    let export = |more: &[&str]| run([&["export", db][..], more].concat());
+    let all = export(&["--all", "--format", "csv", "--columns", "url,language"]).ok().out.clone();
+    let mut lines = all.lines();
+    assert_eq!(lines.next(), Some("url,language"));
+    let english = lines.clone().filter(|l| l.ends_with(",en")).count();
+    let one = "http://cs.northfield.example/";
+    let northfield = lines.clone().filter(|l| l.starts_with(one)).count();
+    assert!(english > 5 && northfield > 2 && lines.count() > english.max(northfield), "{all}");
+    let count = |conditions: &[&str]| {
+        let mut args = vec!["--all", "--format", "jsonl"];
+        conditions.iter().for_each(|c| args.extend(["--where", c]));
+        export(&args).ok().out.lines().count()
+    };
+    assert_eq!(count(&["language=en"]), english);
+    assert_eq!(count(&["host=cs.northfield.example"]), northfield);
+    assert!(count(&["host=*.northfield.example", "fetched>=2000-01-01"]) >= northfield);
+    assert_eq!(count(&["fetched<2000-01-01"]), 0);
+    assert_eq!(count(&["score>=0.5"]) + count(&["score<0.5"]), count(&[]));
+    export(&["--where", "size>1"]).fails(2, &["`size>1` is no condition", "host=www.example.org"]);
+    export(&["--columns", "url,nothing"]).fails(2, &["there is no column `nothing`", "columns: url, title"]);
+    export(&["--since", "soon"]).fails(2, &["neither a time span nor a day"]);
+    let file = dir.path().join("new.csv.gz");
+    export(&["--since", "1d", "-o", file.to_str().unwrap()]).ok();
+    let unpacked = std::process::Command::new("gzip").arg("-dc").arg(&file).output().unwrap().stdout;
+    assert_eq!(unpacked, export(&["--format", "csv"]).ok().out.as_bytes());
+
+    let d = Dashboard::start(dir.path(), &[]);
+    let get = |query: &str| d.get(&format!("/api/v1/collections/db/export?all=true&{query}"));
+    let got = get("format=csv&columns=url&where=language%3Den%3B%20fetched%3E%3D2000-01-01");
+    assert_eq!((got.status, got.text().lines().count()), (200, english + 1));
+    assert_eq!(get("where=size%3E1").status, 400);
 }

@@ -299,6 +299,7 @@ impl Crawl {
         };
         crawl.steer.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
         crawl.restore()?;
+        crawl.parts.ledger.set_ties(crawl.parts.strategy.wants().ties);
         Ok(crawl)
     }
 

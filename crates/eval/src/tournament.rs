@@ -559,6 +559,9 @@ impl Plan<'_> {
             per_host_in_flight: if self.delay.is_zero() { u32::MAX } else { 1 },
             pages_per_host: self.per_host,
             floor: config.limits.floor,
+            // Caps that the topic names are part of the crawler that is tried; the usual ones are against endless webs.
+            depth: config.limits.depth,
+            site_depth: config.limits.site_depth,
             patience: crawl::collection::Collection::limits(config).patience,
             ..Limits::none()
         };
@@ -571,7 +574,10 @@ impl Plan<'_> {
             pages: self.limit(),
             relevant: None,
             time: None,
-            links_per_page: usize::MAX,
+            links_per_page: match config.limits.links_per_page {
+                usual if usual == crawl::config::Limits::default().links_per_page => usize::MAX,
+                named => named,
+            },
             expand_min: config.limits.expand_min,
             obey_nofollow: false,
             use_sitemaps: false,

@@ -41,7 +41,7 @@ impl Order {
                     if queued {
                         let queue = self.hosts[e.host as usize].queue(e.lane);
                         let node = queue.and_then(|q| q.get(self.pos[i] as usize));
-                        ensure(node.is_some_and(|n| n.id == id && n.key == e.key), || {
+                        ensure(node.is_some_and(|n| n.slot == id && n.key == e.key), || {
                             format!("URL {id} is not where its position says")
                         })?;
                     }
@@ -100,8 +100,8 @@ impl Order {
             for (list, there, listed) in lists {
                 for lane in list.all() {
                     let at = lane.pos.get(i).copied().unwrap_or(NOWHERE);
-                    let node = lane.heap.get(at as usize).map(|n| (n.id, n.key));
-                    let top = h.queue(lane.lane).and_then(|q| q.top()).map(|n| (n.id, n.key));
+                    let node = lane.heap.get(at as usize).map(|n| (n.place, n.key));
+                    let top = h.queue(lane.lane).and_then(|q| q.top()).map(|n| (n.place, n.key));
                     let expected = if there { top } else { None };
                     ensure(node == expected, || {
                         format!("{name} in lane {}: {node:?}, not {expected:?}", lane.lane)

@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use types::{Candidate, Fingerprint, LinkKind, Millis, Outcome, Priority, UrlId};
+use types::{Candidate, Fingerprint, LinkKind, Millis, Outcome, Priority, Ties, UrlId};
 
 /// How many sightings of a pending URL are remembered.
 pub const SOURCES_KEPT: u8 = 8;
@@ -70,6 +70,7 @@ impl Counts {
 /// The frontier in memory.
 pub struct Order {
     pub(crate) limits: Limits,
+    pub(crate) ties: Ties,
     pub(crate) key: (u64, u64),
     pub(crate) entries: Vec<Entry>,
     /// Where each URL is in its host's queue.
@@ -119,6 +120,7 @@ impl Order {
     pub fn asleep(limits: Limits, key: (u64, u64)) -> Order {
         Order {
             limits,
+            ties: Ties::First,
             key,
             entries: Vec::new(),
             pos: Vec::new(),
@@ -160,6 +162,17 @@ impl Order {
         if recount {
             self.recount_shares();
         }
+    }
+    /// Another rule for URLs of the same priority, from now on.
+    pub fn set_ties(&mut self, ties: Ties) {
+        if ties == self.ties {
+            return;
+        }
+        let queued: Vec<u32> =
+            (0..self.pos.len() as u32).filter(|id| self.pos[*id as usize] != NOWHERE).collect();
+        queued.iter().for_each(|id| self.dequeue(*id));
+        self.ties = ties;
+        queued.into_iter().for_each(|id| self.enqueue(id));
     }
     /// The secret of the fingerprints.
     pub fn key(&self) -> (u64, u64) {
@@ -502,7 +515,7 @@ impl Order {
     /// The best `k` URLs that are queued, best first, whether their hosts may be contacted now or not.
     pub fn best(&self, k: usize) -> Vec<UrlId> {
         let rank = |host: usize, lane: u8, at: usize, node: Node| {
-            (Priority::new(lane, node.key), std::cmp::Reverse(node.id), host, at)
+            (Priority::new(lane, node.key), std::cmp::Reverse(node.place), host, at)
         };
         // The first of every host; then what stands behind the best of these.
         let mut open: BinaryHeap<_> = (self.hosts.iter().enumerate())
@@ -512,9 +525,9 @@ impl Order {
             .collect();
         let mut out = Vec::with_capacity(k.min(open.len()));
         while out.len() < k
-            && let Some((priority, std::cmp::Reverse(id), host, at)) = open.pop()
+            && let Some((priority, std::cmp::Reverse(place), host, at)) = open.pop()
         {
-            out.push(UrlId(id));
+            out.push(UrlId(self.ties.url(place)));
             let queue = self.hosts[host].queue(priority.lane);
             let behind = |at| queue.and_then(|q| q.get(at)).map(|node| rank(host, priority.lane, at, node));
             open.extend(Heap::children(at).filter_map(behind));
@@ -525,7 +538,7 @@ impl Order {
     /// Every pending URL of a host, first found first.
     pub fn pending_of(&self, host: u32) -> Vec<UrlId> {
         let Some(h) = self.hosts.get(host as usize) else { return Vec::new() };
-        let queued = h.queues.iter().flat_map(|(_, q)| q.nodes().iter().map(|n| n.id));
+        let queued = h.queues.iter().flat_map(|(_, q)| q.nodes().iter().map(|n| n.slot));
         let delayed = self.delayed_at.keys().copied().filter(|&id| self.entries[id as usize].host == host);
         let mut all: Vec<UrlId> = queued.chain(delayed).map(UrlId).collect();
         all.sort_unstable();
@@ -663,8 +676,9 @@ impl Order {
             return;
         }
         let e = self.entries[id as usize];
+        let place = self.ties.place(id);
         let host = &mut self.hosts[e.host as usize];
-        host.queue_mut(e.lane).push(Node { key: e.key, id, slot: id }, &mut self.pos);
+        host.queue_mut(e.lane).push(Node { key: e.key, place, slot: id }, &mut self.pos);
         host.queued += 1;
         self.queue_changed(e.host, e.lane);
     }
@@ -698,7 +712,7 @@ impl Order {
             return;
         }
         self.entries[id as usize].key = priority.key();
-        let node = Node { key: priority.key(), id, slot: id };
+        let node = Node { key: priority.key(), place: self.ties.place(id), slot: id };
         self.hosts[e.host as usize].queue_mut(e.lane).update(at as usize, node, &mut self.pos);
         self.queue_changed(e.host, e.lane);
     }

@@ -166,7 +166,8 @@ impl Order {
                 }
                 let Some(rank) = rank(&self.hosts[node.slot as usize].name) else { continue };
                 let new = (rank, Priority::new(l.lane, node.key));
-                let wins = best.is_none_or(|(r, p, n)| new > (r, p) || (new == (r, p) && node.id < n.id));
+                let wins =
+                    best.is_none_or(|(r, p, n)| new > (r, p) || (new == (r, p) && node.place < n.place));
                 if wins {
                     best = Some((new.0, new.1, *node));
                 }
@@ -259,8 +260,9 @@ impl Order {
                         |at| queue.get(at).map(|n| Seen { node: n, host: seen.host, of_host: None, at });
                     open.extend(Heap::children(seen.at).filter_map(child));
                 }
-                let e = &self.entries[seen.node.id as usize];
-                out.push(Peek { id: UrlId(seen.node.id), priority: e.priority(), model: e.model });
+                let id = self.ties.url(seen.node.place);
+                let e = &self.entries[id as usize];
+                out.push(Peek { id: UrlId(id), priority: e.priority(), model: e.model });
             }
             if out.len() >= k {
                 break;
@@ -323,7 +325,7 @@ impl Order {
     }
 
     fn lease(&mut self, node: Node) -> Choice {
-        let (id, host) = (node.id, node.slot);
+        let (id, host) = (self.ties.url(node.place), node.slot);
         let h = &mut self.hosts[host as usize];
         let task =
             if self.limits.use_robots && h.robots.expires <= self.now { Task::Robots } else { Task::Page };
@@ -499,7 +501,7 @@ impl Order {
         for lane in self.resting.served(named) {
             let beats = |n: &Node| lane.lane != from || (n.key > 0.0 && ready.key < p.share * n.key);
             // Seeds are fetched anyway: that is no choice between better and worse.
-            let found = |n: &Node| self.entries[n.id as usize].depth > 0;
+            let found = |n: &Node| self.entries[self.ties.url(n.place) as usize].depth > 0;
             let mut best = lane.heap.best().take(LOOKED_AT).take_while(beats).filter(found);
             if let Some(at) = best.find_map(|n| self.free_soon(n.slot)) {
                 // Others may be free before it: whoever comes first is looked at then.
@@ -605,7 +607,7 @@ impl Order {
         }
         let (entries, hosts, pos, delayed) =
             (&self.entries, &mut self.hosts, &mut self.pos, &self.delayed_at);
-        let indexed = self.indexed;
+        let (indexed, ties) = (self.indexed, self.ties);
         let seen = std::thread::scope(|s| {
             // Two passes over ten million entries that do not touch each other.
             let seen = s.spawn(|| if indexed { None } else { Some(seen_set(entries)) });
@@ -621,7 +623,7 @@ impl Order {
                 let room = if h.queues.is_empty() { h.queued as usize } else { 0 };
                 let queue = h.queue_mut(e.lane);
                 queue.reserve(room);
-                queue.push_unordered(Node { key: e.key, id: id as u32, slot: id as u32 });
+                queue.push_unordered(Node { key: e.key, place: ties.place(id as u32), slot: id as u32 });
             }
             for h in hosts.iter_mut() {
                 h.queues.iter_mut().for_each(|(_, q)| q.heapify(pos));
@@ -663,7 +665,7 @@ struct Seen {
 }
 impl PartialEq for Seen {
     fn eq(&self, other: &Seen) -> bool {
-        self.node.id == other.node.id
+        self.node.place == other.node.place
     }
 }
 impl Eq for Seen {}
@@ -675,6 +677,6 @@ impl PartialOrd for Seen {
 impl Ord for Seen {
     fn cmp(&self, other: &Seen) -> std::cmp::Ordering {
         let rank = |s: &Seen| Priority::key_only(s.node.key);
-        rank(self).cmp(&rank(other)).then(other.node.id.cmp(&self.node.id))
+        rank(self).cmp(&rank(other)).then(other.node.place.cmp(&self.node.place))
     }
 }

@@ -182,7 +182,7 @@ impl Order {
                 let queues = hosts[h as usize].queues.iter();
                 queues.filter_map(move |(lane, q)| {
                     let top = q.top()?;
-                    Some((Priority::new(*lane, top.key), std::cmp::Reverse(top.id), h))
+                    Some((Priority::new(*lane, top.key), std::cmp::Reverse(top.place), h))
                 })
             })
             .collect();

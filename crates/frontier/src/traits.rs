@@ -1,7 +1,7 @@
 //! The frontier as the crawl loop sees it: memory, disk or a shared database.
 
 use crate::{Limits, Next, Refusal};
-use types::{Candidate, Millis, Priority, Problem, Rescored, Turn, Url, UrlId};
+use types::{Candidate, Millis, Priority, Problem, Rescored, Ties, Turn, Url, UrlId};
 
 /// What to fetch next, and when. Everything applied changes the order at once and becomes durable with
 /// `commit`.
@@ -39,6 +39,9 @@ pub trait Frontier {
 
     /// Other caps and clocks from now on: what is decided later obeys them, what was decided stands.
     fn set_limits(&mut self, limits: Limits);
+
+    /// Another rule for URLs of the same priority, from now on.
+    fn set_ties(&mut self, ties: Ties);
 }
 
 /// Which of the URLs that may be fetched now is leased.

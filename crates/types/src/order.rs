@@ -193,6 +193,56 @@ impl Outcome {
     }
 }
 
+/// Which of two URLs with the same priority goes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ties {
+    /// The one that was found first.
+    #[default]
+    First,
+    /// The one that was found last.
+    Last,
+    /// Either, by chance; the number makes it repeatable.
+    Random(u32),
+}
+
+impl Ties {
+    /// The place of URL number `id` among its equals: the lowest goes first. No two have the same.
+    pub fn place(self, id: u32) -> u32 {
+        match self {
+            Ties::First => id,
+            Ties::Last => !id,
+            Ties::Random(seed) => mix(id ^ seed),
+        }
+    }
+
+    /// The URL at this place.
+    pub fn url(self, place: u32) -> u32 {
+        match self {
+            Ties::First => place,
+            Ties::Last => !place,
+            Ties::Random(seed) => unmix(place) ^ seed,
+        }
+    }
+}
+
+/// Shuffles all numbers: every one comes out once.
+fn mix(mut x: u32) -> u32 {
+    x ^= x >> 16;
+    x = x.wrapping_mul(0x7feb_352d);
+    x ^= x >> 15;
+    x = x.wrapping_mul(0x846c_a68b);
+    x ^ (x >> 16)
+}
+
+/// Takes [`mix`] back: each step by its inverse.
+fn unmix(mut x: u32) -> u32 {
+    x ^= x >> 16;
+    x = x.wrapping_mul(0x4302_1123);
+    x ^= (x >> 15) ^ (x >> 30);
+    x = x.wrapping_mul(0x1d69_e2a5);
+    x ^ (x >> 16)
+}
+
 /// What a robots.txt request brought, to be kept with the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RobotsAnswer {
@@ -331,5 +381,19 @@ mod tests {
         assert!(Priority::new(0, 2.0) > Priority::new(0, 1.0));
         assert_eq!(Priority::new(0, f64::NAN), Priority::LOWEST);
         assert_eq!(Priority::key_only(-0.0), Priority::key_only(0.0));
+    }
+
+    #[test]
+    fn ties_give_every_url_a_place_of_its_own() {
+        for ties in [Ties::First, Ties::Last, Ties::Random(0), Ties::Random(7)] {
+            let mut places: Vec<u32> =
+                (0..5_000).chain(u32::MAX - 5_000..=u32::MAX).map(|id| ties.place(id)).collect();
+            assert!((0..5_000).all(|id| ties.url(ties.place(id)) == id), "{ties:?}");
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), 10_001, "{ties:?}");
+        }
+        assert!(Ties::Last.place(3) < Ties::Last.place(2));
+        assert_ne!(Ties::Random(1).place(5), Ties::Random(2).place(5));
     }
 }

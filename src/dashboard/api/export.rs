@@ -3,7 +3,7 @@
 use super::super::App;
 use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
-use crate::exporting::{self, Wanted};
+use crate::exporting::{self, Condition, Wanted};
 use bytes::Bytes;
 use crawl::collection::Collection;
 use std::io::{BufWriter, Error, Result as Io, Write};
@@ -33,8 +33,20 @@ pub fn file(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let format = export::find(call.text("format").unwrap_or("jsonl"))?;
     let flag = |name: &str| call.flag(name).unwrap_or(false);
-    let wanted =
-        Wanted { all: flag("all"), copies: flag("copies"), skip_unreadable: volume.shared.is_none() };
+    let mut conditions = Vec::new();
+    for text in call.words("where").unwrap_or("").split(';').map(str::trim).filter(|t| !t.is_empty()) {
+        conditions.push(text.parse::<Condition>()?);
+    }
+    if let Some(since) = call.words("since") {
+        conditions.push(Condition::since(since, types::Millis::now())?);
+    }
+    let columns = call.words("columns").map(export::columns).transpose()?;
+    let wanted = Wanted {
+        all: flag("all"),
+        copies: flag("copies"),
+        skip_unreadable: volume.shared.is_none(),
+        conditions,
+    };
     // A reader of its own: the view is not held while the client takes its time.
     let reader = volume.open()?;
     let archive = match &volume.shared {
@@ -43,9 +55,9 @@ pub fn file(app: &App, call: &Call) -> Result<Reply, Refusal> {
     };
     let (sender, pieces) = mpsc::channel(WAITING);
     let making = std::thread::Builder::new().name("dashboard-export".into()).spawn(move || {
-        let options = Options { archive, raw: false, now: types::Millis::now(), info: Vec::new() };
+        let options = Options { archive, raw: false, now: types::Millis::now(), info: Vec::new(), columns };
         let out = Box::new(BufWriter::with_capacity(PIECE, Pieces(sender.clone())));
-        let done = (format.open)(out, &options).and_then(|e| exporting::write(&reader, e, wanted));
+        let done = (format.open)(out, &options).and_then(|e| exporting::write(&reader, e, &wanted, &|_| {}));
         if let Err(problem) = done {
             tracing::warn!(%problem, "an export was not finished");
             let _ = sender.blocking_send(Err(Error::other(problem.to_string())));

@@ -146,6 +146,7 @@ impl Crawl {
             tracing::warn!("the strategy begins to learn anew");
         }
         self.parts.strategy = made.strategy;
+        self.parts.ledger.set_ties(self.parts.strategy.wants().ties);
         self.save_strategy_now()?;
         self.judging.make_judge = Some(made.make_judge);
         self.begin_rejudging()?;

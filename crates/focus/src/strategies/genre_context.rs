@@ -22,7 +22,7 @@ Everywhere `genre` does, and before the first good page of a list has been found
 Misleading anchors and URLs; sites whose links are numbers.
 
 ## Options
-As `genre`: `policy`, `change`, `depth`, `links`.
+As `genre`: `policy`, `change`, `ties`, `depth`, `links`.
 
 ## Source
 S4 §2.1.",
@@ -59,7 +59,7 @@ impl GenreContext {
 
 impl Strategy for GenreContext {
     fn wants(&self) -> Wants {
-        Wants::NOTHING.and(Parts::LINKS)
+        self.genre.wants().and(Parts::LINKS)
     }
 
     fn seed(&mut self, url: &Url) -> Scored {
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn siblings_overwrite_it() {
         let web = "== http://a/\n[syllabus sql](/1) [x](/2) [sql](/3)\n== /1\nsyllabus sql\n== /2\n== /3\n";
-        let crawl = run(web, TOPIC);
+        let crawl = run(web, &format!("{TOPIC}ties = 'first'\n"));
         // /1 is judged (1/√2 + 1)/2 ≥ 0.2: both siblings get that, and /2 was found before /3.
         crawl.expect_lease_key("/2", (1.0 / 2.0f64.sqrt() + 1.0) / 2.0);
         assert_eq!(crawl.order(), "/ /1 /2 /3");

@@ -35,7 +35,7 @@ use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use learn::wordnet::WordNet;
 use std::sync::Arc;
-use types::{Assessment, LinkKind, Priority, Problem, Source, Url, UrlId, Verdict};
+use types::{Assessment, LinkKind, Priority, Problem, Source, Ties, Url, UrlId, Verdict};
 
 /// What a strategy is made from.
 #[derive(Clone, Copy)]
@@ -300,12 +300,14 @@ pub struct Wants {
     pub lookahead: usize,
     /// The lane that is served next; `None` = the highest lane that has something.
     pub lane: Option<u8>,
+    /// Which of two URLs with the same priority goes first. Asked when the crawl begins.
+    pub ties: Ties,
 }
 
 impl Wants {
     /// No look-ups and no parts made in advance.
     pub const NOTHING: Wants =
-        Wants { sources: false, known: false, doc: Parts::NONE, lookahead: 0, lane: None };
+        Wants { sources: false, known: false, doc: Parts::NONE, lookahead: 0, lane: None, ties: Ties::First };
     /// Only the sightings of each page.
     pub const SOURCES: Wants = Wants { sources: true, ..Wants::NOTHING };
     /// Everything that can be looked up or made in advance.

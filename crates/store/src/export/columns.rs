@@ -43,6 +43,7 @@ pub enum Value<'a> {
 }
 
 /// One column of every table that is exported.
+#[derive(Debug)]
 pub struct Column {
     /// As files and the API call it; never renamed.
     pub name: &'static str,

@@ -55,6 +55,34 @@ pub struct Options {
     pub now: Millis,
     /// Further fields of the WARC subset's `warcinfo` record.
     pub info: Vec<(String, String)>,
+    /// Which columns, in this order; `None`: all of [`COLUMNS`].
+    pub columns: Option<Vec<&'static Column>>,
+}
+
+impl Options {
+    fn columns(&self) -> Vec<&'static Column> {
+        self.columns.clone().unwrap_or_else(|| COLUMNS.iter().collect())
+    }
+}
+
+/// The columns of these names, separated by commas.
+pub fn columns(names: &str) -> Result<Vec<&'static Column>, Problem> {
+    let all: Vec<&str> = COLUMNS.iter().map(|c| c.name).collect();
+    let unknown = |name: &str| {
+        Problem::usage(format!("there is no column `{name}`")).hint(format!("columns: {}", all.join(", ")))
+    };
+    let mut chosen: Vec<&'static Column> = Vec::new();
+    for name in names.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+        let column = COLUMNS.iter().find(|c| c.name == name).ok_or_else(|| unknown(name))?;
+        if chosen.iter().any(|c| c.name == name) {
+            return Err(Problem::usage(format!("column `{name}` is named twice")));
+        }
+        chosen.push(column);
+    }
+    if chosen.is_empty() {
+        return Err(Problem::usage("no column is named").hint(format!("columns: {}", all.join(", "))));
+    }
+    Ok(chosen)
 }
 
 /// Where an export goes: a file, or standard output.

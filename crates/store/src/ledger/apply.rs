@@ -179,6 +179,10 @@ impl<L: Log> Frontier for Ledger<L> {
         self.order.set_limits(limits);
     }
 
+    fn set_ties(&mut self, ties: types::Ties) {
+        self.order.set_ties(ties);
+    }
+
     fn commit(&mut self) -> Result<(), Problem> {
         self.write_batch()?;
         if self.checkpoint_is_due() {
