@@ -1,5 +1,6 @@
 //! Teaching a strategy from a finished crawl: its pages are shown to it in the order they were fetched, as if
-//! it had been there (S1's offline training, S3's recorded visits). What it makes of them is its model.
+//! it had been there (Chakrabarti's offline training, Batsakis's recorded visits). What it makes of them is
+//! its model.
 //!
 //! The pages come from wherever there are pages: a collection's archive, a recorded web, files.
 

@@ -130,7 +130,7 @@ impl Labels {
         labels
     }
 
-    /// From example pages (S3): relevant is a page whose highest cosine with one of them is more than
+    /// From example pages (Batsakis): relevant is a page whose highest cosine with one of them is more than
     /// `threshold`.
     pub fn like_examples(pages: impl Iterator<Item = (Url, f64)>, threshold: f64) -> Labels {
         let mut labels = Labels::default();

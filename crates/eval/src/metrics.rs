@@ -162,7 +162,7 @@ pub fn found(hits: &[bool]) -> BTreeMap<usize, usize> {
     BUDGETS.iter().map(|&n| (n, count(n))).collect()
 }
 
-/// Pages fetched for each relevant page found (S0 Tab. 4.5).
+/// Pages fetched for each relevant page found (Assis 2008, Tab. 4.5).
 pub fn visits_per_relevant(pages: usize, relevant: usize) -> Option<f64> {
     ratio(pages, relevant)
 }
@@ -245,7 +245,8 @@ pub struct SweepPoint {
     pub decision: Decision,
 }
 
-/// Precision, recall and F1 of "score ≥ t" for t = 0, 0.01, …, 1 (S0 Fig. 4.1); neutral pages are left out.
+/// Precision, recall and F1 of "score ≥ t" for t = 0, 0.01, …, 1 (Assis 2008, Fig. 4.1); neutral pages are
+/// left out.
 pub fn sweep(order: &[Step]) -> Vec<SweepPoint> {
     let mut scored: Vec<(f64, bool)> = order
         .iter()
@@ -278,7 +279,8 @@ pub fn best_threshold(points: &[SweepPoint]) -> Option<SweepPoint> {
     best
 }
 
-/// Against a critic that grades every page 0–1 (S1): harvest rate = mean grade, loss = 1 − it.
+/// Against a critic that grades every page 0–1 (Chakrabarti et al. 2002): harvest rate = mean grade, loss = 1
+/// − it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Critic {
     /// Mean grade.
@@ -309,7 +311,7 @@ pub fn against_critic(grades: &[f64], window: usize) -> Critic {
     Critic { harvest, loss: 1.0 - harvest, running: running.collect(), cumulative_loss: cumulative.collect() }
 }
 
-/// Against example pages (S3): `similarities[i]` = highest cosine of page i with an example.
+/// Against example pages (Batsakis): `similarities[i]` = highest cosine of page i with an example.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgainstExamples {
     /// Pages above the threshold, and their share.
@@ -320,7 +322,7 @@ pub struct AgainstExamples {
     pub average: Option<f64>,
 }
 
-/// S3's threshold.
+/// Batsakis's threshold.
 pub const SIMILAR: f64 = 0.75;
 
 /// Similarities in fetch order; those above `threshold` count.
@@ -331,7 +333,8 @@ pub fn against_examples(similarities: &[f64], threshold: f64) -> AgainstExamples
     AgainstExamples { count, ratio: ratio(count, n), average: (n > 0).then(|| sum / n as f64) }
 }
 
-/// Share of the pages of either crawl that both fetched (S1 Fig. 11). Each list without doubles.
+/// Share of the pages of either crawl that both fetched (Chakrabarti et al. 2002, Fig. 11). Each list without
+/// doubles.
 pub fn overlap<T: Ord>(a: &[T], b: &[T]) -> Option<f64> {
     let mut sorted: Vec<&T> = a.iter().collect();
     sorted.sort_unstable();

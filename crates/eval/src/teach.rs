@@ -239,7 +239,11 @@ impl Teacher {
 
 /// What the verdicts are worth after so many labels. `pages` in fetch order, with what is thought of each in
 /// the end.
-pub(crate) fn lesson<'a>(labels: usize, draw: u64, pages: impl Iterator<Item = (&'a Seen, Judgement)>) -> Lesson {
+pub(crate) fn lesson<'a>(
+    labels: usize,
+    draw: u64,
+    pages: impl Iterator<Item = (&'a Seen, Judgement)>,
+) -> Lesson {
     let (mut other, mut all) = (Vec::new(), Vec::new());
     let (mut error, mut sure) = (0.0, Calibration::default());
     for (page, j) in pages {

@@ -96,7 +96,7 @@ pub struct Run {
     pub result: results::Run,
     /// `(pages, share of relevant ones among the last)`.
     pub harvest_rate: Vec<(usize, f64)>,
-    /// Mean loss against the judge as a critic, after so many pages (S1).
+    /// Mean loss against the judge as a critic, after so many pages (Chakrabarti et al. 2002).
     pub loss: Vec<(usize, f64)>,
     /// The judge's decisions at every threshold.
     pub sweep: Vec<SweepPoint>,
@@ -559,7 +559,8 @@ impl Plan<'_> {
             per_host_in_flight: if self.delay.is_zero() { u32::MAX } else { 1 },
             pages_per_host: self.per_host,
             floor: config.limits.floor,
-            // Caps that the topic names are part of the crawler that is tried; the usual ones are against endless webs.
+            // Caps that the topic names are part of the crawler that is tried; the usual ones are against
+            // endless webs.
             depth: config.limits.depth,
             site_depth: config.limits.site_depth,
             patience: crawl::collection::Collection::limits(config).patience,

@@ -1,11 +1,11 @@
-//! Multinomial naive Bayes (S1 §2.1), learnt as the pages come.
+//! Multinomial naive Bayes (Chakrabarti et al. 2002, §2.1), learnt as the pages come.
 //!
 //! `θ_{c,τ} = (1 + Σ_{u∈V_c} n(u,τ)) / (|T| + Σ_{τ'} Σ_{u∈V_c} n(u,τ'))` and
 //! `Pr(c|u) ∝ Pr(c) Π θ_{c,τ}^{n(u,τ)}`, in log space; `Pr(c)` is the share of training documents. Since all
 //! θ of a class have one denominator, `ln Pr(c,u) = ln Pr(c) + Σ n·ln(1 + count) − (Σ n)·ln(|T| + total)`:
 //! one table lookup per feature.
 //!
-//! What S1 leaves open, decided here:
+//! What Chakrabarti et al. 2002 leave open, decided here:
 //! * features never seen in training are not in T and say nothing;
 //! * a class without documents has probability 0; with no documents at all every class is equally likely;
 //! * a document without known features gets the prior.

@@ -1,4 +1,4 @@
-//! A hidden Markov chain counted from labelled paths (S3 §3.4.1): hidden = how many links to a target,
+//! A hidden Markov chain counted from labelled paths (Batsakis, §3.4.1): hidden = how many links to a target,
 //! visible = which cluster the page belongs to.
 //!
 //! `π_i` = share of training pages at level i; `A` = level-to-level transitions and `B` = clusters per level,

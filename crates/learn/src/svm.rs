@@ -1,6 +1,6 @@
-//! A support vector machine with probabilities (S0 §4.1.2): C and γ by grid search with cross-validation,
-//! Platt's sigmoid on cross-validated decision values. The solver is [`super::smo`], the sigmoid
-//! [`super::platt`].
+//! A support vector machine with probabilities (Assis 2008, §4.1.2): C and γ by grid search with
+//! cross-validation, Platt's sigmoid on cross-validated decision values. The solver is [`super::smo`], the
+//! sigmoid [`super::platt`].
 //!
 //! Only one class of examples gives a constant: probability 1 or 0 (no example: ½), so that a crawl can
 //! start.

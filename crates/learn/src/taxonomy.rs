@@ -1,4 +1,4 @@
-//! From a topic tree with examples to the classes of a classifier (S1 §3.1).
+//! From a topic tree with examples to the classes of a classifier (Chakrabarti et al. 2002, §3.1).
 //!
 //! 1. As long as there is a leaf with fewer than `least` examples, its examples go to its parent and it is
 //!    deleted.
@@ -9,7 +9,7 @@
 use crate::rng::Rng;
 use std::collections::BTreeMap;
 
-/// S1's k: smallest and largest number of examples of a class.
+/// Chakrabarti's k: smallest and largest number of examples of a class.
 pub const EXAMPLES: usize = 300;
 
 /// A leaf of the prepared tree.
@@ -29,7 +29,7 @@ fn parts(path: &str) -> Vec<String> {
     path.split('/').map(str::trim).filter(|p| !p.is_empty()).map(str::to_owned).collect()
 }
 
-/// The path and all paths above it, longest first: `a/b/c`, `a/b`, `a`. S1's `topic` features.
+/// The path and all paths above it, longest first: `a/b/c`, `a/b`, `a`. Chakrabarti's `topic` features.
 pub fn prefixes(path: &str) -> Vec<String> {
     let parts = parts(path);
     (1..=parts.len()).rev().filter_map(|n| parts.get(..n)).map(|p| p.join("/")).collect()

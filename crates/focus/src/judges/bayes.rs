@@ -1,5 +1,5 @@
-//! Judge `bayes`: multinomial naive Bayes over two classes of examples or over a topic taxonomy (S1 §2.1,
-//! §2.3, §3.1).
+//! Judge `bayes`: multinomial naive Bayes over two classes of examples or over a topic taxonomy (Chakrabarti
+//! et al. 2002, §2.1, §2.3, §3.1).
 
 use super::evidence::{self, TOP};
 use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
@@ -38,7 +38,7 @@ few or one-sided irrelevant examples everything unknown looks relevant.
 `most` = 300 examples per class · `model` = a file of `gleaner train`, instead of examples.
 
 ## Source
-Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback (S1), §2.1, §2.3, §3.1.",
+Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002, §2.1, §2.3, §3.1.",
     build,
 };
 

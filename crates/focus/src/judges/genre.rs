@@ -1,4 +1,4 @@
-//! Judges `genre` (S0 Algorithm 2) and `terms` (its ablation, S0 Tab. 4.4).
+//! Judges `genre` (Assis 2008, Algorithm 2) and `terms` (its ablation, Assis 2008, Tab. 4.4).
 
 use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
 use crate::text::vector::idf;

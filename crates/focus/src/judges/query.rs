@@ -18,7 +18,7 @@ regard to case and accents. The score is the share of the query's positive words
 when the query holds.
 
 ## When it helps
-When the wanted pages are known by exact words, and to measure precision as S2 does.
+When the wanted pages are known by exact words, and to measure precision as Pappas et al. 2012 do.
 
 ## When it hurts
 It is all or nothing: a strategy learns little from it, and synonyms are missed.
@@ -27,7 +27,7 @@ It is all or nothing: a strategy learns little from it, and synonyms are missed.
 `query` = the query; default: the topic's own `query`, else any of its content terms.
 
 ## Source
-Judging by \"contains the query\", S2 §IV; the syntax is ours.",
+Judging by \"contains the query\", Pappas et al. 2012, §IV; the syntax is ours.",
     build: build_query,
 };
 

@@ -1,4 +1,4 @@
-//! Judge `svm`: a support vector machine on tf·idf vectors (S0 §4.1.2).
+//! Judge `svm`: a support vector machine on tf·idf vectors (Assis 2008, §4.1.2).
 
 use super::evidence::{self, TOP};
 use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
@@ -34,7 +34,7 @@ linear kernel · `folds` = 5 · `balanced` = true: both classes count alike · `
 examples · `[text] idf` = a file of document counts; otherwise the examples are counted.
 
 ## Source
-S0 §4.1.2 (the crawler it compares with); grid search, cross-validation and Platt scaling are ours.",
+Assis 2008, §4.1.2 (the crawler it compares with); grid search, cross-validation and Platt scaling are ours.",
     build,
 };
 

@@ -1,5 +1,6 @@
-//! How good is a trained judge on examples it has not seen? Cross-validation over the examples, as S1 reports
-//! accuracy: on the positives, on the negatives, and over all (micro-average).
+//! How good is a trained judge on examples it has not seen? Cross-validation over the examples, as
+//! Chakrabarti et al. 2002 report accuracy: on the positives, on the negatives, and over all
+//! (micro-average).
 
 use super::{Example, ExampleKind, JudgeSetup, TaxonomyPage, build};
 use learn::svm::stratified;

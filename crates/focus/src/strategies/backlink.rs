@@ -21,7 +21,7 @@ For a topic: navigation links stand on every page, so menus and imprints come fi
 None.
 
 ## Source
-S0 §2.1, S3 §2.2; Cho, Garcia-Molina, Page: Efficient crawling through URL ordering, 1998.",
+Assis 2008, §2.1, Batsakis, §2.2; Cho, Garcia-Molina, Page: Efficient crawling through URL ordering, 1998.",
     build,
 };
 

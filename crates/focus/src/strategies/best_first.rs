@@ -26,7 +26,7 @@ Genres whose pages do not link to each other (course pages do not link to course
 `n` = 1: batch size of N-best-first (larger explores more widely).
 
 ## Source
-S3 §3.2.3; N-best-first after Menczer, Pant, Srinivasan.",
+Batsakis, §3.2.3; N-best-first after Menczer, Pant, Srinivasan.",
     build: |setup| BestFirst::build(setup, Use::Both),
 };
 

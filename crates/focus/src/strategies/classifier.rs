@@ -1,4 +1,4 @@
-//! Strategy `classifier`: a trained judge drives the crawl (the SVM crawler of S0's comparison).
+//! Strategy `classifier`: a trained judge drives the crawl (the SVM crawler of Assis's comparison).
 
 use super::genre::TieRule;
 use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
@@ -25,7 +25,7 @@ Genres whose pages do not link to each other; judges whose probabilities are all
 `queue` = \"page\" (default) or \"siblings\" · `ties` = \"first\", \"last\" or \"random\": which of equal links goes first (default: the first found; with siblings random, as `genre`) · `change` = 0.2: from this relevance on siblings are raised.
 
 ## Source
-S0 §4.1.2 and Fig. 4.6 (sibling queueing helps the SVM crawler too).",
+Assis 2008, §4.1.2 and Fig. 4.6 (sibling queueing helps the SVM crawler too).",
     build,
 };
 

@@ -22,7 +22,7 @@ Almost always: on the Web a branch does not end, so it loses itself in the first
 None.
 
 ## Source
-S0 §2.1.",
+Assis 2008, §2.1.",
     build,
 };
 

@@ -29,7 +29,7 @@ only food, or without the rest, the school starves soon.
 `depth` = 3 · `width` = 5 · `food` = \"match\" | \"verdict\" · `rest` = true: false drops the links beyond the width.
 
 ## Source
-De Bra and Post: Information retrieval in the World-Wide Web, 1994; S0 §1.4, S3 §2.3.",
+De Bra and Post: Information retrieval in the World-Wide Web, 1994; Assis 2008, §1.4, Batsakis, §2.3.",
     build,
 };
 

@@ -1,4 +1,4 @@
-//! Strategy `genre`: S0 Algorithm 2 with its five queuing policies (§4.4).
+//! Strategy `genre`: Assis 2008, Algorithm 2 with its five queuing policies (§4.4).
 
 use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
@@ -29,7 +29,7 @@ Until the first good page of a list is found it is breadth-first; lists that mix
 the judge says so · `depth` = 7: links deeper inside a site are not followed · `links` = 200: links followed per page.
 
 ## Source
-S0 Algorithm 2 and §4.4; `change = \"relevant\"` is S4 §2.1.",
+Assis 2008, Algorithm 2 and §4.4; `change = \"relevant\"` is Siqueira et al., §2.1.",
     build,
 };
 
@@ -281,7 +281,8 @@ mod tests {
         run(web, &with("FS-2")).expect_lease_key("/3", 1.0);
     }
 
-    /// Where the last found goes first among equals, every policy has an order of its own, none of them breadth-first.
+    /// Where the last found goes first among equals, every policy has an order of its own, none of them
+    /// breadth-first.
     #[test]
     fn policies_where_a_new_score_changes_the_order() {
         let web = "

@@ -16,7 +16,7 @@ As `genre`: a judged page passes its score to the pending links beside it (or to
 score is the topic similarity of its link context, the anchor text, its title attribute and the words of its URL.
 
 ## When it helps
-Everywhere `genre` does, and before the first good page of a list has been found. S4 reports twice the efficiency.
+Everywhere `genre` does, and before the first good page of a list has been found. Siqueira et al. report twice the efficiency.
 
 ## When it hurts
 Misleading anchors and URLs; sites whose links are numbers.
@@ -25,7 +25,7 @@ Misleading anchors and URLs; sites whose links are numbers.
 As `genre`: `policy`, `change`, `ties`, `depth`, `links`.
 
 ## Source
-S4 §2.1.",
+Siqueira et al., §2.1.",
     build,
 };
 
@@ -41,7 +41,7 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 }
 
 impl GenreContext {
-    /// The judge's own measure (S0 Algorithm 2), on the words of a link instead of a page.
+    /// The judge's own measure (Assis 2008, Algorithm 2), on the words of a link instead of a page.
     fn similarity(&self, visit: &Visit, words: &[&[Token]]) -> f64 {
         let found = self.terms.count(words, visit.doc.language());
         let sim = |name: &str| {

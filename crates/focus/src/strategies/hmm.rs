@@ -44,7 +44,7 @@ All links of a page get the same priority, as do pages of one cluster on alike p
 `levels` = 4 · `epsilon` = 0.01 · `warmup` = 200 pages.
 
 ## Source
-S3 §3.4.1 (after Liu, Milios, Janssen). idf: the background collection's for K-means when there is one, else, and for X-means always,
+Batsakis, §3.4.1 (after Liu, Milios, Janssen). idf: the background collection's for K-means when there is one, else, and for X-means always,
 of the record. Vectors have length one before they are clustered (ours).",
     build: |setup| Chain::build(setup, Mix::Alone),
 };

@@ -1,4 +1,5 @@
-//! Strategy `infospiders`: a population of agents that live on relevance (Menczer and Belew; S0 §1.4).
+//! Strategy `infospiders`: a population of agents that live on relevance (Menczer and Belew; Assis 2008,
+//! §1.4).
 //!
 //! How agents, which each sit on a page and choose among its links, become one frontier:
 //! * An agent lives in a **lane** of its own; the links of the pages it visited wait there. Living agents
@@ -41,7 +42,7 @@ Webs with several good regions of different vocabulary: agents adapt to where th
 without a global view can do.
 
 ## When it hurts
-Each agent learns from its own few pages only; studies (S1's too) find a plain best-first crawl ahead on short crawls.
+Each agent learns from its own few pages only; studies (Chakrabarti's too) find a plain best-first crawl ahead on short crawls.
 
 ## Options
 `agents` = 32 at most (up to 200) · `energy` = 0.5 at birth · `cost` = 1 per page · `split` = 1: energy to split at · `window` = 12 words on
@@ -49,7 +50,7 @@ either side · `rate` = 0.1 of learning · `discount` = 0.5 · `beta` = 8: how s
 best · `mutation` = 0.2: how far an offspring's weights may be off.
 
 ## Source
-Menczer and Belew: Adaptive retrieval agents, 2000; Menczer, Pant, Srinivasan: Topical web crawlers, 2004; S0 §1.4. The numbers
+Menczer and Belew: Adaptive retrieval agents, 2000; Menczer, Pant, Srinivasan: Topical web crawlers, 2004; Assis 2008, §1.4. The numbers
 and the benefit in units of the mean are ours.",
     build,
 };

@@ -1,5 +1,5 @@
 //! Strategy `intelligent`: learns during the crawl which properties wanted pages have before they are fetched
-//! (Aggarwal, Al-Garawi, Yu 2001; S2, S3 §2.3).
+//! (Aggarwal, Al-Garawi, Yu 2001; Pappas et al. 2012, Batsakis, §2.3).
 
 #[path = "intelligent_share.rs"]
 mod share;
@@ -40,7 +40,7 @@ page's words count, the most frequent · `significance` = 0: only properties who
 standard deviations count (the source uses 2).
 
 ## Source
-Aggarwal, Al-Garawi, Yu: Intelligent crawling on the World Wide Web with arbitrary predicates, 2001; S2 §II, S3 §2.3.",
+Aggarwal, Al-Garawi, Yu: Intelligent crawling on the World Wide Web with arbitrary predicates, 2001; Pappas et al. 2012, §II, Batsakis, §2.3.",
     build,
 };
 

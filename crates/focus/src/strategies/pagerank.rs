@@ -31,7 +31,7 @@ For a topic: menus and imprints come first, as with `backlink`. Every computatio
 here) · `damping` = 0.85.
 
 ## Source
-S0 §2.1, S3 §2.2; Cho, Garcia-Molina, Page: Efficient crawling through URL ordering, 1998.",
+Assis 2008, §2.1, Batsakis, §2.2; Cho, Garcia-Molina, Page: Efficient crawling through URL ordering, 1998.",
     build,
 };
 

@@ -1,4 +1,4 @@
-//! The topic as a vector over words, and the cosine of texts with it (S3 §2.3, §3.2): shared by the
+//! The topic as a vector over words, and the cosine of texts with it (Batsakis, §2.3, §3.2): shared by the
 //! best-first family.
 
 use super::StrategySetup;

@@ -1,10 +1,10 @@
-//! What the learning crawlers of S3 (`hmm` and its hybrids, `context-graph`) are trained on: pages in the
-//! order they were visited, with the page each was reached from, its links, its words, and whether it was
+//! What the learning crawlers of Batsakis (`hmm` and its hybrids, `context-graph`) are trained on: pages in
+//! the order they were visited, with the page each was reached from, its links, its words, and whether it was
 //! what the user wants.
 //!
-//! S3 records a user who browses. Here the record is the example pages when they tell enough (relevant ones,
-//! and pages that lead to them), else the first pages of the crawl itself, ordered by best-first (ours): see
-//! [`Warmup`].
+//! Batsakis records a user who browses. Here the record is the example pages when they tell enough (relevant
+//! ones, and pages that lead to them), else the first pages of the crawl itself, ordered by best-first
+//! (ours): see [`Warmup`].
 
 use super::query_vector::QueryVector;
 use super::{Revised, Scored, StrategySetup, Visit};

@@ -26,7 +26,7 @@ Where links stand in long lists of bare names: nothing is said around them.
 `delta` = 0.5 (decay) · `gamma` = 0.5 (inherited against neighbourhood) · `beta` = 0.8 (anchor against context).
 
 ## Source
-Hersovici et al.: The Shark-Search algorithm, 1998; S0 §1.4, S2.",
+Hersovici et al.: The Shark-Search algorithm, 1998; Assis 2008, §1.4, Pappas et al. 2012.",
     build,
 };
 

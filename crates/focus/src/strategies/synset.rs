@@ -1,4 +1,4 @@
-//! Strategy `synset`: best-first with anchor and topic expanded by their synonyms (S3 §3.3.3).
+//! Strategy `synset`: best-first with anchor and topic expanded by their synonyms (Batsakis, §3.3.3).
 
 use super::query_vector::QueryVector;
 use super::semantic;
@@ -20,7 +20,7 @@ pub(super) const ENTRY: StrategyEntry = StrategyEntry {
 word of a synset they are in), each with the weight of the word it stands for; a word that comes from several keeps the largest weight.
 
 ## When it helps
-When pages name the topic's things differently (car, automobile), in English. S3 finds it at least as good as `best-first`,
+When pages name the topic's things differently (car, automobile), in English. Batsakis finds it at least as good as `best-first`,
 by a little.
 
 ## When it hurts
@@ -30,7 +30,7 @@ Words with many meanings bring the synonyms of all of them (class: course, but a
 None.
 
 ## Source
-S3 §3.3.3. Needs WordNet: `[text] wordnet`.",
+Batsakis, §3.3.3. Needs WordNet: `[text] wordnet`.",
     build,
 };
 

@@ -1,5 +1,5 @@
 //! A topic's terms, compiled once: words and phrases of several named sets, counted in one pass over the
-//! tokens, and the similarity of S0 §3.1.
+//! tokens, and the similarity of Assis 2008, §3.1.
 
 use super::vector::{DocFreq, Plain, phrase_hash};
 use super::{Language, TextOptions, Token};
@@ -264,7 +264,7 @@ impl Terms {
         }
     }
 
-    /// `sim(p, s)` of S0 for one set, with the idf of each term. 0 when none of its terms was found.
+    /// `sim(p, s)` of Assis 2008 for one set, with the idf of each term. 0 when none of its terms was found.
     pub fn sim(&self, set: usize, found: &Found, idf: impl Fn(usize) -> f64) -> f64 {
         let idf = &idf;
         sim(self.active(set, found.language).map(|t| (found.count(t), idf(t))))
@@ -276,7 +276,7 @@ impl Terms {
     }
 }
 
-/// S0 §3.1: `w_ij = f_ij × idf_i` with `f_ij = freq_ij / max_l freq_lj`, `w_is = idf_i`,
+/// Assis 2008, §3.1: `w_ij = f_ij × idf_i` with `f_ij = freq_ij / max_l freq_lj`, `w_is = idf_i`,
 /// `sim = Σ w_ij·w_is / (‖w_j‖·‖w_s‖)` over `(freq, idf)` of the set's terms.
 pub fn sim(terms: impl Iterator<Item = (u32, f64)> + Clone) -> f64 {
     let max = terms.clone().map(|t| t.0).max().unwrap_or(0);

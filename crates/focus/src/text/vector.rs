@@ -1,5 +1,5 @@
-//! How often words occur, and the weights of the literature: tf·idf over the whole vocabulary (S3) and the
-//! weighted log tf (S2).
+//! How often words occur, and the weights of the literature: tf·idf over the whole vocabulary (Batsakis) and
+//! the weighted log tf (Pappas et al. 2012).
 
 use super::Token;
 use learn::SparseVec;
@@ -62,12 +62,12 @@ impl Counts {
         self.0.iter().map(|e| e.1).max().unwrap_or(0)
     }
 
-    /// S3: `w = tf·idf`, `tf = f / max f`.
+    /// Batsakis: `w = tf·idf`, `tf = f / max f`.
     pub fn tf_idf(&self, df: &DocFreq) -> SparseVec {
         let max = f64::from(self.max().max(1));
         SparseVec::from_sorted(self.iter().map(|(h, f)| (h, f64::from(f) / max * df.idf(h))).collect())
     }
-    /// S2: `TFW = 1 + ln(1 + ln tf)`, times a weight of the word (its idf, or 1).
+    /// Pappas et al. 2012: `TFW = 1 + ln(1 + ln tf)`, times a weight of the word (its idf, or 1).
     pub fn log_tf(&self, weight: impl Fn(u64) -> f64) -> SparseVec {
         SparseVec::from_sorted(self.iter().map(|(h, f)| (h, log_tf(f) * weight(h))).collect())
     }
@@ -78,7 +78,7 @@ impl Counts {
     }
 }
 
-/// S2's weighted log term frequency: 0 if tf = 0, else `1 + ln(1 + ln tf)`.
+/// Pappas's weighted log term frequency: 0 if tf = 0, else `1 + ln(1 + ln tf)`.
 pub fn log_tf(tf: u32) -> f64 {
     if tf == 0 { 0.0 } else { 1.0 + libm::log(1.0 + libm::log(f64::from(tf))) }
 }

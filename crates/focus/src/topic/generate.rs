@@ -1,4 +1,4 @@
-//! GenerateTerms (S0 Alg. 3): terms suggested from example pages.
+//! GenerateTerms (Assis 2008, Alg. 3): terms suggested from example pages.
 //!
 //! A term is a sequence of up to three consecutive words. The NG best of the pages of the wanted kind become
 //! genre terms; the NC best of the relevant pages, the genre terms taken away, become content terms. The
@@ -16,7 +16,7 @@ use crate::text::{Doc, Token};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use types::Region;
 
-/// Words of a term, at most (S0).
+/// Words of a term, at most (Assis 2008).
 pub const LONGEST: usize = 3;
 
 /// Content terms suggested to somebody who picks, and taken when nobody does: every term that is not as good
@@ -183,8 +183,8 @@ fn suggest(
         b.score.total_cmp(&a.score).then(counts).then_with(|| a.term.cmp(&b.term))
     });
     if tidy && contrast.is_none() {
-        // Few terms suffice (S0 Tab. 5.1). With nothing to compare with, what most of the pages have is the
-        // best guess: terms of fewer only make up for missing ones.
+        // Few terms suffice (Assis 2008, Tab. 5.1). With nothing to compare with, what most of the pages have
+        // is the best guess: terms of fewer only make up for missing ones.
         let most = pages.len().div_ceil(2) as u32;
         let common = list.iter().filter(|(_, s)| s.pages >= most).count();
         if common >= ENOUGH {

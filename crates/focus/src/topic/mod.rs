@@ -127,7 +127,7 @@ pub struct JudgeConfig {
     pub options: toml::Table,
 }
 
-/// Weights of S0 Algorithm 2: GW, CW, GCW, UW.
+/// Weights of Assis 2008, Algorithm 2: GW, CW, GCW, UW.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
     /// GW: terms of the kind of page.
@@ -174,7 +174,7 @@ pub struct TextConfig {
 /// Where the weights of the topic's terms come from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum IdfSource {
-    /// Every term weighs 1 (S0 shows it is as good).
+    /// Every term weighs 1 (Assis 2008 shows it is as good).
     #[default]
     One,
     /// From the pages crawled so far.
@@ -308,7 +308,8 @@ impl Topic {
         self.url.add_to(TermsBuilder::new(&self.text.options).set("url")).build()
     }
 
-    /// Genre and content terms as one set (the ablation of S0 Tab. 4.4, and the query of S3's strategies).
+    /// Genre and content terms as one set (the ablation of Assis 2008, Tab. 4.4, and the query of Batsakis's
+    /// strategies).
     pub fn merged_terms(&self) -> Terms {
         let mut b = TermsBuilder::new(&self.text.options).set("terms").terms(&self.genre.own);
         b = self.content.add_to(b);

@@ -1,5 +1,5 @@
-//! Where the line is: the five estimators of S4 §3 and its subsets of the seeds, as pure functions of
-//! similarities.
+//! Where the line is: the five estimators of Siqueira et al., §3 and their subsets of the seeds, as pure
+//! functions of similarities.
 //!
 //! Degenerate input has a defined answer, never NaN: no value gives `None`, one value or all-equal values
 //! give that value. Values outside 0–1 are clamped, what is not a number is ignored.
@@ -310,7 +310,7 @@ fn silhouettes(own: &[f64], other: &[f64]) -> f64 {
     sum
 }
 
-/// Which of the seeds the estimate is made from (S4 §4.3). The share is 0–1.
+/// Which of the seeds the estimate is made from (Siqueira et al., §4.3). The share is 0–1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subset {
     /// All of them.

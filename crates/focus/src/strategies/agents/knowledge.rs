@@ -1,4 +1,5 @@
-//! What one agent knows (S2 §III-A): how often it has met each word, and from that the topic table.
+//! What one agent knows (Pappas et al. 2012, §III-A): how often it has met each word, and from that the topic
+//! table.
 
 use super::links::Sets;
 use crate::text::vector::{Plain, log_tf};

@@ -44,7 +44,7 @@ built-in genres (default: the topic's; none if it has none) · `topic_weight` = 
 forgotten).
 
 ## Source
-S2 §III. Dealing seeds in turn, w_max over the table's words, and of several anchors the best one, are ours; so is the idf of genre
+Pappas et al. 2012, §III. Dealing seeds in turn, w_max over the table's words, and of several anchors the best one, are ours; so is the idf of genre
 phrases (1).",
     build,
 };

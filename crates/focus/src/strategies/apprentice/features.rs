@@ -1,6 +1,6 @@
-//! What the apprentice sees of a link: ⟨token, DOM offset⟩ pairs around it (S1 §2.2), the topics of its page
-//! and the judged links beside it. Kept with the link as a few hundred bytes, so that it can be scored again,
-//! and learnt from when its target has been judged.
+//! What the apprentice sees of a link: ⟨token, DOM offset⟩ pairs around it (Chakrabarti et al. 2002, §2.2),
+//! the topics of its page and the judged links beside it. Kept with the link as a few hundred bytes, so that
+//! it can be scored again, and learnt from when its target has been judged.
 
 use super::super::Visit;
 use crate::text::{Doc, Token};
@@ -103,7 +103,7 @@ pub fn target(url: &Url) -> u32 {
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     pub d_max: u32,
-    /// Without, all tokens of the window count as if they were at offset 0 (S1 Fig. 7).
+    /// Without, all tokens of the window count as if they were at offset 0 (Chakrabarti et al. 2002, Fig. 7).
     pub offsets: bool,
     pub topic: bool,
     pub cocitation: bool,

@@ -50,7 +50,7 @@ same URL · `topic` = false: the judge's top classes of the page and all prefixe
 ⟨high or low, offset⟩ of links in the window whose targets are judged · `urls` = []: the URLs `recall` may fetch.
 
 ## Source
-Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002 (S1). The
+Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002. The
 warm-up and batch sizes and the log-odds are ours.",
     build,
 };
@@ -292,7 +292,7 @@ impl Strategy for Apprentice {
         let high = self.is_high(relevance, visit.verdict.relevant);
         if self.o.mode != Mode::Offline {
             for source in visit.sources {
-                // S1: u was fetched before the batch that v belongs to.
+                // Chakrabarti et al. 2002: u was fetched before the batch that v belongs to.
                 if source.parent.is_some_and(|p| !self.batch.contains(&p))
                     && let Some(evidence) = Evidence::read(&source.evidence)
                 {
@@ -490,8 +490,8 @@ impl Model for Apprentice {
         Ok(())
     }
 
-    /// S1's offline training: every fetched pair. All verdicts are known beforehand, so the median is that of
-    /// the whole crawl.
+    /// Chakrabarti's offline training: every fetched pair. All verdicts are known beforehand, so the median
+    /// is that of the whole crawl.
     fn begin_training(&mut self, lessons: &[Lesson]) -> Training {
         for lesson in lessons {
             if let Some(n) = self.relevances.get_mut(step(lesson.verdict.relevance)) {
