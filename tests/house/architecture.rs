@@ -80,6 +80,8 @@ fn crates_can_be_published() {
         {
             assert!(package.contains_key(key), "crates/{name}/Cargo.toml has no `{key}`");
         }
+        let lib = fs::read_to_string(root().join("crates").join(&name).join("src/lib.rs")).unwrap();
+        assert!(lib.contains("#![warn(missing_docs)]"), "crates/{name} has public items that say nothing");
     }
 }
 
