@@ -25,6 +25,7 @@ mod neighbours;
 mod outage;
 mod polite;
 mod reference;
+mod reports;
 mod serve;
 mod shared;
 mod steer;
