@@ -91,7 +91,7 @@ pub fn html(reader: &Reader, beside: bool) -> Result<String, Problem> {
     }
 
     let mut out = Page::new(&summary.name);
-    header(&mut out, &summary, fetched);
+    out.header(&format!("A focused crawl by Gleaner {} · {}", env!("CARGO_PKG_VERSION"), when(fetched)));
     numbers(&mut out, &summary, hosts.len());
     curves(&mut out, &summary);
     best_pages(&mut out, &pages, reader, beside);
@@ -126,27 +126,14 @@ fn when([first, last]: [Millis; 2]) -> String {
     }
 }
 
-/// Why nothing is fetched any more.
-fn ending(s: &Summary, limits: &crawl::config::Limits) -> String {
-    match () {
-        () if s.running => "it was running when this was written".into(),
-        () if s.pending == 0 => "nothing left to fetch".into(),
-        () if limits.pages.is_some_and(|most| s.pages >= most) => "page limit reached".into(),
-        () if limits.relevant.is_some_and(|most| s.relevant >= most) => {
-            "limit of relevant pages reached".into()
-        }
-        () => format!("stopped with {} pending", things(s.pending, "URL")),
+/// Why nothing is fetched any more. The crawl that writes this at its end still holds its collection.
+fn ending(reader: &Reader, s: &Summary) -> String {
+    let ended = reader.session().and_then(|run| run.ended.as_ref());
+    match ended {
+        Some(end) => format!("{}: {}", moment(Millis(end.at)), end.reason()),
+        None if s.running => "it was running when this was written".into(),
+        None => reader.why_stopped().unwrap_or_else(|| "not known".into()),
     }
-}
-
-fn header(out: &mut Page, s: &Summary, fetched: [Millis; 2]) {
-    let _ = write!(
-        out,
-        "<header>\n<h1>{}</h1>\n<p class=\"soft\">A focused crawl by Gleaner {} · {}</p>\n</header>\n",
-        escape(&s.name),
-        env!("CARGO_PKG_VERSION"),
-        escape(&when(fetched))
-    );
 }
 
 fn numbers(out: &mut Page, s: &Summary, hosts: usize) {
@@ -165,16 +152,7 @@ fn numbers(out: &mut Page, s: &Summary, hosts: usize) {
         (count(hosts as u64), "hosts with pages", String::new()),
         (count(s.pending), "URLs pending", String::new()),
     ];
-    let _ = out.write_str("<section class=\"card kpis\" aria-label=\"Numbers\">\n");
-    for (i, (value, name, more)) in cards.into_iter().enumerate() {
-        let class = if i == 0 { "kpi good" } else { "kpi" };
-        let (value, more) = (escape(&value), escape(&more));
-        let _ = writeln!(
-            out,
-            "<div class=\"{class}\"><b>{value}</b><span>{name}</span><small>{more}</small></div>"
-        );
-    }
-    let _ = out.write_str("</section>\n");
+    out.cards(&cards);
 }
 
 fn curves(out: &mut Page, s: &Summary) {
@@ -197,7 +175,7 @@ fn curves(out: &mut Page, s: &Summary) {
         let total = (s.relevant as f64 + left).round();
         series.push(Series::new("estimated total", vec![(0.0, total), (*last as f64, total)], 1).dashed());
     }
-    open(out, "Relevant pages found");
+    out.open("Relevant pages found");
     out.chart(Chart::Lines(Lines {
         label: "Relevant pages found against pages fetched".into(),
         x: "pages fetched".into(),
@@ -206,8 +184,8 @@ fn curves(out: &mut Page, s: &Summary) {
         series,
         ..Lines::default()
     }));
-    close(out, "The steeper, the better aimed: every step up is a page you asked for.");
-    open(out, "Harvest rate");
+    out.close("The steeper, the better aimed: every step up is a page you asked for.");
+    out.open("Harvest rate");
     out.chart(Chart::Lines(Lines {
         label: "Harvest rate: share of relevant pages among those just fetched, against pages fetched".into(),
         x: "pages fetched".into(),
@@ -218,25 +196,13 @@ fn curves(out: &mut Page, s: &Summary) {
         series: vec![Series::new("harvest rate", rate, 0)],
         ..Lines::default()
     }));
-    close(out, "When it stays near zero, most of what can be found has been.");
-}
-
-fn open(out: &mut Page, heading: &str) {
-    let _ = writeln!(out, "<section class=\"card\"><h2>{heading}</h2>");
-}
-
-/// `why` is our own text.
-fn close(out: &mut Page, why: &str) {
-    if !why.is_empty() {
-        let _ = writeln!(out, "<p class=\"why\">{why}</p>");
-    }
-    let _ = out.write_str("</section>\n");
+    out.close("When it stays near zero, most of what can be found has been.");
 }
 
 fn scores(out: &mut Page, bins: &[(u64, u64); BINS], threshold: f64) {
     let at = |i: usize| i as f64 / BINS as f64;
     let bin = |(i, &(count, part)): (usize, &(u64, u64))| Bin { from: at(i), to: at(i + 1), count, part };
-    open(out, "Scores of the judge");
+    out.open("Scores of the judge");
     out.chart(Chart::Histogram(Histogram {
         label: "Pages by the judge’s score".into(),
         x: "score".into(),
@@ -245,24 +211,23 @@ fn scores(out: &mut Page, bins: &[(u64, u64); BINS], threshold: f64) {
         mark: Some((threshold * 1e3).round() / 1e3),
         bins: bins.iter().enumerate().map(bin).collect(),
     }));
-    close(
-        out,
-        "How many pages the judge gave which score, the relevant ones in green (copies count once). Look at the pages near the \
-         threshold with <code>gleaner threshold</code> or <code>gleaner explain</code>.",
+    out.close("How many pages the judge gave which score, the relevant ones in green (copies count once). Look at the pages near the \
+         threshold with `gleaner threshold` or `gleaner explain`.",
     );
 }
 
 fn best_hosts(out: &mut Page, hosts: BTreeMap<String, Host>) {
     let mut list: Vec<(String, Host)> = hosts.into_iter().collect();
     list.sort_by(|a, b| b.1.relevant.cmp(&a.1.relevant).then(b.1.pages.cmp(&a.1.pages)).then(a.0.cmp(&b.0)));
-    open(out, "Hosts");
-    table(out, &["host", "relevant", "pages", "harvest"]);
+    out.open("Hosts");
+    out.table(&["host", "relevant", "pages", "harvest"]);
     for (name, h) in list.iter().take(TOP_HOSTS) {
         let share = h.relevant as f64 / h.pages.max(1) as f64;
         let _ = writeln!(
             out,
-            "<tr><td class=\"wrap\">{}</td><td class=\"n\" data-v=\"{}\">{}</td><td class=\"n\" data-v=\"{}\">{}</td>\
-             <td class=\"n\" data-v=\"{share:.4}\">{:.0} %</td></tr>",
+            "<tr><td class=\"wrap\">{}</td><td class=\"n\" data-name=\"relevant\" data-v=\"{}\">{}</td>\
+             <td class=\"n\" data-name=\"pages\" data-v=\"{}\">{}</td>\
+             <td class=\"n\" data-name=\"harvest\" data-v=\"{share:.4}\">{:.0} %</td></tr>",
             escape(name),
             h.relevant,
             count(h.relevant),
@@ -271,57 +236,46 @@ fn best_hosts(out: &mut Page, hosts: BTreeMap<String, Host>) {
             100.0 * share
         );
     }
-    let _ = out.write_str("</tbody></table></div>\n");
+    out.end_table();
     let more = list.len().saturating_sub(TOP_HOSTS);
-    close(out, &if more > 0 { format!("and {} more", count(more as u64)) } else { String::new() });
-}
-
-/// The head of a table that can be sorted; the first column is text.
-fn table(out: &mut Page, heads: &[&str]) {
-    let _ = out.write_str("<div class=\"scroll\"><table class=\"sort\"><thead><tr>");
-    for (i, head) in heads.iter().enumerate() {
-        let class = if i > 0 { " class=\"n\"" } else { "" };
-        let _ = write!(out, "<th scope=\"col\"{class}><button>{head}</button></th>");
-    }
-    let _ = out.write_str("</tr></thead><tbody>\n");
+    out.close(&if more > 0 { format!("and {} more", count(more as u64)) } else { String::new() });
 }
 
 fn best_pages(out: &mut Page, pages: &[Top], reader: &Reader, beside: bool) {
-    open(out, "Best pages");
+    out.open("Best pages");
     if pages.is_empty() {
         let _ = out.write_str("<p>No page was judged relevant.</p>\n");
-        close(out, "");
+        out.close("");
         return;
     }
     let beside = beside && reader.shared_name().is_none();
-    table(out, &["page", "score", "language"]);
+    out.table(&["page", "score", "language"]);
     for (i, p) in pages.iter().enumerate() {
         if i == SHOWN {
             let more = count((pages.len() - SHOWN) as u64);
-            let _ = write!(out, "</tbody></table></div>\n<details><summary>{more} more</summary>");
-            table(out, &["page", "score", "language"]);
+            out.end_table();
+            let _ = write!(out, "<details><summary>{more} more</summary>");
+            out.table(&["page", "score", "language"]);
         }
         let title = if p.title.trim().is_empty() { &p.url } else { &p.title };
         let copy = p.archive.as_ref().map_or(String::new(), |a| archived(a, beside));
         let _ = writeln!(
             out,
-            "<tr><td class=\"wrap\"><b>{}</b><span class=\"url\">{}</span>{copy}</td><td class=\"n\">{:.3}</td><td class=\"n\">{}</td></tr>",
+            "<tr><td class=\"wrap\"><b>{}</b><span class=\"url\">{}</span>{copy}</td>\
+             <td class=\"n\" data-name=\"score\">{:.3}</td><td class=\"n\" data-name=\"language\">{}</td></tr>",
             escape(&shorten(title, 120)),
             link(&p.url),
             p.score,
             escape(&p.language)
         );
     }
-    let _ = out.write_str("</tbody></table></div>\n");
+    out.end_table();
     let _ = out.write_str(if pages.len() > SHOWN { "</details>\n" } else { "" });
-    let dir = escape(&reader.dir().display().to_string());
-    close(
-        out,
-        &format!(
-            "To read an archived copy: <code>gleaner serve {dir}</code> shows each page with its text and its WARC record; \
+    let dir = reader.dir().display();
+    out.close(&format!(
+        "To read an archived copy: `gleaner serve {dir}` shows each page with its text and its WARC record; \
              any WARC player opens the files."
-        ),
-    );
+    ));
 }
 
 /// Where the copy is. A link only to a plain name: the collection may be somebody else's.
@@ -351,7 +305,7 @@ fn paths(out: &mut Page, pages: &[Top], threshold: f64) {
     if with.is_empty() {
         return;
     }
-    open(out, "How the best were found");
+    out.open("How the best were found");
     for (n, page) in with.into_iter().enumerate() {
         let title = if page.title.trim().is_empty() { &page.url } else { &page.title };
         let _ = writeln!(
@@ -376,19 +330,9 @@ fn paths(out: &mut Page, pages: &[Top], threshold: f64) {
         }
         let _ = out.write_str("</ol></details>\n");
     }
-    close(
-        out,
-        "From the seed, link by link; green was judged relevant. <code>gleaner explain</code> does this for every page.",
+    out.close(
+        "From the seed, link by link; green was judged relevant. `gleaner explain` does this for every page.",
     );
-}
-
-/// Names and values. Both may come from anywhere.
-fn list(out: &mut Page, items: &[(String, String)]) {
-    let _ = out.write_str("<dl>\n");
-    for (name, value) in items {
-        let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
-    }
-    let _ = out.write_str("</dl>\n");
 }
 
 /// What was asked for, from where, by which settings, and how it ended.
@@ -396,11 +340,16 @@ fn crawl(out: &mut Page, reader: &Reader, s: &Summary, fetched: [Millis; 2]) -> 
     let config = reader.config();
     let mut items: Vec<(String, String)> = Vec::new();
     let mut item = |name: &str, value: String| items.push((name.into(), value));
-    item("ended", ending(s, &config.limits));
+    item("ended", ending(reader, s));
     item("pages fetched", when(fetched));
     item("report written", format!("{}, by Gleaner {}", moment(Millis::now()), env!("CARGO_PKG_VERSION")));
     item("folder", reader.dir().display().to_string());
-    item("strategy", reader.strategy()?);
+    if let Some(run) = reader.session().filter(|run| run.version != env!("CARGO_PKG_VERSION")) {
+        item("crawled by", format!("Gleaner {}", run.version));
+    }
+    for set in &s.settings {
+        item(set.name, format!("{} ({})", set.value, set.from.name()));
+    }
     item("threshold", format!("{:.3}", s.threshold));
     if let Some(o) = &s.outlook {
         item("outlook", outlook(o));
@@ -411,12 +360,12 @@ fn crawl(out: &mut Page, reader: &Reader, s: &Summary, fetched: [Millis; 2]) -> 
     if let Some(teacher) = &s.teacher {
         item("teacher", crate::text::teacher(teacher));
     }
-    open(out, "This crawl");
-    list(out, &items);
+    out.open("This crawl");
+    out.list(&items);
     if !s.choices.is_empty() {
         let _ = out.write_str("<details><summary>How the threshold was chosen</summary>\n");
         let choices = s.choices.iter().map(|c| (format!("after {}", things(c.pages, "page")), c.why.clone()));
-        list(out, &choices.collect::<Vec<_>>());
+        out.list(&choices.collect::<Vec<_>>());
         let _ = out.write_str("</details>\n");
     }
     let mut seeds = Vec::new();
@@ -436,7 +385,7 @@ fn crawl(out: &mut Page, reader: &Reader, s: &Summary, fetched: [Millis; 2]) -> 
     }
     let _ = out.write_str(if more > 0 { "<li>…</li></ul></details>\n" } else { "</ul></details>\n" });
     if let Ok(all) = toml::Table::try_from(config) {
-        for (name, keys) in [("Topic", TOPIC), ("Settings in force", SETTINGS)] {
+        for (name, keys) in [("Topic", TOPIC), ("All settings", SETTINGS)] {
             let mut part = all.clone();
             part.retain(|key, value| {
                 if let Some(section) = value.as_table_mut() {
@@ -451,7 +400,7 @@ fn crawl(out: &mut Page, reader: &Reader, s: &Summary, fetched: [Millis; 2]) -> 
             );
         }
     }
-    close(out, "");
+    out.close("");
     Ok(())
 }
 
@@ -467,9 +416,9 @@ fn outcomes(out: &mut Page, s: &Summary) {
             items.push((name.into(), each(kinds)));
         }
     }
-    open(out, "What became of the URLs");
-    list(out, &items);
-    close(out, "");
+    out.open("What became of the URLs");
+    out.list(&items);
+    out.close("");
 }
 
 /// Writes `report.html` of a collection.

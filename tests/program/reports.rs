@@ -208,7 +208,15 @@ fn charts_can_be_read_at_every_width_and_without_a_mouse() {
     b.open(&address(&dir.path().join("two/report.html")));
     look_at(&mut b, "crawl-report", "document.querySelectorAll('main .chart').length === 3");
     let text = b.text();
-    for part in ["page limit", "150", "Gleaner 0.", " UTC", "4 seeds", madeup::SEEDS[0], "strategy"] {
+    for part in [
+        "page limit reached (150)",
+        "150 (command line)",
+        "Gleaner 0.",
+        " UTC",
+        "4 seeds",
+        madeup::SEEDS[0],
+        "adaptive (default)",
+    ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     let settings = b.eval("[...document.querySelectorAll('details')].map((d) => d.textContent).join('\\n')");

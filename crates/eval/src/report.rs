@@ -3,7 +3,7 @@
 use crate::metrics::{BUDGETS, SweepPoint, best_threshold};
 use crate::results::{ALL, LessonMeans, Results, Summary, Timing};
 use crate::stats::Paired;
-use look::{Chart, Lines, Page, Ranked, Ranking, Series, Unit, escape, number};
+use look::{Chart, Lines, Page, Ranked, Ranking, Series, Unit, escape, number, with_code};
 use std::fmt::Write;
 
 /// Everything the report shows. Only `results` is needed; the rest appears when it is there.
@@ -67,14 +67,12 @@ const CROSSING: usize = 6;
 impl Report {
     pub fn html(&self) -> String {
         let mut out = Page::new(&self.title);
-        let _ = write!(
-            out,
-            "<header>\n<h1>{}</h1>\n<p class=\"soft\">Backtest of {} on <b>{}</b> · Gleaner {}</p>\n</header>\n",
-            escape(&self.title),
+        out.header(&format!(
+            "Backtest of {} on {} · Gleaner {}",
             count(self.results.strategies().len(), "strategy", "strategies"),
-            escape(&self.results.web),
+            self.results.web,
             env!("CARGO_PKG_VERSION")
-        );
+        ));
         self.cards(&mut out);
         if !self.notes.is_empty() {
             let _ = out.write_str("<div class=\"alert\"><ul>\n");
@@ -153,15 +151,7 @@ impl Report {
             (whole(r.topics().len()), plural(r.topics().len(), "topic", "topics"), String::new()),
             (whole(r.runs.len()), plural(r.runs.len(), "crawl", "crawls"), String::new()),
         ];
-        let _ = out.write_str("<section class=\"card kpis\" aria-label=\"Numbers\">\n");
-        for (value, label, more) in cards {
-            let (value, more) = (escape(&value), escape(&more));
-            let _ = writeln!(
-                out,
-                "<div class=\"kpi\"><b>{value}</b><span>{label}</span><small title=\"{more}\">{more}</small></div>"
-            );
-        }
-        let _ = out.write_str("</section>\n");
+        out.cards(&cards);
     }
 
     fn ranking(&self, out: &mut Page) {
@@ -178,7 +168,7 @@ impl Report {
             return;
         }
         let several = rows.iter().any(|r| r.low.is_some());
-        open(out, "Ranking");
+        out.open("Ranking");
         out.chart(Chart::Ranking(Ranking {
             label: "Area under recall".into(),
             x: "area under recall".into(),
@@ -186,9 +176,7 @@ impl Report {
             top: Some(1.0),
             rows,
         }));
-        close(
-            out,
-            &format!(
+        out.close(&format!(
                 "Area under recall against the share of reachable pages fetched: 0.5 is chance, 1 would be all relevant \
                  pages at once. {}",
                 match (several, topic == ALL) {
@@ -256,18 +244,16 @@ impl Report {
         });
         let oracles: Vec<_> = topics.iter().filter_map(|t| oracle(t)).collect();
         series.extend(references((!oracles.is_empty()).then(|| mean_of(&oracles))));
-        open_tall(out, "Recall");
+        out.open("Recall");
         out.chart(Chart::Lines(base(if let [one] = topics[..] { one } else { "all topics" }, series)));
-        close(
-            out,
-            "How much of what there was to find was found after how many pages. The oracle is the best order we can \
+        out.close("How much of what there was to find was found after how many pages. The oracle is the best order we can \
              compute with labels and links known (an order that could really happen), chance a random order of all \
              reachable pages.",
         );
         if topics.len() < 2 {
             return;
         }
-        open(out, "Recall per topic");
+        out.open("Recall per topic");
         let _ = out.write_str("<div class=\"many\">\n");
         for topic in &topics {
             let mut series = lines(&|s| self.mean_recall(topic, s));
@@ -276,7 +262,7 @@ impl Report {
         }
         let _ = out.write_str("</div>\n");
         self.legend(usize::MAX, true, out);
-        close(out, "");
+        out.close("");
     }
 
     /// The names of the lines of several small charts.
@@ -318,7 +304,7 @@ impl Report {
                 ..Lines::default()
             }
         };
-        open(out, title);
+        out.open(title);
         if let [one] = topics[..] {
             out.chart(Chart::Lines(chart(one)));
         } else {
@@ -332,14 +318,14 @@ impl Report {
         } else {
             String::new()
         };
-        close(out, &format!("{caption}{few}"));
+        out.close(&format!("{caption}{few}"));
     }
 
     fn sweep(&self, out: &mut Page) {
         if self.sweeps.is_empty() {
             return;
         }
-        open(out, "Judge: threshold sweep");
+        out.open("Judge: threshold sweep");
         let _ = out.write_str("<div class=\"many\">\n");
         for (topic, points) in &self.sweeps {
             let best = best_threshold(points);
@@ -372,9 +358,7 @@ impl Report {
         let _ = out.write_str("</div>\n");
         let names = ["F1", "precision", "recall"].into_iter().enumerate();
         legend(names.map(|(i, name)| (key(i), name)), out);
-        close(
-            out,
-            "What the judge’s score is worth as a yes or no, against the labels of the pages that were fetched.",
+        out.close("What the judge’s score is worth as a yes or no, against the labels of the pages that were fetched.",
         );
     }
 
@@ -390,7 +374,7 @@ impl Report {
         if !self.results.summary.iter().any(|s| !s.teach.is_empty()) {
             return;
         }
-        open(out, "Verdicts by number of labels");
+        out.open("Verdicts by number of labels");
         let _ = out.write_str("<div class=\"many\">\n");
         for topic in &topics {
             let name = if *topic == ALL { "all topics" } else { topic };
@@ -419,9 +403,7 @@ impl Report {
         }
         let _ = out.write_str("</div>\n");
         self.legend(CROSSING, false, out);
-        why(
-            out,
-            &format!(
+        out.why(&format!(
                 "F1 of the judge’s verdicts on the half of the pages that nobody was asked about; dashed: on all pages, \
                  with the labels in place of verdicts (what a user takes home). {}.",
                 self.results.teaching.as_ref().map_or("", |t| &t.how)
@@ -443,7 +425,7 @@ impl Report {
         .chain(budgets)
         .collect();
         self.per_topic(&topics, out, |topic, out| {
-            table(&names, out);
+            out.table(&names);
             for (s, _) in &ranked {
                 for l in summary(topic, s).map_or(&[][..], |x| &x.teach) {
                     let _ = write!(out, "<tr><td>{}</td><td class=\"n\">{}</td>", escape(s), l.labels);
@@ -456,9 +438,9 @@ impl Report {
                     let _ = out.write_str("</tr>\n");
                 }
             }
-            let _ = out.write_str("</tbody></table></div>");
+            out.end_table();
         });
-        close(out, "");
+        out.close("");
     }
 
     /// Something about each topic, the first one open.
@@ -480,7 +462,7 @@ impl Report {
             ranked.iter().skip(1).map(|(other, _)| (*other, self.results.versus(best, other))).collect();
         // One pair says nothing about chance: a test would give p = 1 whatever happened.
         let several = others.iter().any(|(_, p)| p.wins + p.losses + p.ties > 1);
-        open(out, "Is the difference real?");
+        out.open("Is the difference real?");
         let _ = write!(
             out,
             "<p>{} against each other strategy on the same topics and seeds.{}</p>\n",
@@ -491,7 +473,7 @@ impl Report {
         if several {
             names.extend(["sign test p", "Wilcoxon p"]);
         }
-        table(&names, out);
+        out.table(&names);
         for (other, p) in others {
             let _ = write!(
                 out,
@@ -509,8 +491,8 @@ impl Report {
             }
             let _ = out.write_str("</tr>\n");
         }
-        let _ = out.write_str("</tbody></table></div>\n");
-        close(out, "");
+        out.end_table();
+        out.close("");
     }
 
     fn time(&self, out: &mut Page) {
@@ -535,16 +517,14 @@ impl Report {
         if rows.is_empty() {
             return;
         }
-        open(out, "Cost");
+        out.open("Cost");
         out.chart(Chart::Ranking(Ranking {
             label: "Microseconds per page (and per link)".into(),
             x: "microseconds per page".into(),
             rows,
             ..Ranking::default()
         }));
-        close(
-            out,
-            &format!(
+        out.close(&format!(
                 "Microseconds of the crawl loop per page, and per link in brackets. All {} crawls took {:.1} s on {}.",
                 timing.runs.len(),
                 timing.seconds,
@@ -559,13 +539,13 @@ impl Report {
         if topics.len() > 1 {
             topics.insert(0, ALL);
         }
-        let _ = out.write_str("<section class=\"card\" id=\"numbers\"><h2>Numbers</h2>\n");
+        out.open("Numbers");
         let _ = out.write_str(
             "<p>“Found” counts the relevant pages among the first 100, 250, … pages fetched (the mean over crawls): small \
              budgets do not show in the area.</p>\n",
         );
         self.per_topic(&topics, out, |topic, out| {
-            table(&NUMBERS, out);
+            out.table(&NUMBERS);
             let best = ranked
                 .iter()
                 .filter_map(|(s, _)| self.results.summary_of(topic, s)?.auc_mean)
@@ -575,9 +555,9 @@ impl Report {
                     self.row(topic, x, best, out);
                 }
             }
-            let _ = out.write_str("</tbody></table></div>");
+            out.end_table();
         });
-        close(out, "");
+        out.close("");
     }
 
     fn row(&self, topic: &str, x: &Summary, best: f64, out: &mut Page) {
@@ -627,44 +607,10 @@ impl Report {
         if self.settings.is_empty() {
             return;
         }
-        open(out, "Settings");
-        let _ = out.write_str("<dl>\n");
-        for (k, v) in &self.settings {
-            let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(k), escape(v));
-        }
-        let _ = out.write_str("</dl>\n");
-        close(out, "");
+        out.open("Settings");
+        out.list(&self.settings);
+        out.close("");
     }
-}
-
-/// A section with its heading.
-fn open(out: &mut Page, heading: &str) {
-    let _ = writeln!(out, "<section class=\"card\"><h2>{}</h2>", escape(heading));
-}
-
-/// A section with a chart that has many lines.
-fn open_tall(out: &mut Page, heading: &str) {
-    let _ = writeln!(out, "<section class=\"card tall\"><h2>{}</h2>", escape(heading));
-}
-
-/// What is seen in a chart.
-fn why(out: &mut Page, text: &str) {
-    if !text.is_empty() {
-        let _ = writeln!(out, "<p class=\"why\">{}</p>", with_code(text));
-    }
-}
-
-/// Text in which `…` is code.
-fn with_code(text: &str) -> String {
-    let part = |(i, s): (usize, &str)| {
-        if i % 2 == 1 { format!("<code>{}</code>", escape(s)) } else { escape(s) }
-    };
-    text.split('`').enumerate().map(part).collect()
-}
-
-fn close(out: &mut Page, text: &str) {
-    why(out, text);
-    let _ = out.write_str("</section>\n");
 }
 
 /// One of several charts side by side; its lines are named below them all.
@@ -688,16 +634,6 @@ fn legend<'a>(names: impl Iterator<Item = (String, &'a str)>, out: &mut Page) {
         let _ = write!(out, "<span><i class=\"key {class}\"></i>{}</span>", escape(name));
     }
     let _ = out.write_str("</div>\n");
-}
-
-/// The head of a table that can be sorted; the first column is text.
-fn table(heads: &[impl AsRef<str>], out: &mut Page) {
-    let _ = out.write_str("<div class=\"scroll\"><table class=\"sort\"><thead><tr>");
-    for (i, h) in heads.iter().enumerate() {
-        let class = if i > 0 { " class=\"n\"" } else { "" };
-        let _ = write!(out, "<th scope=\"col\"{class}><button>{}</button></th>", escape(h.as_ref()));
-    }
-    let _ = out.write_str("</tr></thead><tbody>\n");
 }
 
 /// The value of a curve at x: that of the last point before it; flat after the end.

@@ -104,8 +104,11 @@ function axes(el, width, height, { x, y, low, high, least = 0, most, xUnit, yUni
   const bottom = height - (x ? 36 : 20);
   const up = fitted(least, most, Math.max(1, Math.floor((bottom - top) / 40)), yUnit, ceiling);
   const left = widest(el, up.list.map(yUnit.tick)) + 10;
-  const label = widest(el, [xUnit.tick(low), xUnit.tick(high)]);
+  // As many numbers as there is room for: their width is known when they are chosen.
+  let across = ticks(low, high, Math.floor((width - left - names) / 50), xUnit).list;
+  const label = widest(el, across.map(xUnit.tick));
   const right = width - Math.max(names, label / 2 + 4, 10);
+  across = ticks(low, high, Math.max(1, Math.floor((right - left) / Math.max(50, label + 24))), xUnit).list;
   const X = (v) => left + ((right - left) * (v - low)) / Math.max(high - low, 1e-9);
   const within = (v) => Math.max(up.base, Math.min(v, up.top));
   const Y = (v) => bottom - ((bottom - top) * (within(v) - up.base)) / (up.top - up.base);
@@ -116,8 +119,7 @@ function axes(el, width, height, { x, y, low, high, least = 0, most, xUnit, yUni
     el.append(draws('line', { class: kind, x1: left, x2: right, y1: Y(v), y2: Y(v) }));
     el.append(say(left - 6, Y(v) + 4, yUnit.tick(v), 'end', 'y-tick'));
   }
-  for (const v of ticks(low, high, Math.max(1, Math.floor((right - left) / Math.max(56, label + 26))), xUnit)
-    .list) {
+  for (const v of across) {
     el.append(draws('line', { class: 'axis', x1: X(v), x2: X(v), y1: bottom, y2: bottom + 4 }));
     el.append(say(X(v), bottom + 16, xUnit.tick(v), 'middle', 'x-tick'));
   }

@@ -8,7 +8,7 @@ mod chart;
 mod page;
 
 pub use chart::{Bin, Chart, Histogram, Lines, Ranked, Ranking, Series, Unit, number};
-pub use page::{Page, escape};
+pub use page::{Page, escape, with_code};
 
 pub const APP_CSS: &str = include_str!("../assets/app.css");
 pub const CHART_CSS: &str = include_str!("../assets/chart.css");

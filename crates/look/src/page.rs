@@ -4,7 +4,7 @@ use crate::chart::Chart;
 use crate::{APP_CSS, CHART_CSS, CHART_JS, ICON};
 use base64::Engine;
 use sha2::{Digest, Sha256};
-use std::fmt;
+use std::fmt::{self, Write};
 
 const REPORT_CSS: &str = include_str!("../assets/report.css");
 const REPORT_JS: &str = include_str!("../assets/report.js");
@@ -20,6 +20,74 @@ pub struct Page {
 impl Page {
     pub fn new(title: impl Into<String>) -> Page {
         Page { title: title.into(), body: String::new(), charts: Vec::new() }
+    }
+
+    /// The title, and a line below it.
+    pub fn header(&mut self, line: &str) {
+        let title = escape(&self.title);
+        let _ =
+            write!(self, "<header>\n<h1>{title}</h1>\n<p class=\"soft\">{}</p>\n</header>\n", escape(line));
+    }
+
+    /// The most important numbers: value, name, more of it. The first is what was wanted.
+    pub fn cards(&mut self, cards: &[(String, &str, String)]) {
+        let _ = self.write_str("<section class=\"card kpis\" aria-label=\"Numbers\">\n");
+        for (i, (value, name, more)) in cards.iter().enumerate() {
+            let class = if i == 0 { "kpi good" } else { "kpi" };
+            let (value, name, more) = (escape(value), escape(name), escape(more));
+            let _ = writeln!(
+                self,
+                "<div class=\"{class}\"><b>{value}</b><span>{name}</span><small title=\"{more}\">{more}</small></div>"
+            );
+        }
+        let _ = self.write_str("</section>\n");
+    }
+
+    /// A section with its heading.
+    pub fn open(&mut self, heading: &str) {
+        let name: String = heading.chars().filter(char::is_ascii_alphanumeric).collect();
+        let _ = writeln!(
+            self,
+            "<section class=\"card\" id=\"{}\"><h2>{}</h2>",
+            name.to_lowercase(),
+            escape(heading)
+        );
+    }
+
+    /// Ends a section, with a few words on what is seen in it.
+    pub fn close(&mut self, why: &str) {
+        self.why(why);
+        let _ = self.write_str("</section>\n");
+    }
+
+    /// What is seen in a chart; `…` is code.
+    pub fn why(&mut self, text: &str) {
+        if !text.is_empty() {
+            let _ = writeln!(self, "<p class=\"why\">{}</p>", with_code(text));
+        }
+    }
+
+    /// Names and values.
+    pub fn list(&mut self, items: &[(String, String)]) {
+        let _ = self.write_str("<dl>\n");
+        for (name, value) in items {
+            let _ = writeln!(self, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(value));
+        }
+        let _ = self.write_str("</dl>\n");
+    }
+
+    /// The head of a table that can be sorted; all columns but the first have numbers.
+    pub fn table(&mut self, heads: &[impl AsRef<str>]) {
+        let _ = self.write_str("<div class=\"scroll rows\"><table class=\"sort\"><thead><tr>");
+        for (i, head) in heads.iter().enumerate() {
+            let class = if i > 0 { " class=\"n\"" } else { "" };
+            let _ = write!(self, "<th scope=\"col\"{class}><button>{}</button></th>", escape(head.as_ref()));
+        }
+        let _ = self.write_str("</tr></thead><tbody>\n");
+    }
+
+    pub fn end_table(&mut self) {
+        let _ = self.write_str("</tbody></table></div>\n");
     }
 
     /// A chart, and its numbers for readers without one.
@@ -70,6 +138,14 @@ fn hash(script: &str) -> String {
     format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(digest))
 }
 
+/// Text in which `…` is code, as markup.
+pub fn with_code(text: &str) -> String {
+    let part = |(i, s): (usize, &str)| {
+        if i % 2 == 1 { format!("<code>{}</code>", escape(s)) } else { escape(s) }
+    };
+    text.split('`').enumerate().map(part).collect()
+}
+
 /// JSON that stays inside its script element: no tag and no comment can begin in it.
 fn in_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
@@ -105,7 +181,6 @@ pub fn escape(s: &str) -> String {
 mod tests {
     use super::*;
     use crate::{Lines, Series};
-    use std::fmt::Write;
 
     const HOSTILE: &str = "</script><!--<script>alert(1)</script>&\u{2028}\"'\u{202e}";
 
