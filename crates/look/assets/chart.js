@@ -101,7 +101,7 @@ function surface(draw) {
 /** Axes with what they count; gives the scales. `names`: room on the right. */
 function axes(el, width, height, { x, y, low, high, least = 0, most, xUnit, yUnit, ceiling, names = 0 }) {
   const top = y ? 24 : 10;
-  const bottom = height - (x ? 36 : 20);
+  const bottom = height - (x ? 38 : 22);
   const up = fitted(least, most, Math.max(1, Math.floor((bottom - top) / 40)), yUnit, ceiling);
   const left = widest(el, up.list.map(yUnit.tick)) + 10;
   // As many numbers as there is room for: their width is known when they are chosen.
@@ -121,7 +121,7 @@ function axes(el, width, height, { x, y, low, high, least = 0, most, xUnit, yUni
   }
   for (const v of across) {
     el.append(draws('line', { class: 'axis', x1: X(v), x2: X(v), y1: bottom, y2: bottom + 4 }));
-    el.append(say(X(v), bottom + 16, xUnit.tick(v), 'middle', 'x-tick'));
+    el.append(say(X(v), bottom + 18, xUnit.tick(v), 'middle', 'x-tick'));
   }
   if (x) el.append(say((left + right) / 2, height - 4, x, 'middle', 'x-label'));
   if (y) el.append(say(0, 11, y, 'start', 'y-label'));
