@@ -220,7 +220,7 @@ fn best_hosts(out: &mut Page, hosts: BTreeMap<String, Host>) {
     let mut list: Vec<(String, Host)> = hosts.into_iter().collect();
     list.sort_by(|a, b| b.1.relevant.cmp(&a.1.relevant).then(b.1.pages.cmp(&a.1.pages)).then(a.0.cmp(&b.0)));
     out.open("Hosts");
-    out.table(&["host", "relevant", "pages", "harvest"]);
+    out.rows(&["host", "relevant", "pages", "harvest"]);
     for (name, h) in list.iter().take(TOP_HOSTS) {
         let share = h.relevant as f64 / h.pages.max(1) as f64;
         let _ = writeln!(
@@ -249,13 +249,13 @@ fn best_pages(out: &mut Page, pages: &[Top], reader: &Reader, beside: bool) {
         return;
     }
     let beside = beside && reader.shared_name().is_none();
-    out.table(&["page", "score", "language"]);
+    out.rows(&["page", "score", "language"]);
     for (i, p) in pages.iter().enumerate() {
         if i == SHOWN {
             let more = count((pages.len() - SHOWN) as u64);
             out.end_table();
             let _ = write!(out, "<details><summary>{more} more</summary>");
-            out.table(&["page", "score", "language"]);
+            out.rows(&["page", "score", "language"]);
         }
         let title = if p.title.trim().is_empty() { &p.url } else { &p.title };
         let copy = p.archive.as_ref().map_or(String::new(), |a| archived(a, beside));

@@ -147,7 +147,7 @@ function cursor({ el, tip, plot }, stops, look) {
       ...seen.marks.map((m) => draws('circle', { class: 'dot ' + m.kind, cx: seen.x, cy: m.y, r: 4 })),
     );
     el.append(layer);
-    const room = Math.max(1, Math.floor((el.clientHeight - 34) / 18));
+    const room = Math.max(1, Math.min(10, Math.floor((el.clientHeight - 34) / 18)));
     const rows = seen.rows.slice(0, seen.rows.length > room ? room - 1 : room);
     const left = seen.rows.length - rows.length;
     tip.replaceChildren(

@@ -78,7 +78,16 @@ impl Page {
 
     /// The head of a table that can be sorted; all columns but the first have numbers.
     pub fn table(&mut self, heads: &[impl AsRef<str>]) {
-        let _ = self.write_str("<div class=\"scroll rows\"><table class=\"sort\"><thead><tr>");
+        self.head("scroll", heads);
+    }
+
+    /// As [`Page::table`]; on a phone each row is a card, so the cells say what they are (`data-name`).
+    pub fn rows(&mut self, heads: &[impl AsRef<str>]) {
+        self.head("scroll rows", heads);
+    }
+
+    fn head(&mut self, class: &str, heads: &[impl AsRef<str>]) {
+        let _ = write!(self, "<div class=\"{class}\"><table class=\"sort\"><thead><tr>");
         for (i, head) in heads.iter().enumerate() {
             let class = if i > 0 { " class=\"n\"" } else { "" };
             let _ = write!(self, "<th scope=\"col\"{class}><button>{}</button></th>", escape(head.as_ref()));
