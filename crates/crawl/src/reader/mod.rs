@@ -571,7 +571,7 @@ impl Reader {
             urls: stats.urls,
             pending: stats.pending + stats.leased,
             hosts: stats.hosts,
-            outcomes: stats.outcomes.into_iter().filter(|(_, n)| *n > 0).collect(),
+            outcomes: outcomes(stats.outcomes, self.verdicts.len() as u64),
             errors: counts.errors,
             refused: counts.refused,
             threshold,
@@ -751,6 +751,14 @@ impl Reader {
         out.reverse();
         Ok(out)
     }
+}
+
+/// What URLs came to. Sitemaps and feeds are fetched as well, and are no pages.
+fn outcomes(all: Vec<(&'static str, u64)>, pages: u64) -> Vec<(&'static str, u64)> {
+    let fetched = all.iter().find(|(name, _)| *name == "fetched").map_or(0, |(_, n)| *n);
+    let split = [("fetched", fetched.min(pages)), ("sitemap", fetched.saturating_sub(pages))];
+    let rest = all.into_iter().filter(|(name, _)| *name != "fetched");
+    split.into_iter().chain(rest).filter(|(_, n)| *n > 0).collect()
 }
 
 fn describe(outcome: types::Outcome) -> String {
