@@ -77,6 +77,18 @@ fn check_charts(b: &mut Browser, what: &str) {
     assert_eq!(b.eval("document.documentElement.scrollWidth <= innerWidth"), true, "{what}");
 }
 
+/// axe-core finds nothing serious, where it is there (`last_mile` says when it is not).
+#[track_caller]
+fn check_access(b: &mut Browser, what: &str) {
+    let Some(axe) = std::env::var_os("GLEANER_AXE") else { return };
+    b.eval(&format!("{};1", std::fs::read_to_string(axe).unwrap()));
+    let bad = b.eval(
+        "axe.run(document).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)) \
+         .map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ')).join(', ')))",
+    );
+    assert_eq!(bad, json!([]), "{what}");
+}
+
 /// The page in all sizes, light and dark; charts are drawn for each.
 #[track_caller]
 fn look_at(b: &mut Browser, name: &str, ready: &str) {
@@ -85,8 +97,8 @@ fn look_at(b: &mut Browser, name: &str, ready: &str) {
             b.size(width, 900);
             b.dark(dark);
             b.wait(ready);
-            // Drawn again for this width.
-            b.wait("[...document.querySelectorAll('.chart')].every((c) => +c.getAttribute('viewBox')?.split(' ')[2] === c.clientWidth)");
+            // Drawn again for this width; what is hidden is not drawn.
+            b.wait("[...document.querySelectorAll('.chart')].every((c) => !c.clientWidth || +c.getAttribute('viewBox')?.split(' ')[2] === c.clientWidth)");
             b.wait(&format!(
                 "document.documentElement.dataset.theme === '{}'",
                 if dark { "dark" } else { "light" }
@@ -94,6 +106,7 @@ fn look_at(b: &mut Browser, name: &str, ready: &str) {
             let shade = if dark { "dark" } else { "light" };
             check_charts(b, &format!("{name} {width} {shade}"));
             b.picture(&pictures().join(format!("{name}-{width}-{shade}.png")));
+            check_access(b, &format!("{name} {width} {shade}"));
         }
     }
     b.dark(false);

@@ -85,12 +85,10 @@ function surface(draw) {
   const tip = html('div', { class: 'tip', 'aria-hidden': 'true', hidden: '' });
   const plot = html('div', { class: 'plot' }, el, tip);
   let drawn = 0;
-  // Of no width: not on the page yet.
+  // Of no width: hidden, or not on the page yet. It is drawn when it is shown.
   const redraw = () => {
-    if (el.clientWidth) {
-      drawn = el.clientWidth;
-      draw(drawn, el.clientHeight);
-    }
+    drawn = el.clientWidth;
+    if (drawn) draw(drawn, el.clientHeight);
   };
   new ResizeObserver(() => {
     if (el.clientWidth !== drawn) redraw();
