@@ -220,14 +220,14 @@ fn best_hosts(out: &mut Page, hosts: BTreeMap<String, Host>) {
     let mut list: Vec<(String, Host)> = hosts.into_iter().collect();
     list.sort_by(|a, b| b.1.relevant.cmp(&a.1.relevant).then(b.1.pages.cmp(&a.1.pages)).then(a.0.cmp(&b.0)));
     out.open("Hosts");
-    out.rows(&["host", "relevant", "pages", "harvest"]);
+    out.table(&["host", "relevant", "pages", "harvest"]);
     for (name, h) in list.iter().take(TOP_HOSTS) {
         let share = h.relevant as f64 / h.pages.max(1) as f64;
         let _ = writeln!(
             out,
-            "<tr><td class=\"wrap\">{}</td><td class=\"n\" data-name=\"relevant\" data-v=\"{}\">{}</td>\
-             <td class=\"n\" data-name=\"pages\" data-v=\"{}\">{}</td>\
-             <td class=\"n\" data-name=\"harvest\" data-v=\"{share:.4}\">{:.0} %</td></tr>",
+            "<tr><td class=\"wrap\">{}</td><td class=\"n\" data-v=\"{}\">{}</td>\
+             <td class=\"n\" data-v=\"{}\">{}</td>\
+             <td class=\"n\" data-v=\"{share:.4}\">{:.0} %</td></tr>",
             escape(name),
             h.relevant,
             count(h.relevant),
