@@ -350,7 +350,6 @@ fn crawl(out: &mut Page, reader: &Reader, s: &Summary, fetched: [Millis; 2]) -> 
     for set in &s.settings {
         item(set.name, format!("{} ({})", set.value, set.from.name()));
     }
-    item("threshold", format!("{:.3}", s.threshold));
     if let Some(o) = &s.outlook {
         item("outlook", outlook(o));
     }

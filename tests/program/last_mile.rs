@@ -279,7 +279,7 @@ fn nobody_is_shut_out() {
     ];
     let shots = pictures();
     let mut found = Vec::new();
-    for (width, dark) in [(1400, false), (1024, true), (390, false), (390, true)] {
+    for (width, dark) in [(1400, false), (1400, true), (1024, false), (1024, true), (390, false), (390, true)] {
         b.dark(dark);
         b.size(width, 900);
         b.open(&d.url);

@@ -127,7 +127,6 @@ theme();
 
 const help = document.getElementById('keys');
 document.getElementById('help').addEventListener('click', () => help.showModal());
-document.getElementById('to-words').addEventListener('click', () => help.close());
 let afterG = 0;
 document.addEventListener('keydown', (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) || document.querySelector('dialog[open]')) return;

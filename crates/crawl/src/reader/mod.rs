@@ -15,6 +15,7 @@ use crate::session::{InForce, Origin, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
 use focus::strategies::{Reason, Strategy, StrategySetup};
+use focus::topic::Threshold;
 use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -638,6 +639,11 @@ impl Reader {
                 _ => Origin::CommandLine,
             };
             add(name, Some(now.to_string()), origin);
+        }
+        if !self.verdicts.is_empty() {
+            let fixed = matches!(self.config.judge.threshold, Some(Threshold::Fixed(_)));
+            let origin = if fixed { Origin::Topic } else { Origin::Judge };
+            add("threshold", Some(format!("{:.3}", self.threshold()?)), origin);
         }
         Ok(all)
     }
