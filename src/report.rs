@@ -1,5 +1,5 @@
-//! `report.html` of a collection: what came of a crawl, on one self-contained page. Everything that came from the Web is
-//! text here, never markup.
+//! `report.html` of a collection: what came of a crawl, on one self-contained page. Everything that came from
+//! the Web is text here, never markup.
 
 use crate::text::{count, outlook, shorten, things};
 use crawl::reader::{PathStep, Reader, Summary};
@@ -211,8 +211,9 @@ fn scores(out: &mut Page, bins: &[(u64, u64); BINS], threshold: f64) {
         mark: Some((threshold * 1e3).round() / 1e3),
         bins: bins.iter().enumerate().map(bin).collect(),
     }));
-    out.close("How many pages the judge gave which score, the relevant ones in green (copies count once). Look at the pages near the \
-         threshold with `gleaner threshold` or `gleaner explain`.",
+    out.close(
+        "How many pages the judge gave which score, the relevant ones in green (copies count once). \
+         Look at the pages near the threshold with `gleaner threshold` or `gleaner explain`.",
     );
 }
 
@@ -262,7 +263,8 @@ fn best_pages(out: &mut Page, pages: &[Top], reader: &Reader, beside: bool) {
         let _ = writeln!(
             out,
             "<tr><td class=\"wrap\"><b>{}</b><span class=\"url\">{}</span>{copy}</td>\
-             <td class=\"n\" data-name=\"score\">{:.3}</td><td class=\"n\" data-name=\"language\">{}</td></tr>",
+             <td class=\"n\" data-name=\"score\">{:.3}</td>\
+             <td class=\"n\" data-name=\"language\">{}</td></tr>",
             escape(&shorten(title, 120)),
             link(&p.url),
             p.score,

@@ -1,12 +1,15 @@
-//! A picture for a note: bars to the left and the right of zero, with intervals. A file of its own, without scripts.
+//! A picture for a note: bars to the left and the right of zero, with intervals. A file of its own.
 
 use look::{Unit, escape, number};
 use std::fmt::Write;
 
 /// Light and dark as in all that people see (`crates/look/assets`).
-const STYLE: &str = "svg{font:12px system-ui,sans-serif;--ink:#221f18;--soft:#6a6353;--line:#e3dccb;--leaf:#24734a;--rust:#b0402a}
-@media (prefers-color-scheme:dark){svg{--ink:#ece6d8;--soft:#a79f8c;--line:#37332a;--leaf:#6cc48f;--rust:#ee8a70}}
-text{fill:var(--soft)}.strong{fill:var(--ink);font-weight:600}path{stroke:var(--line)}.zero{stroke:var(--soft)}.whisker{stroke:var(--ink)}
+const STYLE: &str = "svg{font:12px system-ui,sans-serif;
+--ink:#221f18;--soft:#6a6353;--line:#e3dccb;--leaf:#24734a;--rust:#b0402a}
+@media (prefers-color-scheme:dark){svg{
+--ink:#ece6d8;--soft:#a79f8c;--line:#37332a;--leaf:#6cc48f;--rust:#ee8a70}}
+text{fill:var(--soft)}.strong{fill:var(--ink);font-weight:600}
+path{stroke:var(--line)}.zero{stroke:var(--soft)}.whisker{stroke:var(--ink)}
 .worse{fill:var(--rust)}.better{fill:var(--leaf)}.open{fill:var(--soft)}";
 
 pub struct Difference {
@@ -35,7 +38,8 @@ impl DifferenceChart {
         let reach = reach.filter(|v| v.is_finite()).map(f64::abs).fold(1e-6, f64::max);
         let x = |v: f64| f64::midpoint(LEFT, RIGHT) + (RIGHT - LEFT) / 2.0 * (v / reach).clamp(-1.0, 1.0);
         let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{0}: {1}\">\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+             role=\"img\" aria-label=\"{0}: {1}\">\
              <style>{STYLE}</style><text class=\"strong\" x=\"8\" y=\"15\">{0}</text>",
             escape(&self.title),
             escape(&self.desc)
@@ -47,7 +51,8 @@ impl DifferenceChart {
             let class = if tick == 0 { "zero" } else { "grid" };
             let _ = write!(
                 out,
-                "<path class=\"{class}\" d=\"M{0:.1} {HEAD}V{1:.1}\"/><text x=\"{0:.1}\" y=\"{2:.1}\" text-anchor=\"middle\">{3}</text>",
+                "<path class=\"{class}\" d=\"M{0:.1} {HEAD}V{1:.1}\"/>\
+                 <text x=\"{0:.1}\" y=\"{2:.1}\" text-anchor=\"middle\">{3}</text>",
                 x(value),
                 height - 4.0,
                 HEAD - 6.0,
@@ -66,8 +71,8 @@ impl DifferenceChart {
             let label: String = r.label.chars().take(34).collect();
             let _ = write!(
                 out,
-                "<text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"end\">{2}</text><rect class=\"{class}\" x=\"{from:.1}\" y=\"{3:.1}\" \
-                 width=\"{4:.1}\" height=\"12\"/><path class=\"whisker\" d=\"M{5:.1} {6:.1}H{7:.1}\"/>\
+                "<text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"end\">{2}</text>\
+                 <rect class=\"{class}\" x=\"{from:.1}\" y=\"{3:.1}\" width=\"{4:.1}\" height=\"12\"/><path class=\"whisker\" d=\"M{5:.1} {6:.1}H{7:.1}\"/>\
                  <text class=\"strong\" x=\"{8:.1}\" y=\"{1:.1}\">{9:+.3}</text>",
                 LEFT - 8.0,
                 y + 12.0,

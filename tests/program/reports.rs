@@ -1,6 +1,6 @@
-//! Charts and reports in a real browser: numbers on axes, names that do not collide, a cursor for pointer and keys, and
-//! reports that open from a file, with hostile text in them. Pictures go to `$GLEANER_PICTURES` (default:
-//! `target/tmp/reports`).
+//! Charts and reports in a real browser: numbers on axes, names that do not collide, a cursor for pointer and
+//! keys, and reports that open from a file, with hostile text in them. Pictures go to `$GLEANER_PICTURES`
+//! (default: `target/tmp/reports`).
 
 use crate::common;
 use crate::common::browser::Browser;
@@ -41,7 +41,9 @@ window.faults = (chart) => {
   const texts = [...chart.querySelectorAll('text')].filter((t) => t.textContent);
   texts.forEach((a, i) => {
     if (!within(box(a), box(chart))) out.push('over the edge: ' + a.textContent);
-    for (const b of texts.slice(i + 1)) if (over(box(a), box(b))) out.push(a.textContent + ' over ' + b.textContent);
+    for (const b of texts.slice(i + 1)) {
+      if (over(box(a), box(b))) out.push(a.textContent + ' over ' + b.textContent);
+    }
   });
   return out;
 };
@@ -51,7 +53,8 @@ window.point = (chart, share) => {
   const at = { clientX: b.left + share * b.width, clientY: b.top + b.height / 2, bubbles: true };
   chart.dispatchEvent(new PointerEvent('pointermove', at));
   const tip = chart.parentElement.querySelector('.tip');
-  return { shown: !tip.hidden, inside: within(box(tip), box(chart)), dots: chart.querySelectorAll('.cursor .dot').length, text: tip.innerText };
+  const dots = chart.querySelectorAll('.cursor .dot').length;
+  return { shown: !tip.hidden, inside: within(box(tip), box(chart)), dots, text: tip.innerText };
 };
 'ready'";
 

@@ -87,8 +87,8 @@ impl Report {
             "Harvest rate over time",
             "harvest rate",
             &self.harvest_rate,
-            "Share of relevant pages among the last ones fetched: the window is 5 % of the crawl. A focused crawl starts \
-             high and runs dry when everything was found.",
+            "Share of relevant pages among the last ones fetched: the window is 5 % of the crawl. A focused \
+             crawl starts high and runs dry when everything was found.",
             &mut out,
         );
         self.curves(
@@ -177,15 +177,14 @@ impl Report {
             rows,
         }));
         out.close(&format!(
-                "Area under recall against the share of reachable pages fetched: 0.5 is chance, 1 would be all relevant \
-                 pages at once. {}",
-                match (several, topic == ALL) {
-                    (false, _) => ONE_DRAW,
-                    (true, true) => "Whiskers are 95 % intervals over topics.",
-                    (true, false) => "Whiskers are 95 % intervals over random seeds.",
-                }
-            ),
-        );
+            "Area under recall against the share of reachable pages fetched: 0.5 is chance, 1 would be \
+                 all relevant pages at once. {}",
+            match (several, topic == ALL) {
+                (false, _) => ONE_DRAW,
+                (true, true) => "Whiskers are 95 % intervals over topics.",
+                (true, false) => "Whiskers are 95 % intervals over random seeds.",
+            }
+        ));
     }
 
     /// Mean recall over the runs of a topic and strategy, at 101 shares of the reachable pages.
@@ -246,9 +245,9 @@ impl Report {
         series.extend(references((!oracles.is_empty()).then(|| mean_of(&oracles))));
         out.open("Recall");
         out.chart(Chart::Lines(base(if let [one] = topics[..] { one } else { "all topics" }, series)));
-        out.close("How much of what there was to find was found after how many pages. The oracle is the best order we can \
-             compute with labels and links known (an order that could really happen), chance a random order of all \
-             reachable pages.",
+        out.close("How much of what there was to find was found after how many pages. The oracle is the best \
+             order we can compute with labels and links known (an order that could really happen), chance a random \
+             order of all reachable pages.",
         );
         if topics.len() < 2 {
             return;
@@ -358,7 +357,9 @@ impl Report {
         let _ = out.write_str("</div>\n");
         let names = ["F1", "precision", "recall"].into_iter().enumerate();
         legend(names.map(|(i, name)| (key(i), name)), out);
-        out.close("What the judge’s score is worth as a yes or no, against the labels of the pages that were fetched.",
+        out.close(
+            "What the judge’s score is worth as a yes or no, against the labels of the pages \
+             that were fetched.",
         );
     }
 
@@ -404,11 +405,10 @@ impl Report {
         let _ = out.write_str("</div>\n");
         self.legend(CROSSING, false, out);
         out.why(&format!(
-                "F1 of the judge’s verdicts on the half of the pages that nobody was asked about; dashed: on all pages, \
-                 with the labels in place of verdicts (what a user takes home). {}.",
-                self.results.teaching.as_ref().map_or("", |t| &t.how)
-            ),
-        );
+            "F1 of the judge’s verdicts on the half of the pages that nobody was asked about; dashed: \
+                 on all pages, with the labels in place of verdicts (what a user takes home). {}.",
+            self.results.teaching.as_ref().map_or("", |t| &t.how)
+        ));
         let budgets = BUDGETS.iter().map(|n| format!("found in {}", number(*n as f64, Unit::Count)));
         let names: Vec<String> = [
             "strategy",
@@ -525,12 +525,12 @@ impl Report {
             ..Ranking::default()
         }));
         out.close(&format!(
-                "Microseconds of the crawl loop per page, and per link in brackets. All {} crawls took {:.1} s on {}.",
-                timing.runs.len(),
-                timing.seconds,
-                count(timing.threads, "thread", "threads")
-            ),
-        );
+            "Microseconds of the crawl loop per page, and per link in brackets. \
+                 All {} crawls took {:.1} s on {}.",
+            timing.runs.len(),
+            timing.seconds,
+            count(timing.threads, "thread", "threads")
+        ));
     }
 
     fn tables(&self, out: &mut Page) {
@@ -541,8 +541,8 @@ impl Report {
         }
         out.open("Numbers");
         let _ = out.write_str(
-            "<p>“Found” counts the relevant pages among the first 100, 250, … pages fetched (the mean over crawls): small \
-             budgets do not show in the area.</p>\n",
+            "<p>“Found” counts the relevant pages among the first 100, 250, … pages fetched (the mean over \
+             crawls): small budgets do not show in the area.</p>\n",
         );
         self.per_topic(&topics, out, |topic, out| {
             out.table(&NUMBERS);
@@ -590,7 +590,8 @@ impl Report {
         let interval = interval.map_or("–".into(), |(l, h)| format!("{l:.3} – {h:.3}"));
         let _ = writeln!(
             out,
-            "<tr{class}><td>{}</td>{}<td class=\"n\">{interval}</td>{found}{}{}{}{}{}{}<td class=\"n\">{}</td></tr>",
+            "<tr{class}><td>{}</td>{}<td class=\"n\">{interval}</td>{found}{}{}{}{}{}{}\
+             <td class=\"n\">{}</td></tr>",
             escape(&x.strategy),
             three(x.auc_mean),
             three(x.normalised_auc_mean),

@@ -37,7 +37,8 @@ impl Page {
             let (value, name, more) = (escape(value), escape(name), escape(more));
             let _ = writeln!(
                 self,
-                "<div class=\"{class}\"><b>{value}</b><span>{name}</span><small title=\"{more}\">{more}</small></div>"
+                "<div class=\"{class}\"><b>{value}</b><span>{name}</span>\
+                 <small title=\"{more}\">{more}</small></div>"
             );
         }
         let _ = self.write_str("</section>\n");
@@ -114,7 +115,8 @@ impl Page {
         let title = escape(&title);
         let script = format!("{CHART_JS}\n{REPORT_JS}");
         let policy = format!(
-            "default-src 'none'; style-src 'unsafe-inline'; script-src {} {}; base-uri 'none'; form-action 'none'",
+            "default-src 'none'; style-src 'unsafe-inline'; script-src {} {}; base-uri 'none'; \
+             form-action 'none'",
             hash(THEME_JS),
             hash(&script)
         );
@@ -124,10 +126,13 @@ impl Page {
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-             <title>{title}</title>\n<style>\n{APP_CSS}{CHART_CSS}{REPORT_CSS}</style>\n<script>{THEME_JS}</script>\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n\
+             <title>{title}</title>\n<style>\n{APP_CSS}{CHART_CSS}{REPORT_CSS}</style>\n\
+             <script>{THEME_JS}</script>\n\
              </head>\n<body>\n<div class=\"top\"><span class=\"brand\">{}<span>Gleaner</span></span></div>\n\
-             <main class=\"report\">\n{body}</main>\n<script type=\"application/json\" id=\"data\">{data}</script>\n\
+             <main class=\"report\">\n{body}</main>\n\
+             <script type=\"application/json\" id=\"data\">{data}</script>\n\
              <script type=\"module\">{script}</script>\n</body>\n</html>\n",
             ICON.trim().replacen("<svg ", "<svg width=\"28\" height=\"28\" aria-hidden=\"true\" ", 1)
         )
