@@ -448,7 +448,7 @@ impl Report {
         for (i, topic) in topics.iter().enumerate() {
             let open = if i == 0 { " open" } else { "" };
             let name = escape(if *topic == ALL { "All topics" } else { topic });
-            let _ = write!(out, "<details{open}><summary>{name}</summary>\n");
+            let _ = writeln!(out, "<details{open}><summary>{name}</summary>");
             write(topic, out);
             let _ = out.write_str("</details>\n");
         }
@@ -463,9 +463,9 @@ impl Report {
         // One pair says nothing about chance: a test would give p = 1 whatever happened.
         let several = others.iter().any(|(_, p)| p.wins + p.losses + p.ties > 1);
         out.open("Is the difference real?");
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<p>{} against each other strategy on the same topics and seeds.{}</p>\n",
+            "<p>{} against each other strategy on the same topics and seeds.{}</p>",
             escape(best),
             if several { String::new() } else { format!(" <b>{}</b>", with_code(ONE_DRAW)) }
         );
@@ -616,7 +616,7 @@ impl Report {
 
 /// One of several charts side by side; its lines are named below them all.
 fn small(out: &mut Page, title: &str, chart: Lines) {
-    let _ = write!(out, "<div><h3>{}</h3>\n", escape(title));
+    let _ = writeln!(out, "<div><h3>{}</h3>", escape(title));
     out.chart(Chart::Lines(Lines { key: false, ..chart }));
     let _ = out.write_str("</div>\n");
 }
