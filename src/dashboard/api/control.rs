@@ -170,7 +170,7 @@ fn as_before(reader: &Reader) -> Result<Settings, Problem> {
         relevant: limits.relevant.filter(|most| *most > s.relevant),
         time_ms: limits.time.map(|t| t.0.as_millis() as u64),
     });
-    let fetch = flags.contains_key("fetch").then(|| Pace {
+    let fetch = flags.contains_key("fetch").then_some(Pace {
         concurrency: Some(fetch.concurrency),
         delay_ms: Some(fetch.delay.0.as_millis() as u64),
     });
