@@ -3,7 +3,7 @@
 use super::progress::{Display, Mode};
 use super::serve::ListenFlags;
 use super::setup::{self, FetchFlags, TeacherFlags, TopicArgs, number, set};
-use crate::dashboard::{CRAWLS, Job, Server, SharedShelf, Shelf};
+use crate::dashboard::{App, CRAWLS, Job, Server, SharedShelf, Shelf};
 use crate::text::{count, duration, outlook, things};
 use clap::Args as ClapArgs;
 use console::style;
@@ -17,6 +17,7 @@ use crawl::{Event, Progress, Stop};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -105,7 +106,7 @@ pub struct Args {
     /// Print events as JSON lines on standard output
     #[arg(long)]
     pub json: bool,
-    /// Open the dashboard: watch and steer this crawl in the browser, as long as it runs
+    /// Open the dashboard: watch and steer this crawl in the browser; on a terminal also after its end, until Ctrl-C
     #[arg(long)]
     pub serve: bool,
     #[command(flatten)]
@@ -184,9 +185,14 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         (_, _, true) => Mode::Panel,
         _ => Mode::Lines,
     };
-    let (stop, progress) = crawl_into(&out, &loaded, &args, mode)?;
+    let Ran { stop, reason, progress, server, interrupted } = crawl_into(&out, &loaded, &args, mode)?;
     if mode == Mode::Panel || mode == Mode::Lines {
-        summary(&out, args.store.is_some(), stop, &progress);
+        summary(&out, args.store.is_some(), stop, &reason, &progress);
+    }
+    // Whoever watches in a browser sees the end, and may go on from there. A script is not kept waiting.
+    if let Some(server) = server.filter(|_| mode == Mode::Panel && !interrupted) {
+        eprintln!("  dashboard {} (Ctrl-C ends it)", server.url());
+        server.run_forever();
     }
     // A worker that came when the others had done everything is no failure.
     if args.store.is_some() && stop != Stop::User {
@@ -201,8 +207,20 @@ fn default_folder(topic: Option<&Path>, loaded: &Loaded) -> PathBuf {
     PathBuf::from(crate::text::slug(stem.unwrap_or(loaded.config.title())))
 }
 
+/// A crawl that has ended.
+pub struct Ran {
+    pub stop: Stop,
+    /// Why it ended, for people.
+    pub reason: String,
+    pub progress: Progress,
+    /// The dashboard, which can go on with it.
+    pub server: Option<Server>,
+    /// By Ctrl-C.
+    pub interrupted: bool,
+}
+
 /// Crawls into a folder, showing progress, until it is done or the user stops it.
-pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<(Stop, Progress), Problem> {
+pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<Ran, Problem> {
     let config = &loaded.config;
     let canon = Collection::canon(config);
     let seeds = setup::seeds(config, &args.seed, &args.seeds, &canon)?;
@@ -243,23 +261,27 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
             d.event(event);
         }
     });
-    stop_on_ctrl_c(job.orders(), open.crawl.marks())?;
-    // As long as the crawl runs; `gleaner serve` shows it afterwards.
-    let _server = match args.serve {
-        true => Some(dashboard(out, shared.as_ref(), args, job)?),
+    let server = match args.serve {
+        true => Some(dashboard(out, shared.as_ref(), args, job.clone())?),
         false => None,
     };
+    let keys = Arc::new(Keys::default());
+    stop_on_ctrl_c(&keys, job.orders(), open.crawl.marks(), server.as_ref().map(|s| s.app()))?;
     open.start(&seeds, types::Millis::steady())?;
     if args.retry {
         let again = open.crawl.retry_unanswered(types::Millis::steady())?;
         tracing::info!(again, "tried once more");
     }
-    let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
+    let (stop, progress) = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
+    let reason = open.crawl.ended().map_or_else(|| stop.reason().to_string(), |ended| ended.reason());
+    drop(open);
     // What this worker saw of a shared crawl is no report of it.
     if shared.is_none() {
         crate::report::write(out)?;
     }
-    Ok(result)
+    job.end();
+    keys.over.store(true, Ordering::SeqCst);
+    Ok(Ran { stop, reason, progress, server, interrupted: keys.presses.load(Ordering::SeqCst) > 0 })
 }
 
 /// Does the topic want other pages than the one the collection was made with? Limits, pace and the like may differ.
@@ -315,11 +337,32 @@ fn dashboard(
     Ok(server)
 }
 
-/// Once: finish cleanly. Twice: leave at once (nothing committed is lost).
-fn stop_on_ctrl_c(sender: mpsc::Sender<Order>, marks: Option<Marks>) -> Result<(), Problem> {
-    let presses = std::sync::atomic::AtomicU32::new(0);
+/// What Ctrl-C has done so far.
+#[derive(Default)]
+struct Keys {
+    presses: AtomicU32,
+    /// The crawl has ended; only the dashboard is left.
+    over: AtomicBool,
+}
+
+/// Once: finish cleanly. Twice: leave at once (nothing committed is lost). When only the dashboard is left: the end.
+fn stop_on_ctrl_c(
+    keys: &Arc<Keys>,
+    sender: mpsc::Sender<Order>,
+    marks: Option<Marks>,
+    app: Option<Arc<App>>,
+) -> Result<(), Problem> {
+    let keys = keys.clone();
     ctrlc::set_handler(move || {
-        if presses.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 {
+        if keys.over.load(Ordering::SeqCst) {
+            if let Some(app) = &app {
+                // What was gone on with in the browser ends in order.
+                app.jobs().stop_all();
+                app.shelf.stop_teaching();
+            }
+            std::process::exit(0);
+        }
+        if keys.presses.fetch_add(1, Ordering::SeqCst) > 0 {
             // Whoever leaves does not blame the pages that are being read.
             if let Some(marks) = &marks {
                 marks.close();
@@ -363,9 +406,9 @@ fn say_pauses(p: &Progress) {
     );
 }
 
-pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
+pub fn summary(out: &Path, shared: bool, stop: Stop, reason: &str, p: &Progress) {
     let elapsed = duration(Duration::from_millis(p.elapsed_ms));
-    eprintln!("{} ({})", style(stop.reason()).bold(), elapsed);
+    eprintln!("{}, after {elapsed}", style(reason).bold());
     eprintln!(
         "  {} pages, {} relevant ({:.1} %), {:.1} MB, {} hosts, {} URLs pending",
         count(p.pages),

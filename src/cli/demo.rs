@@ -1,6 +1,6 @@
 //! `gleaner demo`: a small built-in web on loopback, crawled exactly as a real one.
 
-use super::crawl::{Args as CrawlArgs, crawl_into};
+use super::crawl::{Args as CrawlArgs, Ran, crawl_into};
 use super::progress::Mode;
 use crate::text::count;
 use clap::Args as ClapArgs;
@@ -115,10 +115,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         rng: args.rng,
         ..CrawlArgs::default()
     };
-    let (stop, progress) = crawl_into(&args.out, &loaded, &crawl, mode)?;
+    let Ran { stop, reason, progress, .. } = crawl_into(&args.out, &loaded, &crawl, mode)?;
     server.stop();
     if !args.json {
-        super::crawl::summary(&args.out, false, stop, &progress);
+        super::crawl::summary(&args.out, false, stop, &reason, &progress);
         let reader = Reader::open(&args.out)?;
         let mut found = 0;
         for record in reader.records(false) {

@@ -1,6 +1,7 @@
 //! `gleaner export DIR`: a collection's pages in a format others read.
 
 use super::setup;
+use crate::exporting::{self, Wanted, Written};
 use crate::text::things;
 use clap::Args as ClapArgs;
 use crawl::collection::Collection;
@@ -8,7 +9,7 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::export::{self, Options, Output, Row};
+use store::export::{self, Options, Output};
 use types::Problem;
 
 #[derive(ClapArgs, Debug)]
@@ -71,50 +72,20 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         now: types::Millis::now(),
         info: Vec::new(),
     };
-    let mut exporter = (format.open)(out, &options)?;
-    let (mut n, mut unwanted, mut copies) = (0u64, 0u64, 0u64);
-    // A page that cannot be read must not cost those behind it. Of a database that is away there are none.
-    let mut unreadable: Vec<Problem> = Vec::new();
-    for record in reader.records(args.all) {
-        let record = match record {
-            Err(problem) if args.shared.store.is_none() => {
-                unreadable.push(problem);
-                continue;
-            }
-            record => record?,
-        };
-        if !args.all && !args.copies && !reader.is_counted(record.id) {
-            copies += 1;
-            continue;
-        }
-        if record.noindex {
-            unwanted += 1;
-            continue;
-        }
-        let parent = record.parent.and_then(|id| reader.url(id));
-        let duplicate_of = record.duplicate_of.and_then(|id| reader.url(id));
-        let near_duplicate_of = record.near_duplicate_of.and_then(|id| reader.url(id));
-        let original = match record.duplicate_of {
-            Some(id) => reader.record(id).ok().flatten().and_then(|r| r.archive),
-            None => None,
-        };
-        exporter.write(&Row {
-            record: &record,
-            parent: parent.as_deref(),
-            duplicate_of: duplicate_of.as_deref(),
-            near_duplicate_of: near_duplicate_of.as_deref(),
-            label: reader.labels().label(record.id).map(|l| (l.relevant, l.who.name())),
-            original: original.as_ref(),
-        })?;
-        n += 1;
-    }
-    exporter.finish()?;
+    let exporter = (format.open)(out, &options)?;
+    let wanted = Wanted {
+        all: args.all,
+        copies: args.copies,
+        // Of a database that is away there are none behind it.
+        skip_unreadable: args.shared.store.is_none(),
+    };
+    let Written { pages, noindex, copies, unreadable } = exporting::write(&reader, exporter, wanted)?;
     if args.output.is_some() {
-        eprintln!("wrote {n} pages as {}", format.name);
+        eprintln!("wrote {pages} pages as {}", format.name);
     }
-    if unwanted > 0 {
-        let pages = if unwanted == 1 { "page asks" } else { "pages ask" };
-        eprintln!("left out: {unwanted} {pages} not to be indexed (noindex)");
+    if noindex > 0 {
+        let pages = if noindex == 1 { "page asks" } else { "pages ask" };
+        eprintln!("left out: {noindex} {pages} not to be indexed (noindex)");
     }
     if copies > 0 {
         let pages = if copies == 1 { "page is a copy" } else { "pages are copies" };

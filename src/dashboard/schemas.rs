@@ -84,7 +84,10 @@ pub fn all() -> Value {
         ("eta_ms", maybe(count())),
         ("idle", maybe(text())),
         ("budget", budget),
-        ("newest", newest),
+        ("newest", newest.clone()),
+        ("found", newest.clone()),
+        ("stopped", maybe(text())),
+        ("limit", maybe(json!({ "type": "string", "enum": ["pages", "relevant", "time", "requests"] }))),
     ];
     let mut overview = progress.to_vec();
     overview.extend([
@@ -125,6 +128,11 @@ pub fn all() -> Value {
             ])),
         ),
         ("damage", maybe(text())),
+        ("best", newest),
+        ("began", maybe(count())),
+        ("ended", maybe(count())),
+        ("version", maybe(text())),
+        ("settings", list(object(&[("name", text()), ("value", text()), ("from", text())]))),
     ]);
     let terms = || object(&[("own", list(text())), ("all", list(text())), ("presets", list(text()))]);
     let problem = || object(&[("what", text()), ("because", maybe(text())), ("hint", maybe(text()))]);
@@ -138,7 +146,8 @@ pub fn all() -> Value {
         "Health": object(&[("status", text()), ("version", text())]),
         "Collections": object(&[("collections", list(object(&[
             ("name", text()), ("title", text()), ("pages", count()), ("relevant", count()), ("pending", count()),
-            ("running", flag()), ("problem", maybe(text())),
+            ("running", flag()), ("problem", maybe(text())), ("stopped", maybe(text())), ("began", maybe(count())),
+            ("fetched", maybe(count())), ("trend", list(pair())),
         ])))]),
         "Overview": object(&overview),
         "Pages": object(&[
@@ -146,10 +155,17 @@ pub fn all() -> Value {
                 ("id", id()), ("url", text()), ("title", text()), ("score", maybe(number())), ("relevant", flag()),
                 ("label", maybe(flag())), ("language", text()), ("depth", count()), ("fetched", count()),
                 ("status", count()), ("media_type", text()), ("links", count()), ("bytes", count()),
-                ("duplicate", flag()),
+                ("duplicate", flag()), ("copies", count()),
             ]))),
             ("next", maybe(text())),
             ("matching", maybe(count())),
+        ]),
+        "Misses": object(&[
+            ("misses", list(object(&[
+                ("id", id()), ("url", text()), ("kind", text()), ("what", text()), ("attempts", count()),
+                ("depth", count()), ("parent", maybe(text())), ("anchor", text()),
+            ]))),
+            ("next", maybe(text())),
         ]),
         "Piece": object(&[("text", text()), ("set?", text())]),
         "Priority": object(&[("lane", count()), ("key", maybe(number()))]),
@@ -236,7 +252,10 @@ pub fn all() -> Value {
             // Of a shared crawl: how many of its workers have done it by now.
             ("workers?", object(&[("applied", count()), ("of", count())])),
         ]),
-        "Action": object(&[("action", json!({ "type": "string", "enum": ["start", "pause", "resume", "stop"] }))]),
+        "Action": object(&[
+            ("action", json!({ "type": "string", "enum": ["start", "pause", "resume", "stop"] })),
+            ("settings?", maybe(reference("Settings"))),
+        ]),
         "Label": object(&[("label", maybe(flag()))]),
         "Rule": object(&[("rule", rule())]),
         "Seeds": object(&[("urls", json!({ "type": "array", "items": text(), "maxItems": 10_000 }))]),

@@ -21,6 +21,7 @@ use crate::listings::ListingLimits;
 use crate::marks::Marks;
 use crate::rules::Rules;
 use crate::scope::Scope;
+use crate::session::Session;
 use crate::steer::Adjustments;
 use crate::steer::Steering;
 use crate::steer::inbox::Inbox;
@@ -133,6 +134,7 @@ pub struct Open {
     pub resumed: bool,
     /// What was found on opening that a person should know of.
     pub notes: Vec<String>,
+    session: Session,
 }
 
 impl Collection {
@@ -437,6 +439,7 @@ impl Collection {
             Some(_) => None,
         };
         let answering = web;
+        let session = Session::begin(loaded);
         let steering = Steering {
             archive: Stacks::new(Some(Self::warc_dir(dir))).reading_on(),
             loaded: loaded.clone(),
@@ -454,27 +457,38 @@ impl Collection {
         if shared.is_none() {
             crawl.steer.inbox = Some(Inbox::of(dir));
         }
-        Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed, notes })
+        Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed, notes, session })
     }
 }
 
 impl Open {
     /// Offers the seeds and tells the listeners that it begins.
     pub fn start(&mut self, seeds: &[Url], now: Millis) -> Result<(), Problem> {
+        self.crawl.begin_session(self.session.clone())?;
+        self.announce(seeds.len());
+        if let Some(text) = self.crawl.teaching().map(|t| t.announcement()) {
+            self.crawl.emit(Event::Teacher { text });
+        }
+        self.crawl.seed(seeds, now)?;
+        Ok(())
+    }
+
+    /// Opened for changes: nothing is fetched, and the last run stays the last one.
+    pub fn start_paused(&mut self) {
+        self.crawl.pause(true);
+        self.announce(0);
+    }
+
+    fn announce(&mut self, seeds: usize) {
         let parts = self.crawl.parts();
         let event = Event::Started {
             name: parts.name.clone(),
             resumed: self.resumed,
             strategy: parts.strategy_name.clone(),
             judge: parts.judge_name.clone(),
-            seeds: seeds.len(),
+            seeds,
         };
         self.crawl.emit(event);
-        if let Some(text) = self.crawl.teaching().map(|t| t.announcement()) {
-            self.crawl.emit(Event::Teacher { text });
-        }
-        self.crawl.seed(seeds, now)?;
-        Ok(())
     }
 }
 

@@ -516,7 +516,24 @@ impl Config {
 impl Loaded {
     /// Was this set on the command line?
     pub fn is_flag(&self, section: &str, key: &str) -> bool {
-        self.flags.get(section).and_then(|s| s.as_table()).is_some_and(|t| t.contains_key(key))
+        has(&self.flags, section, key)
+    }
+
+    /// Does the topic file say this?
+    pub fn is_in_file(&self, section: &str, key: &str) -> bool {
+        has(&self.file, section, key)
+    }
+
+    /// What the command line set.
+    pub fn flags(&self) -> &toml::Table {
+        &self.flags
+    }
+
+    /// The same topic file under another command line.
+    pub fn with_flags(&self, flags: toml::Table) -> Result<Loaded, Problem> {
+        let mut again = Config::load(&self.text, "topic.toml", flags)?;
+        again.config.places = self.config.places.clone();
+        Ok(again)
     }
 
     /// Every setting with its value and where it came from, one per line, as TOML.
@@ -524,11 +541,11 @@ impl Loaded {
         let mut out = String::new();
         let Ok(toml::Value::Table(all)) = toml::Value::try_from(&self.config) else { return out };
         let origin = |section: Option<&str>, key: &str| {
-            let has = |t: &toml::Table| match section {
+            let says = |t: &toml::Table| match section {
                 None => t.contains_key(key),
-                Some(s) => t.get(s).and_then(|v| v.as_table()).is_some_and(|t| t.contains_key(key)),
+                Some(section) => has(t, section, key),
             };
-            match (has(&self.flags), has(&self.file)) {
+            match (says(&self.flags), says(&self.file)) {
                 (true, _) => "command line",
                 (false, true) => "topic file",
                 (false, false) => "default",
@@ -549,6 +566,10 @@ impl Loaded {
         }
         out
     }
+}
+
+fn has(table: &toml::Table, section: &str, key: &str) -> bool {
+    table.get(section).and_then(|s| s.as_table()).is_some_and(|t| t.contains_key(key))
 }
 
 fn lay_over(base: &mut toml::Table, over: &toml::Table) {

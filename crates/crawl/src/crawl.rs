@@ -15,6 +15,7 @@ use crate::robots::RobotsCache;
 use crate::roll::Roll;
 use crate::rules::{Rules, Stop};
 use crate::scope::Scope;
+use crate::session::{Ended, Session};
 use crate::steer::inbox::Inbox;
 use crate::steer::{Adjustments, merged, plain};
 use crate::steer::{Rejudging, Steering};
@@ -151,6 +152,8 @@ pub(crate) struct Learning {
 #[derive(Default)]
 pub(crate) struct Pace {
     pub started: Option<Millis>,
+    /// This run, if it is to be kept with the collection.
+    pub session: Option<Session>,
     pub stop: Option<Stop>,
     /// Since when it only waits for what is in flight.
     pub stopping: Option<Millis>,
@@ -486,6 +489,10 @@ impl Crawl {
             self.apply(turn)?;
         }
         self.save_counts()?;
+        if let Some(session) = &mut self.pace.session {
+            session.ended = Some(Ended::new(stop, &self.parts.rules, Millis::now()));
+            session.write(self.parts.ledger.as_mut())?;
+        }
         if let Some(index) = &mut self.parts.index {
             index.commit()?;
             self.note_indexed()?;
@@ -496,6 +503,18 @@ impl Crawl {
         let progress = Progress { pauses, ..self.progress(now)? };
         self.emit(Event::Finished { reason: stop.reason().into(), progress: Box::new(progress.clone()) });
         Ok(progress)
+    }
+
+    /// Keeps with the collection that a run begins, and by which settings.
+    pub(crate) fn begin_session(&mut self, session: Session) -> Result<(), Problem> {
+        session.write(self.parts.ledger.as_mut())?;
+        self.pace.session = Some(session);
+        Ok(())
+    }
+
+    /// How this run ended, if it has.
+    pub fn ended(&self) -> Option<&Ended> {
+        self.pace.session.as_ref()?.ended.as_ref()
     }
 
     /// Remembers how many pages the index is known to have, so that a resumed crawl adds only what is missing.

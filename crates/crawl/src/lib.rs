@@ -43,6 +43,7 @@ mod robots;
 mod roll;
 pub mod rules;
 pub mod scope;
+pub mod session;
 mod state;
 pub mod steer;
 pub mod stored;

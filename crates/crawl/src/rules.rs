@@ -86,7 +86,8 @@ pub enum Step {
 }
 
 /// Why a crawl ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// Nothing is left to fetch.
     Exhausted,

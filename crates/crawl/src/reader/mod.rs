@@ -11,6 +11,7 @@ use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality, Who};
 use crate::outlook::Outlook;
+use crate::session::{InForce, Origin, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
 use focus::strategies::{Reason, Strategy, StrategySetup};
@@ -20,13 +21,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use store::archive::{Stacks, UNCOMMITTED, lost_pages};
 use store::index::Index;
-use store::{Ledger, SharedReader, WorkerInfo};
+use store::{Ledger, SharedReader, Which, WorkerInfo};
 use types::{Priority, Problem, Record, StateKey, Url, UrlId};
 
 pub struct Reader {
     dir: PathBuf,
     kept: Kept,
     loaded: Loaded,
+    /// The last run.
+    session: Option<Session>,
     /// What was changed while a crawl ran.
     adjustments: Adjustments,
     /// The topic file with the changes laid over it.
@@ -86,6 +89,13 @@ pub struct Summary {
     pub teacher: Option<Usage>,
     /// Of a shared crawl, those that are alive.
     pub workers: Vec<WorkerInfo>,
+    /// The last run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
+    /// Why nothing is fetched at the moment; `None` while a crawl runs, and before the first.
+    pub stopped: Option<String>,
+    /// The settings in force, and where each comes from.
+    pub settings: Vec<InForce>,
 }
 
 /// What the user taught the judge, and what came of it.
@@ -145,6 +155,22 @@ pub struct SeenOn {
     pub reasons: Vec<Reason>,
 }
 
+/// A URL that was asked for, or would have been, and gave no page.
+#[derive(Clone, Debug, Serialize)]
+pub struct Miss {
+    pub id: UrlId,
+    pub url: String,
+    /// The outcome's name, as in [`Summary::outcomes`].
+    pub kind: &'static str,
+    /// What happened, for people.
+    pub what: String,
+    pub attempts: u8,
+    pub depth: u16,
+    /// The page on which the link stands, and the link's text.
+    pub parent: Option<String>,
+    pub anchor: String,
+}
+
 /// Why links have their place: the strategy, with what it has learnt.
 pub struct Explainer {
     kind: String,
@@ -200,6 +226,7 @@ impl Reader {
             archive: Stacks::new(Some(Collection::warc_dir(&dir))),
             dir,
             kept,
+            session: None,
             adjustments: Adjustments::default(),
             config: loaded.config.clone(),
             loaded,
@@ -213,7 +240,7 @@ impl Reader {
             lost: None,
         };
         reader.read_verdicts()?;
-        reader.read_adjustments()?;
+        reader.read_settings()?;
         if reader.kept.damage().is_none() {
             reader.lost = reader.find_lost();
         }
@@ -225,17 +252,26 @@ impl Reader {
         let new = self.kept.refresh()?;
         if new {
             self.read_verdicts()?;
-            self.read_adjustments()?;
+            self.read_settings()?;
         }
         Ok(new)
     }
 
-    fn read_adjustments(&mut self) -> Result<(), Problem> {
+    /// Which settings are in force: the topic file, what was changed, the command line of the last run.
+    fn read_settings(&mut self) -> Result<(), Problem> {
+        let session = Session::of(&*self.kept)?;
         let adjustments = Adjustments::read(&*self.kept)?;
-        if adjustments != self.adjustments {
+        let flags = |session: &Option<Session>| session.as_ref().map(|s| s.flags.clone());
+        let other_flags = flags(&session) != flags(&self.session);
+        if other_flags && let Some(session) = &session {
+            // The topic file may be another by now.
+            self.loaded = self.loaded.with_flags(session.flags()).unwrap_or_else(|_| self.loaded.clone());
+        }
+        if other_flags || adjustments != self.adjustments {
             self.config = adjustments.over(&self.loaded)?;
             self.adjustments = adjustments;
         }
+        self.session = session;
         Ok(())
     }
 
@@ -549,7 +585,99 @@ impl Reader {
             labels: self.quality()?,
             teacher: Usage::of(&self.config.teacher, Spent::read(&*self.kept)?),
             workers: self.kept.workers()?,
+            session: self.session.clone(),
+            stopped: self.why_stopped().filter(|_| !self.is_running()),
+            settings: self.in_force()?,
         })
+    }
+
+    /// The last run, if there was one since the program keeps them.
+    pub fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// Why the last run ended, for people. Only when none is under way.
+    pub fn why_stopped(&self) -> Option<String> {
+        let session = self.session.as_ref()?;
+        let cut_off = || "cut off: the program was killed, or the machine stopped".to_string();
+        Some(session.ended.as_ref().map_or_else(cut_off, |ended| ended.reason()))
+    }
+
+    /// The settings that people ask about, as they are in force, and where each comes from.
+    pub fn in_force(&self) -> Result<Vec<InForce>, Problem> {
+        let (limits, fetch) = (&self.config.limits, &self.config.fetch);
+        let from = |section: &str, key: &str| Origin::of(section, key, &self.loaded, &self.adjustments);
+        let count = |n: Option<u64>| n.map(|n| n.to_string());
+        let mut all = Vec::new();
+        let mut add = |name, value: Option<String>, from| {
+            // What is not limited, and by nobody's wish, goes without saying.
+            if value.is_some() || from != Origin::Default {
+                all.push(InForce { name, value: value.unwrap_or_else(|| "none".into()), from });
+            }
+        };
+        add("page limit", count(limits.pages), from("limits", "pages"));
+        add("limit of relevant pages", count(limits.relevant), from("limits", "relevant"));
+        add("time limit", limits.time.map(|t| t.to_string()), from("limits", "time"));
+        add("request limit", count(limits.requests), from("limits", "requests"));
+        add("deepest link", limits.depth.map(|d| d.to_string()), from("limits", "depth"));
+        add("pages per host", count(limits.per_host), from("limits", "per_host"));
+        add("requests in flight", Some(fetch.concurrency.to_string()), from("fetch", "concurrency"));
+        add("pause per host", Some(fetch.delay.to_string()), from("fetch", "delay"));
+        let run = Run::of(&*self.kept)?;
+        let own = (&self.config.strategy.kind, &self.config.judge.kind);
+        let ran = run.as_ref().map(|r| (r.strategy.as_str(), r.judge.as_str())).unzip();
+        let defaults = (focus::strategies::DEFAULT, focus::judges::DEFAULT);
+        for (name, ran, own, default) in
+            [("strategy", ran.0, own.0, defaults.0), ("judge", ran.1, own.1, defaults.1)]
+        {
+            let own = own.as_deref();
+            let now = ran.or(own).unwrap_or(default);
+            let origin = match own {
+                Some(own) if own == now => Origin::Topic,
+                None if now == default => Origin::Default,
+                _ => Origin::CommandLine,
+            };
+            add(name, Some(now.to_string()), origin);
+        }
+        Ok(all)
+    }
+
+    /// URLs that gave no page, in the order they were found: all, or those of one outcome. `skip` of them are left out.
+    pub fn misses(&self, kind: Option<&str>, skip: usize, most: usize) -> Result<Vec<Miss>, Problem> {
+        let mut out = Vec::new();
+        let mut left = skip;
+        for entry in self.kept.entries(Which::All) {
+            let entry = entry?;
+            let State::Settled(outcome) = entry.state else { continue };
+            let name = store::ledger::outcome_name(outcome);
+            if !kind.map_or(!matches!(name, "fetched" | "redirected"), |kind| kind == name) {
+                continue;
+            }
+            if left > 0 {
+                left -= 1;
+                continue;
+            }
+            if out.len() == most {
+                break;
+            }
+            let sources = self.kept.sources(entry.id)?;
+            out.push(Miss {
+                id: entry.id,
+                url: self.url(entry.id).unwrap_or_default(),
+                kind: name,
+                what: describe(outcome),
+                attempts: entry.attempts,
+                depth: entry.depth,
+                parent: entry.parent.and_then(|id| self.url(id)),
+                anchor: sources.first().map_or(String::new(), |s| s.anchor.to_string()),
+            });
+        }
+        Ok(out)
+    }
+
+    /// Is it a copy of another page, and of which?
+    pub fn copy_of(&self, id: UrlId) -> Option<UrlId> {
+        self.copies.get(&id).copied()
     }
 
     /// The strategy as the crawl left it, to tell why links have their place.

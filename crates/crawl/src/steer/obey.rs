@@ -9,6 +9,7 @@ use crate::config::Loaded;
 use crate::crawl::Crawl;
 use crate::labels::Who;
 use crate::rules::Stop;
+use crate::session::Session;
 use crate::steer::rejudging::Rejudging;
 use focus::judges::Judge;
 use store::archive::Stacks;
@@ -96,6 +97,13 @@ impl Crawl {
         let mut adjustments = self.steer.adjustments.clone();
         adjustments.add(new)?;
         let mut effect = self.adopt(adjustments)?;
+        // Between two runs the command line of the last one has no say over what is changed now.
+        if self.pace.session.is_none()
+            && let Some(mut last) = Session::of(self.parts.ledger.as_ref())?
+        {
+            last.yield_to(new);
+            last.write(self.parts.ledger.as_mut())?;
+        }
         let overruled = match &self.steer.collection {
             Some(steering) => Adjustments::overruled(new, &steering.loaded),
             None => Vec::new(),

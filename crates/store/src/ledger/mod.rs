@@ -25,6 +25,7 @@ pub use damage::{Damage, DamageKind, missing};
 pub use log::{Durability, FileLog, Held, Log, MemLog, Witness, hold, is_locked, ledger_files, witness};
 pub use mark::{MARK, Mark};
 pub(crate) use query::OUTCOMES;
+pub use query::outcome_name;
 pub use salvage::{Found, Salvage, salvage};
 
 use codec::{FRAME_HEAD, In, Kind};

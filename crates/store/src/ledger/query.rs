@@ -343,6 +343,12 @@ pub(crate) const OUTCOMES: [(&str, Outcome); 11] = [
     ("crashed", Outcome::Crashed),
 ];
 
+/// The name of an outcome, as [`Stats::outcomes`] has it.
+pub fn outcome_name(outcome: Outcome) -> &'static str {
+    let same = |o: &Outcome| std::mem::discriminant(o) == std::mem::discriminant(&outcome);
+    OUTCOMES.iter().find(|(_, o)| same(o)).map_or("", |(name, _)| name)
+}
+
 impl Stats {
     /// URLs that ended without an answer.
     pub fn unanswered(&self) -> u64 {
