@@ -102,6 +102,29 @@ pub fn teacher(u: &Usage) -> String {
     )
 }
 
+/// Nobody answered, as far as the kind of a miss can tell.
+pub fn is_silence(kind: &str) -> bool {
+    ["dns", "connect", "tls", "timeout"].contains(&kind)
+}
+
+/// The kind of a miss in words.
+pub fn why_missed(kind: &str) -> String {
+    match kind {
+        "dns" => "its name cannot be looked up".into(),
+        "connect" => "no connection".into(),
+        "tls" => "no secure connection".into(),
+        "timeout" => "too slow".into(),
+        "guarded" => "an address that is not public; --allow-private allows it".into(),
+        "robots-denied" => "robots.txt forbids it".into(),
+        "robots-unavailable" => "its robots.txt cannot be read".into(),
+        "unwanted" => "not a type of document that is read".into(),
+        _ => match kind.strip_prefix("http-") {
+            Some(status) => format!("status {status}"),
+            None => kind.to_string(),
+        },
+    }
+}
+
 /// At most `width` characters, with an ellipsis when cut.
 pub fn shorten(s: &str, width: usize) -> String {
     if s.chars().count() <= width {

@@ -606,6 +606,10 @@ fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
             None => p.hint(format!("known keys here: {}", known.join(", "))),
         };
     }
+    let its_line = e.span().map_or("", |s| text.get(..s.start).map_or("", |t| {
+        let from = t.rfind('\n').map_or(0, |i| i + 1);
+        text.get(from..).and_then(|rest| rest.lines().next()).unwrap_or("").trim()
+    }));
     let p = Problem::usage(format!("{place}: {message}"));
     if message.contains("duplicate key") {
         let twice = e.span().and_then(|s| text.get(s)).unwrap_or("it").trim();
@@ -617,7 +621,16 @@ fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
             "write threshold = \"auto\", or a number such as 0.4; `gleaner threshold` helps to find it",
         );
     }
-    p
+    if toml::de::DeTable::parse(text).is_err() {
+        return Problem::usage(format!("{place}: this is not TOML"))
+            .because(format!("{message} (in the line `{its_line}`)"))
+            .hint(
+                "words stand in quotes, lists in [\"a\", \"b\"], and a section begins with its [name]; \
+                 `gleaner new` writes a topic file with comments",
+            );
+    }
+    p.because(format!("the line is `{its_line}`"))
+        .hint("`gleaner config` with this file shows the settings; docs/topic.md says what each of them takes")
 }
 
 /// Where the keys of a topic file stand.

@@ -14,7 +14,7 @@ mod trust;
 
 pub use fleet::{Done, Fleet, Gate, News, SharedCommand, Ticket, Wanted};
 pub use ledger::{Durability, FileLog, Ledger, LedgerReader, MemLog, Options};
-pub use postgres::{
+pub use postgres::{check_address, 
     CommandInfo, Given, Helm, Judged, LOAD_AT_ONCE, Reached, Shared, SharedOptions, SharedReader, WorkerInfo,
 };
 pub use traits::{Each, Journal, Records, Revision, Stats, Storage, Which};
