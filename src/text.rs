@@ -102,6 +102,12 @@ pub fn teacher(u: &Usage) -> String {
     )
 }
 
+/// The host of a URL, without its port.
+pub fn host_of(url: &str) -> &str {
+    let name = url.split('/').nth(2).unwrap_or(url);
+    name.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(name, |(name, _)| name)
+}
+
 /// Nobody answered, as far as the kind of a miss can tell.
 pub fn is_silence(kind: &str) -> bool {
     ["dns", "connect", "tls", "timeout"].contains(&kind)
@@ -118,6 +124,10 @@ pub fn why_missed(kind: &str) -> String {
         "robots-denied" => "robots.txt forbids it".into(),
         "robots-unavailable" => "its robots.txt cannot be read".into(),
         "unwanted" => "not a type of document that is read".into(),
+        "redirect-loop" => "redirects in a circle".into(),
+        "bad-redirect" => "a redirect to nowhere".into(),
+        "unreadable" => "a page that cannot be read".into(),
+        "protocol" => "not proper HTTP".into(),
         _ => match kind.strip_prefix("http-") {
             Some(status) => format!("status {status}"),
             None => kind.to_string(),
@@ -223,6 +233,16 @@ pub fn bar_curve(curve: &[(u64, u64)], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn misses_are_told_in_words() {
+        assert!(why_missed("dns").contains("looked up") && is_silence("dns"));
+        assert_eq!(why_missed("http-404"), "status 404");
+        assert!(!is_silence("http-404") && !is_silence("robots-denied"));
+        assert_eq!(why_missed("anything-new"), "anything-new");
+        assert_eq!(host_of("http://a.example:8080/x:1"), "a.example");
+        assert_eq!((host_of("https://b.example/"), host_of("http://[::1]/")), ("b.example", "[::1]"));
+    }
 
     #[test]
     fn slugs() {

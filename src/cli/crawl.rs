@@ -4,7 +4,7 @@ use super::progress::{Display, Mode};
 use super::serve::{Door, ListenFlags};
 use super::setup::{self, FetchFlags, TeacherFlags, TopicArgs, number, set};
 use crate::dashboard::{App, CRAWLS, Job, Server, SharedShelf, Shelf};
-use crate::text::{count, duration, is_silence, outlook, things, why_missed};
+use crate::text::{count, duration, host_of, is_silence, outlook, things, why_missed};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, SharedStore};
@@ -303,11 +303,6 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
 /// What went wrong is kept for so many hosts: enough for the seeds of a crawl that never got going.
 const MISSES: usize = 1_000;
 
-fn host_of(url: &str) -> &str {
-    let name = url.split('/').nth(2).unwrap_or(url);
-    name.rsplit_once(':').map_or(name, |(name, _)| name)
-}
-
 /// Nothing was fetched: what became of the seeds is all there is to say.
 fn no_page(seeds: &[(Url, Option<String>)]) -> Problem {
     const SHOWN: usize = 5;
@@ -457,7 +452,7 @@ fn stop_on_ctrl_c(
             }
             std::process::exit(3);
         }
-        eprintln!("\nstopping; nothing is lost, the same command goes on (Ctrl-C again leaves at once)");
+        eprintln!("\nstopping; press Ctrl-C again to leave at once (nothing is lost; the same command goes on)");
         let _ = sender.send(Command::Stop.into());
     })
     .map_err(|e| Problem::new("cannot listen for Ctrl-C").because(e))

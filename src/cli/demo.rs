@@ -295,17 +295,18 @@ fn tell(out: &Path, web: &Web, ran: &Ran, focused: &Found, reference: &Found, wa
     eprintln!("\n{} (and look at {})", style("Try next").bold(), out.join("report.html").display());
     eprintln!("  gleaner search {dir} \"query optimization\"");
     eprintln!("  gleaner explain {dir} {example}");
-    eprintln!("  gleaner serve {dir}");
+    eprintln!("  gleaner export {dir} -o syllabi.csv");
+    eprintln!("and in the browser: gleaner demo --dashboard");
 }
 
 /// Every count of the demo, and what it counts.
 fn meanings(web: &Web, p: &Progress, found: &Found, all: usize, reason: &str) -> Vec<(String, String)> {
     let errors: u64 = p.errors.values().sum();
-    let kinds = p.errors.iter().map(|(kind, n)| format!("{n} {}", why_missed(kind)));
+    let kinds = p.errors.iter().map(|(kind, n)| format!("{} ({n})", why_missed(kind)));
     let mut told = vec![
         (count(web.pages), format!("pages in this web, on {} hosts; its traps, which have no end, not counted", web.hosts)),
         (count(all as u64), "wanted: syllabi of database courses that a polite crawler can reach; copies count once".into()),
-        (count(p.pages), format!("pages fetched in {} ({reason})", duration(Duration::from_millis(p.elapsed_ms)))),
+        (count(p.pages), format!("pages fetched in {}: {reason}", duration(Duration::from_millis(p.elapsed_ms)))),
         (
             count(p.relevant),
             format!("of them kept as relevant by the judge, who was shown no example; {} are wanted", found.right),

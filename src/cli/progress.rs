@@ -1,6 +1,8 @@
 //! Shows a crawl while it runs: a small live panel on a terminal, plain lines elsewhere.
 
-use crate::text::{bar_curve, count, duration, harmless, is_silence, outlook, shorten, strip_controls, why_missed};
+use crate::text::{
+    bar_curve, count, duration, harmless, host_of, is_silence, outlook, shorten, strip_controls, why_missed,
+};
 use console::{Term, style};
 use crawl::{Event, Progress};
 use std::collections::{HashSet, VecDeque};
@@ -29,7 +31,7 @@ pub struct Display {
     drawn: usize,
     last_line: Instant,
     started: bool,
-    /// URLs that did not answer and were told of; `None` once a page came.
+    /// Hosts that did not answer and were told of; `None` once a page came.
     silent: Option<HashSet<String>>,
 }
 
@@ -85,13 +87,13 @@ impl Display {
             Event::Miss { url, kind, .. } if is_silence(kind) && self.mode != Mode::Quiet => {
                 if let Some(told) = &mut self.silent
                     && told.len() < SILENT_SHOWN
-                    && told.insert(url.clone())
+                    && told.insert(host_of(url).to_string())
                 {
                     self.clear();
                     eprintln!(
                         "{} no answer from {} ({}); it is asked again",
                         style("note:").yellow().for_stderr(),
-                        strip_controls(url),
+                        strip_controls(host_of(url)),
                         why_missed(kind)
                     );
                 }

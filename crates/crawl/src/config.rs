@@ -606,10 +606,10 @@ fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
             None => p.hint(format!("known keys here: {}", known.join(", "))),
         };
     }
-    let its_line = e.span().map_or("", |s| text.get(..s.start).map_or("", |t| {
-        let from = t.rfind('\n').map_or(0, |i| i + 1);
+    let its_line = e.span().map_or("", |span| {
+        let from = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |i| i + 1);
         text.get(from..).and_then(|rest| rest.lines().next()).unwrap_or("").trim()
-    }));
+    });
     let p = Problem::usage(format!("{place}: {message}"));
     if message.contains("duplicate key") {
         let twice = e.span().and_then(|s| text.get(s)).unwrap_or("it").trim();
@@ -629,8 +629,9 @@ fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
                  `gleaner new` writes a topic file with comments",
             );
     }
-    p.because(format!("the line is `{its_line}`"))
-        .hint("`gleaner config` with this file shows the settings; docs/topic.md says what each of them takes")
+    Problem::usage(format!("{place}: the value does not fit"))
+        .because(format!("{message} (in the line `{its_line}`)"))
+        .hint("`gleaner config` shows every setting with a value that fits")
 }
 
 /// Where the keys of a topic file stand.
