@@ -105,7 +105,9 @@ pub fn teacher(u: &Usage) -> String {
 /// The host of a URL, without its port.
 pub fn host_of(url: &str) -> &str {
     let name = url.split('/').nth(2).unwrap_or(url);
-    name.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(name, |(name, _)| name)
+    name.rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(name, |(name, _)| name)
 }
 
 /// Nobody answered, as far as the kind of a miss can tell.

@@ -327,7 +327,8 @@ fn no_page(seeds: &[(Url, Option<String>)]) -> Problem {
 
 /// Refuses to mix what two topics want in one collection, unless that is wanted.
 fn refuse_another_topic(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<(), Problem> {
-    let old = std::fs::read_to_string(Collection::topic_file(out)).unwrap_or_default();
+    // One that was lost is made again.
+    let Ok(old) = std::fs::read_to_string(Collection::topic_file(out)) else { return Ok(()) };
     let mut new: Table = loaded.text.parse().unwrap_or_default();
     if args.topic.topic.is_none() {
         args.topic.flags.lay(&mut new);
@@ -452,7 +453,9 @@ fn stop_on_ctrl_c(
             }
             std::process::exit(3);
         }
-        eprintln!("\nstopping; press Ctrl-C again to leave at once (nothing is lost; the same command goes on)");
+        eprintln!(
+            "\nstopping; press Ctrl-C again to leave at once (nothing is lost; the same command goes on)"
+        );
         let _ = sender.send(Command::Stop.into());
     })
     .map_err(|e| Problem::new("cannot listen for Ctrl-C").because(e))

@@ -127,11 +127,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         rng: args.rng,
         serve: args.dashboard,
         listen: ListenFlags { listen: Some(([127, 0, 0, 1], 0).into()), ..ListenFlags::default() },
-        fetch: FetchFlags {
-            resolve: vec![server.resolve()],
-            allow_private: true,
-            ..FetchFlags::default()
-        },
+        fetch: FetchFlags { resolve: vec![server.resolve()], allow_private: true, ..FetchFlags::default() },
         ..CrawlArgs::default()
     };
     let ran = crawl_into(&args.out, &loaded, &crawl, mode)?;
@@ -219,7 +215,8 @@ impl BreadthFirst {
     }
 
     fn finish(self, wanted: &Wanted) -> Result<Found, Problem> {
-        let ended = self.thread.join().unwrap_or_else(|_| Err(Problem::new("the crawl to compare with broke")));
+        let ended =
+            self.thread.join().unwrap_or_else(|_| Err(Problem::new("the crawl to compare with broke")));
         let found = ended.and_then(|()| Found::read(&self.dir, wanted));
         let _ = std::fs::remove_dir_all(&self.dir);
         found
@@ -304,12 +301,24 @@ fn meanings(web: &Web, p: &Progress, found: &Found, all: usize, reason: &str) ->
     let errors: u64 = p.errors.values().sum();
     let kinds = p.errors.iter().map(|(kind, n)| format!("{} ({n})", why_missed(kind)));
     let mut told = vec![
-        (count(web.pages), format!("pages in this web, on {} hosts; its traps, which have no end, not counted", web.hosts)),
-        (count(all as u64), "wanted: syllabi of database courses that a polite crawler can reach; copies count once".into()),
-        (count(p.pages), format!("pages fetched in {}: {reason}", duration(Duration::from_millis(p.elapsed_ms)))),
+        (
+            count(web.pages),
+            format!("pages in this web, on {} hosts; its traps, which have no end, not counted", web.hosts),
+        ),
+        (
+            count(all as u64),
+            "wanted: syllabi of database courses that a polite crawler can reach; copies count once".into(),
+        ),
+        (
+            count(p.pages),
+            format!("pages fetched in {}: {reason}", duration(Duration::from_millis(p.elapsed_ms))),
+        ),
         (
             count(p.relevant),
-            format!("of them kept as relevant by the judge, who was shown no example; {} are wanted", found.right),
+            format!(
+                "of them kept as relevant by the judge, who was shown no example; {} are wanted",
+                found.right
+            ),
         ),
         (count(p.pending), "links found and left in the queue: the least promising".into()),
     ];

@@ -55,10 +55,8 @@ mod tests {
     fn curves_end_where_their_numbers_say() {
         let up: Vec<usize> = (1..=100).collect();
         let flat = vec![0; 100];
-        let curves = [
-            Curve { values: &flat, mark: 'o', name: "low" },
-            Curve { values: &up, mark: '#', name: "high" },
-        ];
+        let curves =
+            [Curve { values: &flat, mark: 'o', name: "low" }, Curve { values: &up, mark: '#', name: "high" }];
         let lines = plot(&curves, 100, "pages");
         assert_eq!(lines.len(), HEIGHT + 3);
         assert!(lines[0].starts_with("  100 │") && lines[0].ends_with("# high 100"), "{lines:#?}");

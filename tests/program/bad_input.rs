@@ -171,13 +171,23 @@ fn no_seed_can_be_reached() {
     command.arg("crawl").arg(&topic).arg("--out").arg(dir.path().join("out"));
     command.args(["--seed", "http://a.example/", "--resolve", &format!("*:{free}"), "--allow-private"]);
     let ran = finish(&mut command);
-    ran.fails(4, &["none of your 1 seeds answered: http://a.example/ (no connection)", "`gleaner fetch http://a.example/`"]);
+    ran.fails(
+        4,
+        &[
+            "none of your 1 seeds answered: http://a.example/ (no connection)",
+            "`gleaner fetch http://a.example/`",
+        ],
+    );
     assert!(ran.err.contains("no answer from a.example"), "said when it happens: {ran}");
-    assert!(!ran.err.contains("gleaner search") && !ran.err.contains("report.html"), "no use for an empty collection: {ran}");
+    assert!(
+        !ran.err.contains("gleaner search") && !ran.err.contains("report.html"),
+        "no use for an empty collection: {ran}"
+    );
     // Nor is a 404 a page.
     let server = serve("== http://b.example/\nunreached\n");
     let mut command = crawl(&server, &topic, &dir.path().join("out2"));
-    finish(command.args(["--seed", "http://a.example/nothing"])).fails(4, &["none of your 1 seeds gave a page", "status 404"]);
+    finish(command.args(["--seed", "http://a.example/nothing"]))
+        .fails(4, &["none of your 1 seeds gave a page", "status 404"]);
     // The guard: loopback without --allow-private.
     let mut command = gleaner();
     command.arg("crawl").arg(&topic).arg("--out").arg(dir.path().join("out3"));
@@ -488,7 +498,7 @@ fn ctrl_c_once_stops_cleanly_and_the_same_command_goes_on() {
     assert!(snapshot.pages.len() >= 6 && snapshot.pages.len() < 40, "{} pages", snapshot.pages.len());
     run(["status", small.out.to_str().unwrap()])
         .ok()
-        .shows(&["not running; `gleaner crawl` goes on with it"]);
+        .shows(&["not running; `gleaner crawl", "` goes on with it"]);
     small.ends_well();
     Snapshot::take(&small.out).has_all_of(&snapshot);
     let asked = small.server.log().entries();
@@ -591,12 +601,22 @@ fn values_that_do_not_fit_are_explained() {
     let topic = file(dir.path(), "t.toml", TOPIC);
     let topic = topic.to_str().unwrap();
     for (args, says) in [
-        (&["crawl", topic, "--pages", "ten"][..], &["--pages cannot be `ten`", "whole number", "--pages 500"][..]),
-        (&["crawl", topic, "--delay", "soon"], &["--delay cannot be `soon`", "500ms", "gleaner crawl --help"]),
+        (
+            &["crawl", topic, "--pages", "ten"][..],
+            &["--pages cannot be `ten`", "whole number", "--pages 500"][..],
+        ),
+        (
+            &["crawl", topic, "--delay", "soon"],
+            &["--delay cannot be `soon`", "500ms", "gleaner crawl --help"],
+        ),
         (&["serve", "--listen", "nowhere"], &["--listen cannot be `nowhere`", "localhost:7700"]),
         (
             &["crawl", topic, "--seed", "http://a.example/", "--store", "mysql://x/y"],
-            &["--store is not the address of a PostgreSQL database", "mysql://", "hint: write it as postgres://"],
+            &[
+                "--store is not the address of a PostgreSQL database",
+                "mysql://",
+                "hint: write it as postgres://",
+            ],
         ),
         (&["status", "--store", "crawls"], &["`crawls` has no postgres://", "hint: "]),
     ] {
@@ -607,7 +627,10 @@ fn values_that_do_not_fit_are_explained() {
     for (text, says) in [
         ("name = \"x\nquery = 3\n", &["b.toml:1:", "this is not TOML", "`name = \"x`", "gleaner new"][..]),
         ("name = \"x\"\n[limits\npages = 3\n", &["b.toml:2:", "this is not TOML", "`[limits`"]),
-        ("name = \"x\"\n[limits]\npages = \"ten\"\n", &["b.toml:3:", "does not fit", "`pages = \"ten\"`", "hint: "]),
+        (
+            "name = \"x\"\n[limits]\npages = \"ten\"\n",
+            &["b.toml:3:", "does not fit", "`pages = \"ten\"`", "hint: "],
+        ),
     ] {
         let broken = file(dir.path(), "b.toml", text);
         run(["config", broken.to_str().unwrap()]).fails(2, says);

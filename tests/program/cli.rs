@@ -108,7 +108,8 @@ fn the_demo_finds_most_of_what_is_wanted_in_a_third_of_the_web() {
     assert_eq!(truth.len(), wanted);
     let urls = |args: &[&str]| -> BTreeSet<String> {
         let ran = on_demo("export", args);
-        let url = |l: &str| serde_json::from_str::<serde_json::Value>(l).unwrap()["url"].as_str().map(original);
+        let url =
+            |l: &str| serde_json::from_str::<serde_json::Value>(l).unwrap()["url"].as_str().map(original);
         ran.ok().out.lines().filter_map(url).collect()
     };
     assert_eq!(urls(&["--all"]).intersection(&truth).count(), found);
@@ -176,7 +177,7 @@ fn the_pictures_of_the_readme() {
     b.open(&d.url);
     for (name, at, until) in [
         ("overview", "#/c/demo".to_string(), "document.querySelector('svg')"),
-        ("page", format!("#/c/demo/page/{id}"), "document.querySelector('mark')"),
+        ("page", format!("#/c/demo/pages/{id}"), "document.querySelector('mark')"),
     ] {
         b.eval(&format!("location.hash = '{at}'"));
         b.wait(until);

@@ -48,9 +48,9 @@ pub fn check_address(url: &str) -> Result<(), Problem> {
         None if url.contains('=') => return Ok(()),
         None => format!("`{url}` has no postgres:// in front"),
     };
-    Err(Problem::usage("--store is not the address of a PostgreSQL database")
-        .because(cause)
-        .hint("write it as postgres://USER:PASSWORD@HOST:5432/DATABASE, or leave --store out to keep a folder"))
+    Err(Problem::usage("--store is not the address of a PostgreSQL database").because(cause).hint(
+        "write it as postgres://USER:PASSWORD@HOST:5432/DATABASE, or leave --store out to keep a folder",
+    ))
 }
 
 impl Db {
