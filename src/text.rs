@@ -122,7 +122,7 @@ pub fn why_missed(kind: &str) -> String {
         "connect" => "no connection".into(),
         "tls" => "no secure connection".into(),
         "timeout" => "too slow".into(),
-        "guarded" => "an address that is not public; --allow-private allows it".into(),
+        "guarded" => "refused by the guard: no public address; --allow-private allows it".into(),
         "robots-denied" => "robots.txt forbids it".into(),
         "robots-unavailable" => "its robots.txt cannot be read".into(),
         "unwanted" => "not a type of document that is read".into(),

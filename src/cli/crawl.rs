@@ -328,12 +328,13 @@ fn no_page(seeds: &[(Url, Option<String>)]) -> Problem {
 /// Refuses to mix what two topics want in one collection, unless that is wanted.
 fn refuse_another_topic(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<(), Problem> {
     // One that was lost is made again.
-    let Ok(old) = std::fs::read_to_string(Collection::topic_file(out)) else { return Ok(()) };
+    let old = std::fs::read_to_string(Collection::topic_file(out)).ok().and_then(|text| text.parse().ok());
+    let Some(old) = old else { return Ok(()) };
     let mut new: Table = loaded.text.parse().unwrap_or_default();
     if args.topic.topic.is_none() {
         args.topic.flags.lay(&mut new);
     }
-    let differs = differences(&old.parse().unwrap_or_default(), &new);
+    let differs = differences(&old, &new);
     if differs.is_empty() {
         return Ok(());
     }
