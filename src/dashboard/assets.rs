@@ -37,7 +37,13 @@ const ASSETS: &[Asset] = &[
     asset!("/assets/teach.js", "teach.js", "text/javascript; charset=utf-8"),
     asset!("/assets/search.js", "search.js", "text/javascript; charset=utf-8"),
     asset!("/assets/compare.js", "compare.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/words.js", "words.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/glossary.js", "glossary.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/exports.js", "exports.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/errors.js", "errors.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/toml.js", "toml.js", "text/javascript; charset=utf-8"),
     asset!("/assets/create.js", "create.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/glossary.md", "../../../docs/glossary.md", "text/markdown; charset=utf-8"),
 ];
 
 /// For visitors without the token.

@@ -423,6 +423,16 @@ pub const ROUTES: &[Route] = &[
         conflicts: false,
         handler: api::topic::check,
     },
+    Route {
+        method: "POST",
+        path: "/api/v1/topics/draft",
+        summary: "Reads a sentence: which kind of page, about what, and what not",
+        params: &[],
+        body: Some("Wish"),
+        answer: Answer::Json("Drafted"),
+        conflicts: false,
+        handler: api::topic::draft,
+    },
     change(
         "POST",
         "/api/v1/topics/try",

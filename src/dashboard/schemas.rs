@@ -140,7 +140,7 @@ pub fn all() -> Value {
     let rule = || json!({ "type": "string", "enum": ["none", "block", "boost"] });
     let short = || json!({ "type": "string", "minLength": 1, "maxLength": 200 });
     let most = |n: u64| json!({ "type": "integer", "minimum": 1, "maximum": n });
-    json!({
+    let mut all = json!({
         "Any": { "type": "object" },
         "Error": object(&[("error", problem())]),
         "Health": object(&[("status", text()), ("version", text())]),
@@ -233,14 +233,21 @@ pub fn all() -> Value {
             ("answers", list(text())), ("corrections", list(text())), ("infoboxes", list(text())),
             ("suggestions", list(text())), ("unresponsive_engines", list(text())),
         ]),
+    });
+    // In two parts: the macro does not take more at once.
+    let topics_and_commands = json!({
         "Meaning": object(&[
-            ("name", text()), ("query", maybe(text())), ("genre", terms()), ("content", terms()), ("url", terms()),
+            ("name", text()), ("description", maybe(text())), ("examples", list(text())), ("query", maybe(text())), ("genre", terms()), ("content", terms()), ("url", terms()),
             ("exclude", list(text())), ("judge", text()), ("strategy", text()), ("seeds", list(text())),
             ("limits", object(&[
                 ("pages", maybe(count())), ("relevant", maybe(count())), ("time_ms", maybe(count())),
                 ("depth", maybe(count())), ("per_host", maybe(count())),
             ])),
             ("fetch", object(&[("concurrency", count()), ("delay_ms", count()), ("contact", maybe(text()))])),
+        ]),
+        "Wish": object(&[("sentence", json!({ "type": "string", "maxLength": 1_000 }))]),
+        "Drafted": object(&[
+            ("name", text()), ("genre", maybe(text())), ("subject", list(text())), ("exclude", list(text())),
         ]),
         "Topic": object(&[("text", text()), ("meaning", reference("Meaning"))]),
         "TopicText": object(&[("topic", json!({ "type": "string", "maxLength": 500_000 }))]),
@@ -290,7 +297,7 @@ pub fn all() -> Value {
                 ("hits", list(object(&[("set", text()), ("term", text()), ("count", count())]))),
                 ("problem", maybe(text())),
             ]))),
-            ("threshold", maybe(number())), ("why", maybe(text())),
+            ("threshold", maybe(number())), ("why", maybe(text())), ("suggestions", list(text())),
         ]),
         "WordReasons": list(object(&[("word", text()), ("field", text()), ("value", maybe(number()))])),
         "Reasons": object(&[
@@ -334,7 +341,11 @@ pub fn all() -> Value {
                 ("relevant", count()),
             ]))),
         ]),
-    })
+    });
+    if let (Some(all), Value::Object(more)) = (all.as_object_mut(), topics_and_commands) {
+        all.extend(more);
+    }
+    all
 }
 
 /// Is a body what its schema says? As much of JSON Schema as the schemas above use.

@@ -20,6 +20,7 @@ mod guided;
 mod hostile;
 mod idea;
 mod label;
+mod last_mile;
 mod limits;
 mod neighbours;
 mod outage;

@@ -132,6 +132,9 @@ pub enum Origin {
     Changed,
     #[serde(rename = "topic file")]
     Topic,
+    /// The judge chose it by what it saw.
+    #[serde(rename = "chosen by the judge")]
+    Judge,
     #[serde(rename = "default")]
     Default,
 }
@@ -164,6 +167,7 @@ impl Origin {
             Origin::CommandLine => "command line",
             Origin::Changed => "changed here",
             Origin::Topic => "topic file",
+            Origin::Judge => "chosen by the judge",
             Origin::Default => "default",
         }
     }

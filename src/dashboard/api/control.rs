@@ -144,9 +144,12 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
                 .map_err(Refusal::conflict)?;
             let canon = Collection::canon(&loaded.config);
             let seeds = loaded.config.seeds.urls.iter().filter_map(|u| canon.parse_typed(u).ok()).collect();
-            let settings = match settings {
-                Some(settings) => settings,
-                None => as_before(&volume.view()?.reader)?,
+            let before = as_before(&volume.view()?.reader)?;
+            let given = settings.unwrap_or_default();
+            let settings = Settings {
+                limits: given.limits.or(before.limits),
+                fetch: given.fetch.or(before.fetch),
+                ..given
             };
             let task = Task::Crawl { seeds, settings: Some(Box::new(settings)) };
             opened(&*app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, task)?)?;

@@ -15,6 +15,7 @@ use crate::session::{InForce, Origin, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
 use focus::strategies::{Reason, Strategy, StrategySetup};
+use focus::topic::Threshold;
 use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -571,7 +572,7 @@ impl Reader {
             urls: stats.urls,
             pending: stats.pending + stats.leased,
             hosts: stats.hosts,
-            outcomes: stats.outcomes.into_iter().filter(|(_, n)| *n > 0).collect(),
+            outcomes: outcomes(stats.outcomes, self.verdicts.len() as u64),
             errors: counts.errors,
             refused: counts.refused,
             threshold,
@@ -638,6 +639,11 @@ impl Reader {
                 _ => Origin::CommandLine,
             };
             add(name, Some(now.to_string()), origin);
+        }
+        if !self.verdicts.is_empty() {
+            let fixed = matches!(self.config.judge.threshold, Some(Threshold::Fixed(_)));
+            let origin = if fixed { Origin::Topic } else { Origin::Judge };
+            add("threshold", Some(format!("{:.3}", self.threshold()?)), origin);
         }
         Ok(all)
     }
@@ -751,6 +757,14 @@ impl Reader {
         out.reverse();
         Ok(out)
     }
+}
+
+/// What URLs came to. Sitemaps and feeds are fetched as well, and are no pages.
+fn outcomes(all: Vec<(&'static str, u64)>, pages: u64) -> Vec<(&'static str, u64)> {
+    let fetched = all.iter().find(|(name, _)| *name == "fetched").map_or(0, |(_, n)| *n);
+    let split = [("fetched", fetched.min(pages)), ("sitemap", fetched.saturating_sub(pages))];
+    let rest = all.into_iter().filter(|(name, _)| *name != "fetched");
+    split.into_iter().chain(rest).filter(|(_, n)| *n > 0).collect()
 }
 
 fn describe(outcome: types::Outcome) -> String {
