@@ -76,7 +76,7 @@ pub struct Site {
 
 /// Pages that do not depend on the number of universities, and those that come with each.
 const FIXED: usize = 480;
-const PER_UNIVERSITY: usize = 69;
+const PER_UNIVERSITY: usize = 77;
 
 impl Site {
     pub fn new(seed: u64, size: Size) -> Site {
