@@ -22,7 +22,7 @@ fn follow(page: &str, address: &str) {
             "```sh" => inside = true,
             "```" => inside = false,
             // Of a fresh clone: whoever runs this has the program.
-            _ if inside && line.starts_with("cargo install ") => {}
+            _ if inside && (line.starts_with("cargo ") || line.starts_with("./test")) => {}
             _ if inside => script += &format!("{line}\n"),
             _ => {}
         }
