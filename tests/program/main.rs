@@ -26,6 +26,7 @@ mod neighbours;
 mod outage;
 mod polite;
 mod reference;
+mod reports;
 mod serve;
 mod shared;
 mod steer;

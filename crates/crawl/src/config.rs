@@ -632,6 +632,10 @@ fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
             None => p.hint(format!("known keys here: {}", known.join(", "))),
         };
     }
+    let its_line = e.span().map_or("", |span| {
+        let from = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |i| i + 1);
+        text.get(from..).and_then(|rest| rest.lines().next()).unwrap_or("").trim()
+    });
     let p = Problem::usage(format!("{place}: {message}"));
     if message.contains("duplicate key") {
         let twice = e.span().and_then(|s| text.get(s)).unwrap_or("it").trim();
@@ -643,7 +647,17 @@ fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
             "write threshold = \"auto\", or a number such as 0.4; `gleaner threshold` helps to find it",
         );
     }
-    p
+    if toml::de::DeTable::parse(text).is_err() {
+        return Problem::usage(format!("{place}: this is not TOML"))
+            .because(format!("{message} (in the line `{its_line}`)"))
+            .hint(
+                "words stand in quotes, lists in [\"a\", \"b\"], and a section begins with its [name]; \
+                 `gleaner new` writes a topic file with comments",
+            );
+    }
+    Problem::usage(format!("{place}: the value does not fit"))
+        .because(format!("{message} (in the line `{its_line}`)"))
+        .hint("`gleaner config` shows every setting with a value that fits")
 }
 
 /// Where the keys of a topic file stand.

@@ -19,5 +19,6 @@ pub use fleet::{Done, Fleet, Gate, News, SharedCommand, Ticket, Wanted};
 pub use ledger::{Durability, FileLog, Ledger, LedgerReader, MemLog, Options};
 pub use postgres::{
     CommandInfo, Given, Helm, Judged, LOAD_AT_ONCE, Reached, Shared, SharedOptions, SharedReader, WorkerInfo,
+    check_address,
 };
 pub use traits::{Each, Journal, Records, Revision, Stats, Storage, Which};

@@ -79,7 +79,7 @@ export default async function overview({ collection, link, onLeave }) {
     k.pages.set(count(p.pages), p.elapsed_ms ? 'in ' + span(p.elapsed_ms) : '');
     k.harvest.set(percent(p.harvest), 'last 100: ' + percent(p.recent_harvest, 0));
     k.recall.set(p.recall === null ? '–' : percent(p.recall, 0), recallNote(p));
-    k.rate.set(fixed(p.rate, 1), p.eta_ms !== null ? span(p.eta_ms) + ' to go' : '');
+    k.rate.set(p.state === 'stopped' ? '–' : fixed(p.rate, 1), p.eta_ms !== null ? span(p.eta_ms) + ' to go' : '');
     k.pending.set(count(p.pending), 'threshold ' + fixed(p.threshold));
     all.textContent = p.relevant ? `All ${count(p.relevant)} relevant pages` : 'All pages';
     show(newest, finds(p.found));

@@ -39,8 +39,23 @@ pub(super) struct Line {
     patience: Duration,
 }
 
+/// Is this the address of a PostgreSQL database? Said before anything is tried with it.
+pub fn check_address(url: &str) -> Result<(), Problem> {
+    let cause = match url.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => return Ok(()),
+        Some((scheme, _)) => format!("it begins with {scheme}://, and only PostgreSQL can be shared"),
+        // Its own notation: `host=… dbname=…`.
+        None if url.contains('=') => return Ok(()),
+        None => format!("`{url}` has no postgres:// in front"),
+    };
+    Err(Problem::usage("--store is not the address of a PostgreSQL database").because(cause).hint(
+        "write it as postgres://USER:PASSWORD@HOST:5432/DATABASE, or leave --store out to keep a folder",
+    ))
+}
+
 impl Db {
     pub fn connect(url: &str, silence: Duration, patience: Duration) -> Result<Db, Problem> {
+        check_address(url)?;
         let (address, tls) = tls::of_address(url)?;
         let mut config: Config = address.parse().map_err(|e: Error| {
             Problem::usage("--store is not the address of a PostgreSQL database")

@@ -35,6 +35,7 @@ mod takeover;
 mod tls;
 mod worker;
 
+pub use db::check_address;
 pub use reader::{Judged, SharedReader, WorkerInfo};
 pub use steer::{CommandInfo, Given, Helm, Reached};
 
