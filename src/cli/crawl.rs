@@ -192,7 +192,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let Ran { stop, reason, progress, server, interrupted, seeds } = crawl_into(&out, &loaded, &args, mode)?;
     // A collection with nothing in it needs no hints on how to use it.
     if progress.pages == 0 && !matches!(stop, Stop::User | Stop::Pauses) && args.store.is_none() {
-        return Err(no_page(&seeds));
+        return Err(no_page(&seeds, stop, &reason));
     }
     if mode == Mode::Panel || mode == Mode::Lines {
         summary(&out, args.store.is_some(), stop, &reason, &progress);
@@ -304,7 +304,7 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
 const MISSES: usize = 1_000;
 
 /// Nothing was fetched: what became of the seeds is all there is to say.
-fn no_page(seeds: &[(Url, Option<String>)]) -> Problem {
+fn no_page(seeds: &[(Url, Option<String>)], stop: Stop, reason: &str) -> Problem {
     const SHOWN: usize = 5;
     let silent = |kind: &Option<String>| kind.as_deref().is_some_and(is_silence);
     let what = match (seeds.len(), seeds.iter().all(|(_, kind)| silent(kind))) {
@@ -320,9 +320,11 @@ fn no_page(seeds: &[(Url, Option<String>)]) -> Problem {
     let list = each.collect::<Vec<_>>().join(", ");
     let colon = if list.is_empty() { "" } else { ": " };
     let one = seeds.first().map_or("URL".to_string(), |(url, _)| url.to_string());
-    Problem::nothing(format!("{what}{colon}{list}{more}")).hint(format!(
+    let problem = Problem::nothing(format!("{what}{colon}{list}{more}")).hint(format!(
         "check the spelling; `gleaner fetch {one}` shows what happens, and the same command with --retry asks once more"
-    ))
+    ));
+    // Whether there was time to wait for an answer matters.
+    if stop == Stop::Exhausted { problem } else { problem.because(reason) }
 }
 
 /// Refuses to mix what two topics want in one collection, unless that is wanted.
