@@ -191,9 +191,18 @@ impl Browser {
 
     /// A picture of the whole page.
     pub fn picture(&mut self, path: &Path) {
+        self.photograph(path, true);
+    }
+
+    /// A picture of what fits on the screen.
+    pub fn screen(&mut self, path: &Path) {
+        self.photograph(path, false);
+    }
+
+    fn photograph(&mut self, path: &Path, whole: bool) {
         std::thread::sleep(Duration::from_millis(150));
         let got =
-            self.call("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": true }));
+            self.call("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": whole }));
         std::fs::write(path, base64(got["data"].as_str().unwrap())).unwrap();
     }
 }

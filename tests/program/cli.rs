@@ -175,24 +175,17 @@ fn the_pictures_of_the_readme() {
     let id = page.unwrap_or_else(|| panic!("{hit} is not among {found}"))["id"].clone();
     b.size(1280, 900);
     b.open(&d.url);
-    // A screenful of each.
-    let shoot = |b: &mut Browser, name: &str| {
-        let cut = "for (const e of [document.documentElement, document.body]) e.style.cssText = 'height: 900px; overflow: hidden'";
-        b.eval(cut);
-        b.picture(&dir.join(format!("{name}.png")));
-        b.eval("for (const e of [document.documentElement, document.body]) e.style.cssText = ''");
-    };
     for (name, at, until) in [
         ("overview", "#/c/demo".to_string(), "document.querySelector('svg')"),
         ("page", format!("#/c/demo/pages/{id}"), "document.querySelector('mark')"),
     ] {
         b.eval(&format!("location.hash = '{at}'"));
         b.wait(until);
-        shoot(&mut b, name);
+        b.screen(&dir.join(format!("{name}.png")));
     }
     b.open(&format!("file://{}", demo().out.join("report.html").display()));
     b.wait("document.querySelector('svg')");
-    shoot(&mut b, "report");
+    b.screen(&dir.join("report.png"));
     for name in ["overview", "page", "report"] {
         let size = std::fs::metadata(dir.join(format!("{name}.png"))).unwrap().len();
         assert!((20_000..2_000_000).contains(&size), "{name}: {size} bytes");
