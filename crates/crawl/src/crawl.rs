@@ -26,6 +26,7 @@ use focus::judges::Judge;
 use focus::strategies::Strategy;
 use frontier::Info;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use store::archive::{Archiver, Position};
 use store::formats::position_bytes;
@@ -52,6 +53,8 @@ pub struct Parts {
     pub strategy: Box<dyn Strategy>,
     pub archive: Option<Box<dyn Archiver>>,
     pub index: Option<Index>,
+    /// Where what does not fit into memory goes; `None`: nowhere.
+    pub folder: Option<PathBuf>,
 }
 
 /// An answer on its way back to the loop.

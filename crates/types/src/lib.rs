@@ -8,6 +8,7 @@
 //! crate depends on this one; this one depends on none of ours.
 
 pub mod canon;
+mod features;
 mod fetched;
 mod judged;
 mod order;
@@ -20,6 +21,7 @@ mod url;
 mod web;
 
 pub use canon::Canon;
+pub use features::{Cursor, Features, Shelf};
 pub use fetched::{Failure, Fetched, Payload, Truncation};
 pub use judged::{Assessment, Hit, Part, Verdict};
 pub use order::{
