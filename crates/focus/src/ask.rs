@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn later_questions_are_about_what_the_judge_likes_best() {
-        let mut pages: Vec<Candidate> = (0..20).map(|id| page(id, 0.9, (9, 99), Some(id % 2 == 0))).collect();
+        let mut pages: Vec<Candidate> = (0..20).map(|id| page(id, 0.9, (9, 7), Some(id % 2 == 0))).collect();
         pages.extend((20..100).map(|id| page(id, f64::from(id) / 100.0, (1, u64::from(id)), None)));
         let reasons: Vec<&str> = asked(&pages, 10).iter().map(|a| a.1).collect();
         let count = |reason| reasons.iter().filter(|r| **r == reason).count();
