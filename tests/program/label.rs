@@ -263,7 +263,8 @@ fn the_same_conversation_on_a_shared_crawl() {
     std::fs::write(d.join("t.toml"), TOPIC).unwrap();
     let store = ["--store", &server.url(), "--crawl", "taught"];
     let relevant = || -> std::collections::BTreeSet<String> {
-        let all = finish(gleaner().args(["export", "--format", "jsonl", "--copies"]).args(store)).ok().out;
+        let all =
+            finish(gleaner().args(["export", "--format", "jsonl", "--copies"]).args(store)).ok().out.clone();
         let url = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["url"].to_string();
         all.lines().map(url).collect()
     };
@@ -282,7 +283,7 @@ fn the_same_conversation_on_a_shared_crawl() {
     }
     t.press("q");
     assert!(t.end().contains("6 answers given now; 6 in all"));
-    let list = finish(gleaner().args(["label", "--list"]).args(store)).ok().out;
+    let list = finish(gleaner().args(["label", "--list"]).args(store)).ok().out.clone();
     assert_eq!(list.lines().count(), 6, "{list}");
     let (yes, no): (Vec<&str>, Vec<&str>) = list.lines().partition(|l| l.contains("campus.example/db"));
     assert!(!yes.is_empty() && !no.is_empty(), "{list}");
