@@ -46,6 +46,7 @@ fn make(topic: &str, ledger: Box<dyn crawl::Ledger>, rules: Rules) -> Made2 {
         strategy: made.strategy,
         archive: None,
         index: None,
+        folder: None,
     };
     let mut crawl = Crawl::new(parts).unwrap();
     let order: Arc<Mutex<Vec<String>>> = Arc::default();
