@@ -6,6 +6,7 @@
 mod cli;
 mod dashboard;
 mod engines;
+mod exporting;
 mod highlight;
 mod labelling;
 mod pages;

@@ -102,6 +102,41 @@ pub fn teacher(u: &Usage) -> String {
     )
 }
 
+/// The host of a URL, without its port.
+pub fn host_of(url: &str) -> &str {
+    let name = url.split('/').nth(2).unwrap_or(url);
+    name.rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(name, |(name, _)| name)
+}
+
+/// Nobody answered, as far as the kind of a miss can tell.
+pub fn is_silence(kind: &str) -> bool {
+    ["dns", "connect", "tls", "timeout"].contains(&kind)
+}
+
+/// The kind of a miss in words.
+pub fn why_missed(kind: &str) -> String {
+    match kind {
+        "dns" => "its name cannot be looked up".into(),
+        "connect" => "no connection".into(),
+        "tls" => "no secure connection".into(),
+        "timeout" => "too slow".into(),
+        "guarded" => "refused by the guard: no public address; --allow-private allows it".into(),
+        "robots-denied" => "robots.txt forbids it".into(),
+        "robots-unavailable" => "its robots.txt cannot be read".into(),
+        "unwanted" => "not a type of document that is read".into(),
+        "redirect-loop" => "redirects in a circle".into(),
+        "bad-redirect" => "a redirect to nowhere".into(),
+        "unreadable" => "a page that cannot be read".into(),
+        "protocol" => "not proper HTTP".into(),
+        _ => match kind.strip_prefix("http-") {
+            Some(status) => format!("status {status}"),
+            None => kind.to_string(),
+        },
+    }
+}
+
 /// At most `width` characters, with an ellipsis when cut.
 pub fn shorten(s: &str, width: usize) -> String {
     if s.chars().count() <= width {
@@ -200,6 +235,16 @@ pub fn bar_curve(curve: &[(u64, u64)], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn misses_are_told_in_words() {
+        assert!(why_missed("dns").contains("looked up") && is_silence("dns"));
+        assert_eq!(why_missed("http-404"), "status 404");
+        assert!(!is_silence("http-404") && !is_silence("robots-denied"));
+        assert_eq!(why_missed("anything-new"), "anything-new");
+        assert_eq!(host_of("http://a.example:8080/x:1"), "a.example");
+        assert_eq!((host_of("https://b.example/"), host_of("http://[::1]/")), ("b.example", "[::1]"));
+    }
 
     #[test]
     fn slugs() {

@@ -1,11 +1,11 @@
 //! What each mechanism of `adaptive` is worth: one left out at a time, and one added at a time to the bare prior. Paired over
 //! topics, because runs on one web are not independent of each other.
 
+use crate::difference::{Difference, DifferenceChart};
 use crate::kept::{self, Kept};
 use eval::experiments::{
     Finding, Lab, Outcome, Table, Variant, auc, better, compare, mean, over_draws, share_until,
 };
-use eval::plot::{Difference, DifferenceChart, standalone};
 use eval::stats;
 use types::Problem;
 
@@ -180,7 +180,6 @@ fn figure(
         .collect();
     rows.sort_by(|a, b| a.value.total_cmp(&b.value));
     let chart = DifferenceChart {
-        id: id.into(),
         title: title.into(),
         desc: format!(
             "difference in mean AUC over {} topics, with 95 % bootstrap intervals over topics",
@@ -188,7 +187,7 @@ fn figure(
         ),
         rows,
     };
-    Figure { name: id, svg: standalone(&chart.svg()) }
+    Figure { name: id, svg: chart.svg() }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `cargo run -p lab -- --help`: what each mechanism of `adaptive` is worth.
 
 mod ablation;
+mod difference;
 mod kept;
 
 use clap::Parser;

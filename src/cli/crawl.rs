@@ -1,10 +1,10 @@
 //! `gleaner crawl`: the main job.
 
 use super::progress::{Display, Mode};
-use super::serve::ListenFlags;
+use super::serve::{Door, ListenFlags};
 use super::setup::{self, FetchFlags, TeacherFlags, TopicArgs, number, set};
-use crate::dashboard::{CRAWLS, Job, Server, SharedShelf, Shelf};
-use crate::text::{count, duration, outlook, things};
+use crate::dashboard::{App, CRAWLS, Job, Server, SharedShelf, Shelf};
+use crate::text::{count, duration, host_of, is_silence, outlook, things, why_missed};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, SharedStore};
@@ -14,14 +14,16 @@ use crawl::marks::Marks;
 use crawl::steer::{Command, Order};
 use crawl::units::Span;
 use crawl::{Event, Progress, Stop};
+use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use toml::Table;
-use types::Problem;
+use types::{Problem, Url};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,6 +83,9 @@ pub struct Args {
     /// With --store: the crawl's name (default: as the folder)
     #[arg(long, value_name = "NAME", requires = "store")]
     pub crawl: Option<String>,
+    /// Go on in a collection that was begun with another topic
+    #[arg(long, conflicts_with = "store")]
+    pub change_topic: bool,
     /// Ask once more for what gave no answer in earlier runs
     #[arg(long, conflicts_with = "store")]
     pub retry: bool,
@@ -105,7 +110,7 @@ pub struct Args {
     /// Print events as JSON lines on standard output
     #[arg(long)]
     pub json: bool,
-    /// Open the dashboard: watch and steer this crawl in the browser, as long as it runs
+    /// Open the dashboard: watch and steer this crawl in the browser; on a terminal also after its end, until Ctrl-C
     #[arg(long)]
     pub serve: bool,
     #[command(flatten)]
@@ -184,9 +189,18 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         (_, _, true) => Mode::Panel,
         _ => Mode::Lines,
     };
-    let (stop, progress) = crawl_into(&out, &loaded, &args, mode)?;
+    let Ran { stop, reason, progress, server, interrupted, seeds } = crawl_into(&out, &loaded, &args, mode)?;
+    // A collection with nothing in it needs no hints on how to use it.
+    if progress.pages == 0 && !matches!(stop, Stop::User | Stop::Pauses) && args.store.is_none() {
+        return Err(no_page(&seeds));
+    }
     if mode == Mode::Panel || mode == Mode::Lines {
-        summary(&out, args.store.is_some(), stop, &progress);
+        summary(&out, args.store.is_some(), stop, &reason, &progress);
+    }
+    // Whoever watches in a browser sees the end, and may go on from there. A script is not kept waiting.
+    if let Some(server) = server.filter(|_| mode == Mode::Panel && !interrupted) {
+        eprintln!("  dashboard {} (Ctrl-C ends it)", server.url());
+        server.run_forever();
     }
     // A worker that came when the others had done everything is no failure.
     if args.store.is_some() && stop != Stop::User {
@@ -201,8 +215,22 @@ fn default_folder(topic: Option<&Path>, loaded: &Loaded) -> PathBuf {
     PathBuf::from(crate::text::slug(stem.unwrap_or(loaded.config.title())))
 }
 
+/// A crawl that has ended.
+pub struct Ran {
+    pub stop: Stop,
+    /// Why it ended, for people.
+    pub reason: String,
+    pub progress: Progress,
+    /// The dashboard, which can go on with it.
+    pub server: Option<Server>,
+    /// By Ctrl-C.
+    pub interrupted: bool,
+    /// The seeds, and what went wrong with their hosts last.
+    pub seeds: Vec<(Url, Option<String>)>,
+}
+
 /// Crawls into a folder, showing progress, until it is done or the user stops it.
-pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<(Stop, Progress), Problem> {
+pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<Ran, Problem> {
     let config = &loaded.config;
     let canon = Collection::canon(config);
     let seeds = setup::seeds(config, &args.seed, &args.seeds, &canon)?;
@@ -218,14 +246,10 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
         return Err(Problem::nothing("there is nowhere to start: no seeds")
             .hint("give --seed URL or --seeds FILE, or put urls = [\"…\"] under [seeds] in the topic file"));
     }
-    if shared.is_none() && begun && asks_for_other_pages(out, &loaded.text) && mode != Mode::Json {
-        let dir = out.display();
-        eprintln!(
-            "{} the topic is not what it was when {dir} was crawled: pages judged so far keep their verdicts; `gleaner rejudge {dir}` \
-             judges them again",
-            style("note:").yellow().for_stderr()
-        );
+    if shared.is_none() && begun {
+        refuse_another_topic(out, loaded, args, mode)?;
     }
+    let door = args.serve.then(|| args.listen.open()).transpose()?;
     if mode != Mode::Json && mode != Mode::Quiet {
         setup::say_what_a_proxy_hides(config);
     }
@@ -233,51 +257,133 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     for note in &open.notes {
         setup::warn(note);
     }
+    if let Some(s) = shared.as_ref().filter(|_| args.crawl.is_none() && mode != Mode::Quiet) {
+        say_which_crawl(s, open.resumed)?;
+    }
     let display = Arc::new(Mutex::new(Display::new(mode, config)));
     let shown = display.clone();
     let (job, orders) = Job::new(false);
     let told = job.clone();
+    let misses: Arc<Mutex<HashMap<String, String>>> = Arc::default();
+    let missed = misses.clone();
     open.crawl.on_event(move |event: &Event| {
         told.event(event);
+        if let (Event::Miss { url, kind, .. }, Ok(mut missed)) = (event, missed.lock())
+            && missed.len() < MISSES
+        {
+            missed.insert(host_of(url).to_string(), kind.clone());
+        }
         if let Ok(mut d) = shown.lock() {
             d.event(event);
         }
     });
-    stop_on_ctrl_c(job.orders(), open.crawl.marks())?;
-    // As long as the crawl runs; `gleaner serve` shows it afterwards.
-    let _server = match args.serve {
-        true => Some(dashboard(out, shared.as_ref(), args, job)?),
-        false => None,
-    };
+    let server = door.map(|d| dashboard(out, shared.as_ref(), args, d, job.clone())).transpose()?;
+    let keys = Arc::new(Keys::default());
+    stop_on_ctrl_c(&keys, job.orders(), open.crawl.marks(), server.as_ref().map(|s| s.app()))?;
     open.start(&seeds, types::Millis::steady())?;
     if args.retry {
         let again = open.crawl.retry_unanswered(types::Millis::steady())?;
         tracing::info!(again, "tried once more");
     }
-    let result = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
+    let (stop, progress) = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
+    let reason = open.crawl.ended().map_or_else(|| stop.reason().to_string(), |ended| ended.reason());
+    drop(open);
     // What this worker saw of a shared crawl is no report of it.
     if shared.is_none() {
         crate::report::write(out)?;
     }
-    Ok(result)
+    job.end();
+    keys.over.store(true, Ordering::SeqCst);
+    let misses = misses.lock().map(|m| m.clone()).unwrap_or_default();
+    let seeds = seeds.into_iter().map(|u| (u.clone(), misses.get(u.host()).cloned())).collect();
+    let interrupted = keys.presses.load(Ordering::SeqCst) > 0;
+    Ok(Ran { stop, reason, progress, server, interrupted, seeds })
 }
 
-/// Does the topic want other pages than the one the collection was made with? Limits, pace and the like may differ.
-fn asks_for_other_pages(dir: &Path, new: &str) -> bool {
-    let wanted = |text: &str| {
-        let mut table: toml::Table = text.parse().unwrap_or_default();
-        table.retain(|k, _| {
-            ["query", "genre", "content", "url", "exclude", "examples", "judge", "text"].contains(&k)
-        });
-        table
+/// What went wrong is kept for so many hosts: enough for the seeds of a crawl that never got going.
+const MISSES: usize = 1_000;
+
+/// Nothing was fetched: what became of the seeds is all there is to say.
+fn no_page(seeds: &[(Url, Option<String>)]) -> Problem {
+    const SHOWN: usize = 5;
+    let silent = |kind: &Option<String>| kind.as_deref().is_some_and(is_silence);
+    let what = match (seeds.len(), seeds.iter().all(|(_, kind)| silent(kind))) {
+        (0, _) => "no seed could be fetched".to_string(),
+        (n, true) => format!("none of your {} seeds answered", count(n as u64)),
+        (n, false) => format!("none of your {} seeds gave a page", count(n as u64)),
     };
-    let old = std::fs::read_to_string(Collection::topic_file(dir)).unwrap_or_default();
-    wanted(&old) != wanted(new)
+    let each = seeds.iter().take(SHOWN).map(|(url, kind)| match kind {
+        Some(kind) => format!("{url} ({})", why_missed(kind)),
+        None => url.to_string(),
+    });
+    let more = if seeds.len() > SHOWN { ", …" } else { "" };
+    let list = each.collect::<Vec<_>>().join(", ");
+    let colon = if list.is_empty() { "" } else { ": " };
+    let one = seeds.first().map_or("URL".to_string(), |(url, _)| url.to_string());
+    Problem::nothing(format!("{what}{colon}{list}{more}")).hint(format!(
+        "check the spelling; `gleaner fetch {one}` shows what happens, and the same command with --retry asks once more"
+    ))
+}
+
+/// Refuses to mix what two topics want in one collection, unless that is wanted.
+fn refuse_another_topic(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<(), Problem> {
+    // One that was lost is made again.
+    let old = std::fs::read_to_string(Collection::topic_file(out)).ok().and_then(|text| text.parse().ok());
+    let Some(old) = old else { return Ok(()) };
+    let mut new: Table = loaded.text.parse().unwrap_or_default();
+    if args.topic.topic.is_none() {
+        args.topic.flags.lay(&mut new);
+    }
+    let differs = differences(&old, &new);
+    if differs.is_empty() {
+        return Ok(());
+    }
+    let (dir, differs) = (out.display(), differs.join(", "));
+    if !args.change_topic {
+        return Err(Problem::usage(format!("{dir} was crawled for another topic"))
+            .because(format!("these are not what they were: {differs}"))
+            .hint(format!(
+                "--out OTHER begins a collection of its own; --change-topic goes on in {dir} (its pages keep their \
+                 verdicts until `gleaner rejudge {dir}`)"
+            )));
+    }
+    if mode != Mode::Json && mode != Mode::Quiet {
+        eprintln!(
+            "{} the topic has changed ({differs}): pages judged so far keep their verdicts; `gleaner rejudge {dir}` judges \
+             them again",
+            style("note:").yellow().for_stderr()
+        );
+    }
+    Ok(())
+}
+
+/// What two topics want differently. Limits, pace, judge and the like may change from run to run.
+fn differences(old: &Table, new: &Table) -> Vec<String> {
+    let parts = ["query", "genre", "content", "url", "exclude", "examples"];
+    parts.iter().filter(|k| old.get(**k) != new.get(**k)).map(|k| format!("`{k}`")).collect()
+}
+
+/// Without `--crawl` the folder names the crawl. Whoever meant to join another one sees it at once.
+fn say_which_crawl(shared: &SharedStore, joined: bool) -> Result<(), Problem> {
+    let others: Vec<String> =
+        store::SharedReader::crawls(&shared.url)?.into_iter().filter(|c| *c != shared.crawl).collect();
+    let did = if joined { "joined" } else { "began" };
+    let also = match others.as_slice() {
+        [] => String::new(),
+        some => format!("; the database also has {} (--crawl NAME joins one)", some.join(", ")),
+    };
+    eprintln!(
+        "{} {did} the crawl `{}`, named after the folder{also}",
+        style("note:").cyan().for_stderr(),
+        shared.crawl
+    );
+    Ok(())
 }
 
 /// The database that `--store` names.
 fn shared_store(out: &Path, args: &Args) -> Result<Option<SharedStore>, Problem> {
     let Some(url) = &args.store else { return Ok(None) };
+    store::check_address(url)?;
     let folder = out.file_name().and_then(|n| n.to_str()).unwrap_or("crawl");
     let lease = args.lease.map_or(Duration::from_secs(30), |l| l.0);
     if lease < Duration::from_secs(1) {
@@ -293,6 +399,7 @@ fn dashboard(
     out: &Path,
     shared: Option<&SharedStore>,
     args: &Args,
+    door: Door,
     job: Arc<Job>,
 ) -> Result<Server, Problem> {
     let mut flags = Table::new();
@@ -307,7 +414,7 @@ fn dashboard(
         }),
         None => Shelf::new(out.to_path_buf()),
     };
-    let server = super::serve::start(shelf, &args.listen, flags, CRAWLS)?;
+    let server = super::serve::start(shelf, door, flags, CRAWLS)?;
     for (name, _) in server.app().shelf.list() {
         server.app().jobs().add(&name, job.clone());
     }
@@ -315,18 +422,41 @@ fn dashboard(
     Ok(server)
 }
 
-/// Once: finish cleanly. Twice: leave at once (nothing committed is lost).
-fn stop_on_ctrl_c(sender: mpsc::Sender<Order>, marks: Option<Marks>) -> Result<(), Problem> {
-    let presses = std::sync::atomic::AtomicU32::new(0);
+/// What Ctrl-C has done so far.
+#[derive(Default)]
+struct Keys {
+    presses: AtomicU32,
+    /// The crawl has ended; only the dashboard is left.
+    over: AtomicBool,
+}
+
+/// Once: finish cleanly. Twice: leave at once (nothing committed is lost). When only the dashboard is left: the end.
+fn stop_on_ctrl_c(
+    keys: &Arc<Keys>,
+    sender: mpsc::Sender<Order>,
+    marks: Option<Marks>,
+    app: Option<Arc<App>>,
+) -> Result<(), Problem> {
+    let keys = keys.clone();
     ctrlc::set_handler(move || {
-        if presses.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0 {
+        if keys.over.load(Ordering::SeqCst) {
+            if let Some(app) = &app {
+                // What was gone on with in the browser ends in order.
+                app.jobs().stop_all();
+                app.shelf.stop_teaching();
+            }
+            std::process::exit(0);
+        }
+        if keys.presses.fetch_add(1, Ordering::SeqCst) > 0 {
             // Whoever leaves does not blame the pages that are being read.
             if let Some(marks) = &marks {
                 marks.close();
             }
             std::process::exit(3);
         }
-        eprintln!("\nstopping; press Ctrl-C again to leave at once");
+        eprintln!(
+            "\nstopping; press Ctrl-C again to leave at once (nothing is lost; the same command goes on)"
+        );
         let _ = sender.send(Command::Stop.into());
     })
     .map_err(|e| Problem::new("cannot listen for Ctrl-C").because(e))
@@ -335,14 +465,7 @@ fn stop_on_ctrl_c(sender: mpsc::Sender<Order>, marks: Option<Marks>) -> Result<(
 pub fn exit_code(stop: Stop, p: &Progress) -> ExitCode {
     match stop {
         Stop::User => ExitCode::from(3),
-        Stop::Pauses if p.pages == 0 => ExitCode::from(4),
-        _ if p.pages == 0 => {
-            eprintln!(
-                "{} no seed could be fetched\n\nhint: `gleaner fetch URL` shows what a seed answers",
-                style("error:").red().bold().for_stderr()
-            );
-            ExitCode::from(4)
-        }
+        _ if p.pages == 0 => ExitCode::from(4),
         _ => ExitCode::SUCCESS,
     }
 }
@@ -363,9 +486,9 @@ fn say_pauses(p: &Progress) {
     );
 }
 
-pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
+pub fn summary(out: &Path, shared: bool, stop: Stop, reason: &str, p: &Progress) {
     let elapsed = duration(Duration::from_millis(p.elapsed_ms));
-    eprintln!("{} ({})", style(stop.reason()).bold(), elapsed);
+    eprintln!("{}, after {elapsed}", style(reason).bold());
     eprintln!(
         "  {} pages, {} relevant ({:.1} %), {:.1} MB, {} hosts, {} URLs pending",
         count(p.pages),
@@ -399,6 +522,9 @@ pub fn summary(out: &Path, shared: bool, stop: Stop, p: &Progress) {
         return;
     }
     let dir = out.display();
+    if stop == Stop::User {
+        eprintln!("  go on     the same command goes on where it stopped");
+    }
     eprintln!("  look at   {}", out.join("report.html").display());
     eprintln!("  search    gleaner search {dir} \"words\"");
     eprintln!("  explain   gleaner explain {dir} URL");

@@ -1,19 +1,22 @@
 //! `gleaner export DIR`: a collection's pages in a format others read.
 
 use super::setup;
+use crate::exporting::{self, Condition, Wanted, Written};
 use crate::text::things;
 use clap::Args as ClapArgs;
 use crawl::collection::Collection;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use store::export::{self, Options, Output, Row};
+use store::export::{self, Options, Output};
 use types::Problem;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner export db > pages.jsonl\n  gleaner export db --format parquet -o pages.parquet\n  gleaner export db --format warc --all -o everything.warc.gz\n  gleaner export --store postgres://user@db.example.org/crawls --crawl db > pages.jsonl"
+    after_help = "Examples:\n  gleaner export db > pages.jsonl\n  gleaner export db --format parquet -o pages.parquet\n  gleaner export db --format warc --all -o everything.warc.gz\n  gleaner export db --where language=en --where 'score>=0.8' --since 7d --columns url,title,score -o new.csv.gz\n  gleaner export --store postgres://user@db.example.org/crawls --crawl db > pages.jsonl"
 )]
 pub struct Args {
     /// Collection folder
@@ -36,6 +39,16 @@ pub struct Args {
     /// Also copies and near-copies of pages that are written
     #[arg(long)]
     copies: bool,
+    /// Only pages like this (may be repeated; all must hold): host=www.example.org, host=*.example.org, language=en,
+    /// type=application/pdf, label=yes|no|any|none, score>=0.8, fetched>=2026-11-01
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<String>,
+    /// Only pages fetched since then, as in 7d, 12h or 2026-11-01
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Which columns, in this order, separated by commas (default: all)
+    #[arg(long, value_name = "a,b,c")]
+    columns: Option<String>,
     /// CSV: cells exactly as they are (default: those that a spreadsheet would take for a formula get a ' in front)
     #[arg(long)]
     raw: bool,
@@ -44,11 +57,20 @@ pub struct Args {
     formula_safe: bool,
 }
 
+/// Between two lines of progress.
+const TOLD_EVERY: u64 = 1_000;
+
+fn is_gzip(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"))
+}
+
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let reader = setup::read_from(args.dir.as_deref(), &args.shared)?;
     let by_name = || {
         let name = args.output.as_ref()?.file_name()?.to_str()?;
-        export::ALL.iter().find(|f| name.ends_with(&format!(".{}", f.extension)))
+        // `pages.csv.gz` is CSV, compressed; WARC files are called `.warc.gz` anyway.
+        let found = |name: &str| export::ALL.iter().find(|f| name.ends_with(&format!(".{}", f.extension)));
+        found(name).or_else(|| found(name.strip_suffix(".gz")?))
     };
     let format = match &args.format {
         Some(name) => export::find(name)?,
@@ -59,62 +81,58 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             Problem::usage(format!("{} is not for a terminal", format.name)).hint("name a file with -o")
         );
     }
+    let now = types::Millis::now();
+    let mut conditions =
+        args.conditions.iter().map(|c| c.parse()).collect::<Result<Vec<Condition>, Problem>>()?;
+    if let Some(since) = &args.since {
+        conditions.push(Condition::since(since, now)?);
+    }
+    let columns = args.columns.as_deref().map(export::columns).transpose()?;
     let out: Output = match &args.output {
         Some(path) => {
-            Box::new(BufWriter::new(File::create(path).map_err(|e| Problem::io("write", path, &e))?))
+            let file = BufWriter::new(File::create(path).map_err(|e| Problem::io("write", path, &e))?);
+            match is_gzip(path) && !format.binary {
+                true => Box::new(GzEncoder::new(file, Compression::default())),
+                false => Box::new(file),
+            }
         }
         None => Box::new(BufWriter::new(super::output::Stdout)),
     };
     let options = Options {
         archive: args.warc.clone().or_else(|| args.dir.as_deref().map(Collection::warc_dir)),
         raw: args.raw,
-        now: types::Millis::now(),
+        now,
         info: Vec::new(),
+        columns,
     };
-    let mut exporter = (format.open)(out, &options)?;
-    let (mut n, mut unwanted, mut copies) = (0u64, 0u64, 0u64);
-    // A page that cannot be read must not cost those behind it. Of a database that is away there are none.
-    let mut unreadable: Vec<Problem> = Vec::new();
-    for record in reader.records(args.all) {
-        let record = match record {
-            Err(problem) if args.shared.store.is_none() => {
-                unreadable.push(problem);
-                continue;
-            }
-            record => record?,
-        };
-        if !args.all && !args.copies && !reader.is_counted(record.id) {
-            copies += 1;
-            continue;
+    let exporter = (format.open)(out, &options)?;
+    let wanted = Wanted {
+        all: args.all,
+        copies: args.copies,
+        // Of a database that is away there are none behind it.
+        skip_unreadable: args.shared.store.is_none(),
+        conditions,
+    };
+    let shown = std::io::stderr().is_terminal() && args.output.is_some();
+    let tell = |so_far: &Written| {
+        if shown && so_far.pages.is_multiple_of(TOLD_EVERY) {
+            eprint!("\r{} pages written", crate::text::count(so_far.pages));
         }
-        if record.noindex {
-            unwanted += 1;
-            continue;
-        }
-        let parent = record.parent.and_then(|id| reader.url(id));
-        let duplicate_of = record.duplicate_of.and_then(|id| reader.url(id));
-        let near_duplicate_of = record.near_duplicate_of.and_then(|id| reader.url(id));
-        let original = match record.duplicate_of {
-            Some(id) => reader.record(id).ok().flatten().and_then(|r| r.archive),
-            None => None,
-        };
-        exporter.write(&Row {
-            record: &record,
-            parent: parent.as_deref(),
-            duplicate_of: duplicate_of.as_deref(),
-            near_duplicate_of: near_duplicate_of.as_deref(),
-            label: reader.labels().label(record.id).map(|l| (l.relevant, l.who.name())),
-            original: original.as_ref(),
-        })?;
-        n += 1;
+    };
+    let Written { pages, noindex, copies, filtered, unreadable } =
+        exporting::write(&reader, exporter, &wanted, &tell)?;
+    if shown && pages >= TOLD_EVERY {
+        eprintln!();
     }
-    exporter.finish()?;
     if args.output.is_some() {
-        eprintln!("wrote {n} pages as {}", format.name);
+        eprintln!("wrote {pages} pages as {}", format.name);
     }
-    if unwanted > 0 {
-        let pages = if unwanted == 1 { "page asks" } else { "pages ask" };
-        eprintln!("left out: {unwanted} {pages} not to be indexed (noindex)");
+    if filtered > 0 && args.output.is_some() {
+        eprintln!("left out: {} by --where or --since", things(filtered, "page"));
+    }
+    if noindex > 0 {
+        let pages = if noindex == 1 { "page asks" } else { "pages ask" };
+        eprintln!("left out: {noindex} {pages} not to be indexed (noindex)");
     }
     if copies > 0 {
         let pages = if copies == 1 { "page is a copy" } else { "pages are copies" };

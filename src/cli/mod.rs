@@ -37,6 +37,7 @@ mod lists;
 mod new;
 mod output;
 mod picker;
+mod plot;
 mod progress;
 mod reach;
 mod read_document;
@@ -57,7 +58,9 @@ mod train;
 mod trial;
 
 use ::crawl::documents::{self as crawl_documents, Program};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use std::error::Error;
 use std::process::ExitCode;
 use types::Problem;
 
@@ -159,7 +162,13 @@ enum Command {
 }
 
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => match unfit(&e) {
+            Some(problem) => return complain(&problem),
+            None => e.exit(),
+        },
+    };
     if let Some(program) = Program::this(&["read-document"]) {
         crawl_documents::read_apart(program);
     }
@@ -171,11 +180,37 @@ pub fn main() -> ExitCode {
     tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
     match run(cli.command) {
         Ok(code) => code,
-        Err(problem) => {
-            eprintln!("{} {problem}", console::style("error:").red().bold().for_stderr());
-            ExitCode::from(problem.exit_code())
-        }
+        Err(problem) => complain(&problem),
     }
+}
+
+fn complain(problem: &Problem) -> ExitCode {
+    eprintln!("{} {problem}", console::style("error:").red().bold().for_stderr());
+    ExitCode::from(problem.exit_code())
+}
+
+/// A value that its option does not take, said as every other problem is. The rest clap says well enough.
+fn unfit(e: &clap::Error) -> Option<Problem> {
+    let text = |kind| match e.get(kind) {
+        Some(ContextValue::String(s)) => Some(s.as_str()),
+        _ => None,
+    };
+    if e.kind() != ErrorKind::ValueValidation {
+        return None;
+    }
+    let option = text(ContextKind::InvalidArg)?.split(' ').next()?;
+    let value = text(ContextKind::InvalidValue)?;
+    let cause = e.source().map_or_else(String::new, ToString::to_string);
+    let (cause, example) = match cause.starts_with("invalid digit") {
+        true => (format!("`{value}` is not a whole number"), format!("write digits, as in {option} 500; ")),
+        false => (cause, String::new()),
+    };
+    let command = std::env::args().nth(1).unwrap_or_default();
+    Some(
+        Problem::usage(format!("{option} cannot be `{value}`"))
+            .because(cause)
+            .hint(format!("{example}`gleaner {command} --help` explains every option")),
+    )
 }
 
 fn run(command: Command) -> Result<ExitCode, Problem> {

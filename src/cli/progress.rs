@@ -1,9 +1,11 @@
 //! Shows a crawl while it runs: a small live panel on a terminal, plain lines elsewhere.
 
-use crate::text::{bar_curve, count, duration, harmless, outlook, shorten, strip_controls};
+use crate::text::{
+    bar_curve, count, duration, harmless, host_of, is_silence, outlook, shorten, strip_controls, why_missed,
+};
 use console::{Term, style};
 use crawl::{Event, Progress};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 /// How progress is told.
@@ -29,9 +31,12 @@ pub struct Display {
     drawn: usize,
     last_line: Instant,
     started: bool,
+    /// Hosts that did not answer and were told of; `None` once a page came.
+    silent: Option<HashSet<String>>,
 }
 
 const LAST_SHOWN: usize = 5;
+const SILENT_SHOWN: usize = 3;
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 impl Display {
@@ -47,6 +52,7 @@ impl Display {
             drawn: 0,
             last_line: Instant::now(),
             started: false,
+            silent: Some(HashSet::new()),
         }
     }
 
@@ -70,10 +76,27 @@ impl Display {
                 if self.last_relevant.len() > LAST_SHOWN {
                     self.last_relevant.pop_front();
                 }
+                self.silent = None;
             }
             Event::Teacher { text } if self.mode != Mode::Quiet => {
                 self.clear();
                 eprintln!("{} {}", style("teacher:").cyan().for_stderr(), strip_controls(text));
+            }
+            Event::Page { .. } => self.silent = None,
+            // As long as nothing came, a seed that does not answer is the news.
+            Event::Miss { url, kind, .. } if is_silence(kind) && self.mode != Mode::Quiet => {
+                if let Some(told) = &mut self.silent
+                    && told.len() < SILENT_SHOWN
+                    && told.insert(host_of(url).to_string())
+                {
+                    self.clear();
+                    eprintln!(
+                        "{} no answer from {} ({}); it is asked again",
+                        style("note:").yellow().for_stderr(),
+                        strip_controls(host_of(url)),
+                        why_missed(kind)
+                    );
+                }
             }
             Event::Progress(p) => self.progress(p),
             Event::Finished { .. } => self.clear(),

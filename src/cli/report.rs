@@ -30,7 +30,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let Some(a) = &args.a else {
-        let html = report::html(&setup::read_from(None, &args.shared)?)?;
+        let html = report::html(&setup::read_from(None, &args.shared)?, false)?;
         std::fs::write(&args.output, html).map_err(|e| Problem::io("write", &args.output, &e))?;
         eprintln!("wrote {}", args.output.display());
         return Ok(ExitCode::SUCCESS);

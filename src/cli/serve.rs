@@ -3,7 +3,7 @@
 use super::setup::{self, FetchFlags, StoreArgs};
 use crate::dashboard::{App, CRAWLS, Guard, Server, SharedShelf, Shelf, listen};
 use clap::Args as ClapArgs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct Args {
 #[derive(ClapArgs, Debug, Default, Clone)]
 pub struct ListenFlags {
     /// Where the dashboard listens (default: 127.0.0.1:7700)
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = setup::address)]
     pub listen: Option<SocketAddr>,
     /// What every request must bring (default: GLEANER_TOKEN, else chosen at random; needed when others can reach the address)
     #[arg(long, value_name = "T")]
@@ -56,6 +56,27 @@ pub struct ListenFlags {
     /// Requests per second that are answered (default: 200)
     #[arg(long, value_name = "N")]
     pub rate: Option<u32>,
+}
+
+/// A port that is taken, and whom it lets in.
+pub struct Door {
+    listener: TcpListener,
+    guard: Guard,
+}
+
+impl ListenFlags {
+    /// Takes the port, before anything else is done: one that is in use leaves nothing behind.
+    pub fn open(&self) -> Result<Door, Problem> {
+        let address = self.listen.unwrap_or_else(|| ([127, 0, 0, 1], 7700).into());
+        let rate = f64::from(self.rate.unwrap_or(200).max(1));
+        // On the command line others on this machine can see it; in the environment they cannot.
+        let from_environment = || std::env::var("GLEANER_TOKEN").ok().filter(|t| !t.is_empty());
+        let token = self.token.clone().or_else(from_environment);
+        let mut guard = Guard::new(address, token, self.allow_host.clone(), rate)?;
+        let (listener, addr) = listen(address)?;
+        guard.listens_on(addr);
+        Ok(Door { listener, guard })
+    }
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
@@ -80,7 +101,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     let mut flags = toml::Table::new();
     args.fetch.lay(&mut flags);
-    let server = start(shelf, &args.listen, flags, args.crawls as usize)?;
+    let server = start(shelf, args.listen.open()?, flags, args.crawls as usize)?;
     println!("{}", server.url());
     let app = server.app();
     let presses = AtomicU32::new(0);
@@ -106,18 +127,6 @@ fn folder(dir: PathBuf) -> Result<Shelf, Problem> {
 }
 
 /// Starts the dashboard.
-pub fn start(
-    shelf: Shelf,
-    flags: &ListenFlags,
-    settings: toml::Table,
-    crawls: usize,
-) -> Result<Server, Problem> {
-    let address = flags.listen.unwrap_or_else(|| ([127, 0, 0, 1], 7700).into());
-    let rate = f64::from(flags.rate.unwrap_or(200).max(1));
-    // On the command line others on this machine can see it; in the environment they cannot.
-    let token = flags.token.clone().or_else(|| std::env::var("GLEANER_TOKEN").ok().filter(|t| !t.is_empty()));
-    let mut guard = Guard::new(address, token, flags.allow_host.clone(), rate)?;
-    let (listener, addr) = listen(address)?;
-    guard.listens_on(addr);
-    Server::start(listener, Arc::new(App::new(shelf, guard, settings, crawls)))
+pub fn start(shelf: Shelf, door: Door, settings: toml::Table, crawls: usize) -> Result<Server, Problem> {
+    Server::start(door.listener, Arc::new(App::new(shelf, door.guard, settings, crawls)))
 }

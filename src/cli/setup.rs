@@ -4,6 +4,7 @@ use clap::Args;
 use crawl::config::{Config, Loaded};
 use crawl::reader::Reader;
 use crawl::units::Span;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use toml::{Table, Value};
@@ -217,6 +218,15 @@ pub fn warn(text: &str) {
 
 pub fn span(text: &str) -> Result<Span, String> {
     text.parse()
+}
+
+/// An address to listen on. Names are looked up: `localhost:7700`.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let found: Vec<SocketAddr> = text.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    let best = found.iter().find(|a| a.is_ipv4()).or(found.first());
+    best.copied().ok_or_else(|| {
+        format!("`{text}` is not an address with a port; write it as in 127.0.0.1:7700 or localhost:7700")
+    })
 }
 
 /// A seed as it was typed.

@@ -4,6 +4,8 @@ use super::setup;
 use crate::text::{bar_curve, count, outlook, things};
 use clap::Args as ClapArgs;
 use console::style;
+use crawl::Stop;
+use crawl::reader::Summary;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use types::Problem;
@@ -77,19 +79,38 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         mb(s.archive_bytes),
         mb(s.index_bytes)
     );
+    let settings: Vec<String> =
+        s.settings.iter().map(|set| format!("{} {} ({})", set.name, set.value, set.from.name())).collect();
+    println!("  in force   {}", settings.join(", "));
+    if let Some(why) = &s.stopped {
+        println!("  stopped    {why}");
+    }
     println!(
         "  state      {}",
         match (s.running, reader.adjustments().paused) {
-            (true, false) => "a crawl is running",
-            (true, true) => "paused",
-            (false, false) => "not running; `gleaner crawl` goes on with it",
-            (false, true) => "not running, and paused: workers that join wait until it is resumed",
+            (true, false) => "a crawl is running".into(),
+            (true, true) => "paused".into(),
+            (false, false) => format!("not running; {} goes on with it", go_on(&args, &s)),
+            (false, true) => "not running, and paused: workers that join wait until it is resumed".into(),
         }
     );
     for w in &s.workers {
         println!("  worker     {}: {} of 256 shards, {} pages", w.name, w.shards, count(w.pages));
     }
     Ok(setup::exit_code(&reader))
+}
+
+/// The command that goes on, with a higher limit where one was reached.
+fn go_on(args: &Args, s: &Summary) -> String {
+    let Some(dir) = &args.dir else { return "`gleaner crawl … --store …`".into() };
+    let ended = s.session.as_ref().and_then(|run| run.ended.as_ref());
+    let more = match ended.map(|end| end.stop) {
+        Some(Stop::Pages) => format!(" --pages {}", s.pages + 500),
+        Some(Stop::Relevant) => format!(" --relevant {}", s.relevant + 100),
+        Some(Stop::Time) => " --time 30m".into(),
+        _ => String::new(),
+    };
+    format!("`gleaner crawl --out {}{more}`", dir.display())
 }
 
 fn mb(bytes: u64) -> f64 {

@@ -15,16 +15,21 @@ macro_rules! asset {
     ($path:literal, $file:literal, $kind:literal) => {
         Asset { path: $path, content_type: $kind, bytes: include_bytes!(concat!("assets/", $file)) }
     };
+    // Reports have it too.
+    ($path:literal, look::$file:ident, $kind:literal) => {
+        Asset { path: $path, content_type: $kind, bytes: look::$file.as_bytes() }
+    };
 }
 
 const ASSETS: &[Asset] = &[
     asset!("/", "index.html", "text/html; charset=utf-8"),
-    asset!("/assets/app.css", "app.css", "text/css; charset=utf-8"),
-    asset!("/assets/icon.svg", "icon.svg", "image/svg+xml"),
+    asset!("/assets/app.css", look::APP_CSS, "text/css; charset=utf-8"),
+    asset!("/assets/chart.css", look::CHART_CSS, "text/css; charset=utf-8"),
+    asset!("/assets/icon.svg", look::ICON, "image/svg+xml"),
     asset!("/assets/app.js", "app.js", "text/javascript; charset=utf-8"),
     asset!("/assets/api.js", "api.js", "text/javascript; charset=utf-8"),
     asset!("/assets/dom.js", "dom.js", "text/javascript; charset=utf-8"),
-    asset!("/assets/chart.js", "chart.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/chart.js", look::CHART_JS, "text/javascript; charset=utf-8"),
     asset!("/assets/table.js", "table.js", "text/javascript; charset=utf-8"),
     asset!("/assets/label.js", "label.js", "text/javascript; charset=utf-8"),
     asset!("/assets/control.js", "control.js", "text/javascript; charset=utf-8"),
@@ -37,7 +42,13 @@ const ASSETS: &[Asset] = &[
     asset!("/assets/teach.js", "teach.js", "text/javascript; charset=utf-8"),
     asset!("/assets/search.js", "search.js", "text/javascript; charset=utf-8"),
     asset!("/assets/compare.js", "compare.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/words.js", "words.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/glossary.js", "glossary.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/exports.js", "exports.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/errors.js", "errors.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/toml.js", "toml.js", "text/javascript; charset=utf-8"),
     asset!("/assets/create.js", "create.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/glossary.md", "../../../docs/glossary.md", "text/markdown; charset=utf-8"),
 ];
 
 /// For visitors without the token.

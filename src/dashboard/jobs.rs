@@ -4,7 +4,7 @@ use super::reply::Refusal;
 use crawl::collection::Collection;
 use crawl::config::Loaded;
 use crawl::live;
-use crawl::steer::{Command, Effect, Order};
+use crawl::steer::{Command, Effect, Order, Settings};
 use crawl::{Event, Progress};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,6 +39,17 @@ pub struct Job {
     now: Mutex<Now>,
     /// Opened to be corrected, not to fetch.
     editing: bool,
+}
+
+/// What a collection is opened for.
+pub enum Task {
+    /// To be corrected, not to fetch.
+    Edit,
+    Crawl {
+        seeds: Vec<Url>,
+        /// To go by, from the first page on.
+        settings: Option<Box<Settings>>,
+    },
 }
 
 /// How it stands.
@@ -82,6 +93,11 @@ impl Job {
     /// For whoever stops it by other means (Ctrl-C).
     pub fn orders(&self) -> Sender<Order> {
         locked(&self.orders).clone()
+    }
+
+    /// The crawl is over and its collection closed.
+    pub fn end(&self) {
+        locked(&self.now).phase = Phase::Ended;
     }
 
     /// Takes note of what the crawl tells. Called by the crawl's own thread, so it only notes.
@@ -143,15 +159,9 @@ impl Jobs {
         locked(&self.jobs).insert(name.to_string(), job);
     }
 
-    /// Starts a crawl in a folder. `editing`: open for corrections only; it closes by itself.
-    pub fn start(
-        &self,
-        name: &str,
-        dir: PathBuf,
-        loaded: Loaded,
-        seeds: Vec<Url>,
-        editing: bool,
-    ) -> Result<Arc<Job>, Refusal> {
+    /// Starts a crawl in a folder, or opens it for corrections only: then it closes by itself.
+    pub fn start(&self, name: &str, dir: PathBuf, loaded: Loaded, task: Task) -> Result<Arc<Job>, Refusal> {
+        let editing = matches!(task, Task::Edit);
         let mut jobs = locked(&self.jobs);
         if jobs.get(name).is_some_and(|j| !j.is_over()) {
             let problem = Problem::new("a crawl of this collection is running already");
@@ -166,7 +176,7 @@ impl Jobs {
         std::thread::Builder::new()
             .name("crawl".into())
             .spawn(move || {
-                let result = run(&runner, &dir, &loaded, &seeds, &orders);
+                let result = run(&runner, &dir, &loaded, task, &orders);
                 locked(&runner.now).phase = result.map_or_else(Phase::Failed, |()| Phase::Ended);
             })
             .map_err(|e| Refusal::conflict(Problem::new("cannot start a thread for the crawl").because(e)))?;
@@ -201,17 +211,20 @@ fn run(
     job: &Arc<Job>,
     dir: &std::path::Path,
     loaded: &Loaded,
-    seeds: &[Url],
+    task: Task,
     orders: &Receiver<Order>,
 ) -> Result<(), Problem> {
-    let mut open = Collection::open(dir, loaded, seeds, 0)?;
+    let (seeds, settings) = match task {
+        Task::Crawl { seeds, settings } => (seeds, settings),
+        Task::Edit => (Vec::new(), None),
+    };
+    let mut open = Collection::open(dir, loaded, &seeds, 0)?;
     for note in &open.notes {
         tracing::warn!(note, "on opening the collection");
     }
     let told = job.clone();
     open.crawl.on_event(move |event: &Event| told.event(event));
     if job.editing {
-        open.crawl.pause(true);
         let watched = job.clone();
         let timer = std::thread::Builder::new().name("crawl-linger".into()).spawn(move || {
             while !watched.is_over() {
@@ -223,7 +236,16 @@ fn run(
         });
         timer.map_err(|e| Problem::new("cannot start a thread").because(e))?;
     }
-    open.start(seeds, types::Millis::steady())?;
+    match job.editing {
+        true => open.start_paused(),
+        false => {
+            let now = types::Millis::steady();
+            if let Some(settings) = settings {
+                open.crawl.obey(Command::Settings(settings), now)?;
+            }
+            open.start(&seeds, now)?;
+        }
+    }
     live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), orders)?;
     drop(open);
     crate::report::write(dir)

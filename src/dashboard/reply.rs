@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use types::{Problem, ProblemKind};
 
 /// An answer: bytes, or a stream of live messages.
@@ -19,6 +19,8 @@ pub enum Content {
     Bytes(Bytes),
     /// Server-sent events: the newest message whenever it changes. A slow reader misses the ones between.
     Live(watch::Receiver<Arc<str>>),
+    /// Pieces as they are made. An error breaks the connection, so nobody takes a part for the whole.
+    Stream(mpsc::Receiver<std::io::Result<Bytes>>),
 }
 
 impl Reply {
@@ -39,6 +41,16 @@ impl Reply {
             headers: Vec::new(),
             body: Content::Live(messages),
         }
+    }
+    /// A file to be saved under this name.
+    pub fn download(
+        name: &str,
+        content_type: &'static str,
+        pieces: mpsc::Receiver<std::io::Result<Bytes>>,
+    ) -> Reply {
+        let body = Content::Stream(pieces);
+        let reply = Reply { status: 200, content_type, headers: Vec::new(), body };
+        reply.with("content-disposition", format!("attachment; filename=\"{name}\""))
     }
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Reply {
         self.headers.push((name, value.into()));

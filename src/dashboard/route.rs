@@ -289,6 +289,7 @@ pub const ROUTES: &[Route] = &[
             param("min_score", Kind::Number(0.0, 1.0), "Lowest score"),
             param("max_score", Kind::Number(0.0, 1.0), "Highest score"),
             param("label", Kind::OneOf(&["yes", "no", "any", "none"]), "By what you said of them"),
+            param("copies", Kind::Flag, "Also copies of relevant pages (default true)"),
             QUERY,
             param(
                 "sort",
@@ -328,6 +329,37 @@ pub const ROUTES: &[Route] = &[
         &[COLLECTION, param("url", Kind::Text(4000), "A URL the crawl has seen")],
         "Explanation",
         api::page::explain,
+    ),
+    get(
+        "/api/v1/collections/{collection}/errors",
+        "URLs that gave no page: what happened, how often it was tried, where the link stands",
+        &[
+            COLLECTION,
+            param("kind", Kind::Text(40), "Only this outcome, as the overview names it"),
+            CURSOR,
+            LIMIT,
+        ],
+        "Misses",
+        api::errors::list,
+    ),
+    other(
+        "/api/v1/collections/{collection}/export",
+        "The collection as a file; copies of pages in it, and pages that ask not to be indexed, are left out",
+        &[
+            COLLECTION,
+            param("format", Kind::OneOf(&["jsonl", "csv", "parquet", "warc"]), "Default jsonl"),
+            param("all", Kind::Flag, "Also pages that were judged not relevant"),
+            param("copies", Kind::Flag, "Also copies"),
+            param(
+                "where",
+                Kind::Text(1000),
+                "Only pages like this; several conditions separated by `;`, as of `gleaner export --where`",
+            ),
+            param("since", Kind::Text(40), "Only pages fetched since then, as in 7d or 2026-11-01"),
+            param("columns", Kind::Text(400), "Which columns, in this order, separated by commas"),
+        ],
+        "application/octet-stream",
+        api::export::file,
     ),
     get(
         "/api/v1/collections/{collection}/frontier",
@@ -397,6 +429,16 @@ pub const ROUTES: &[Route] = &[
         answer: Answer::Json("TopicChecked"),
         conflicts: false,
         handler: api::topic::check,
+    },
+    Route {
+        method: "POST",
+        path: "/api/v1/topics/draft",
+        summary: "Reads a sentence: which kind of page, about what, and what not",
+        params: &[],
+        body: Some("Wish"),
+        answer: Answer::Json("Drafted"),
+        conflicts: false,
+        handler: api::topic::draft,
     },
     change(
         "POST",

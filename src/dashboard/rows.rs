@@ -12,6 +12,8 @@ pub struct Row {
     pub host: u32,
     pub language: u16,
     pub relevant: bool,
+    /// A relevant page that it is a copy of is in the collection, too.
+    pub folded: bool,
     pub label: Option<bool>,
     pub fetched: u64,
     /// Genre terms of the topic that it has, as numbers of [`Rows::word`].
@@ -34,6 +36,8 @@ pub struct Rows {
     read: usize,
     words: Words,
     hosts: Vec<HostTally>,
+    /// Folded copies of a page.
+    copies: HashMap<UrlId, u32>,
     pub relevant: u64,
     /// Relevant pages against pages, in fetch order.
     pub curve: Curve,
@@ -72,6 +76,8 @@ pub struct Filter {
     pub min_score: Option<f64>,
     pub max_score: Option<f64>,
     pub label: Option<Label>,
+    /// Without copies of relevant pages that pass as well.
+    pub folded: bool,
     /// Fetched in this stretch of time (milliseconds).
     pub fetched: Option<(u64, u64)>,
 }
@@ -108,6 +114,7 @@ impl Rows {
                 host,
                 language: self.words.number(&r.language).unwrap_or(0),
                 relevant: false,
+                folded: false,
                 label: None,
                 fetched: r.fetched.0,
                 genre: genre.into(),
@@ -128,12 +135,20 @@ impl Rows {
         self.hosts.clear();
         self.hosts.resize(reader.ledger().stats()?.hosts, HostTally::default());
         (self.relevant, self.labelled) = (0, 0);
+        self.copies.clear();
         self.curve = Curve::default();
         for (n, row) in self.rows.iter_mut().enumerate() {
             row.relevant = reader.is_relevant(row.id);
             row.label = reader.labels().get(row.id);
             row.score = reader.score(row.id).map_or(row.score, |s| s as f32);
-            self.relevant += u64::from(reader.is_counted(row.id));
+            let counted = reader.is_counted(row.id);
+            self.relevant += u64::from(counted);
+            row.folded = row.relevant && !counted;
+            if row.folded
+                && let Some(original) = reader.copy_of(row.id)
+            {
+                *self.copies.entry(original).or_default() += 1;
+            }
             self.curve.push(n as u64 + 1, self.relevant);
             self.labelled += u64::from(row.label.is_some());
             if let Some(t) = self.hosts.get_mut(row.host as usize) {
@@ -153,6 +168,22 @@ impl Rows {
     }
     pub fn get(&self, id: UrlId) -> Option<&Row> {
         self.at.get(&id).and_then(|&i| self.rows.get(i as usize))
+    }
+    /// How many copies of it are folded into it.
+    pub fn copies(&self, id: UrlId) -> u32 {
+        self.copies.get(&id).copied().unwrap_or(0)
+    }
+    /// The best relevant pages, copies folded.
+    pub fn best(&self, most: usize) -> Vec<UrlId> {
+        let mut best: Vec<(f32, UrlId)> =
+            self.rows.iter().filter(|r| r.relevant && !r.folded).map(|r| (r.score, r.id)).collect();
+        let order = |a: &(f32, UrlId), b: &(f32, UrlId)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        if best.len() > most {
+            best.select_nth_unstable_by(most, order);
+            best.truncate(most);
+        }
+        best.sort_by(order);
+        best.into_iter().map(|(_, id)| id).collect()
     }
     pub fn word(&self, n: u16) -> &str {
         self.words.names.get(usize::from(n)).map_or("", String::as_str)
@@ -182,6 +213,7 @@ impl Pass {
         let f = &self.filter;
         let score = f64::from(row.score);
         f.relevant.is_none_or(|r| r == row.relevant)
+            && !(f.folded && row.folded)
             && self.host.is_none_or(|h| h == row.host)
             && self.language.is_none_or(|l| l == row.language)
             && self.genre.is_none_or(|g| row.genre.contains(&g))

@@ -84,7 +84,10 @@ pub fn all() -> Value {
         ("eta_ms", maybe(count())),
         ("idle", maybe(text())),
         ("budget", budget),
-        ("newest", newest),
+        ("newest", newest.clone()),
+        ("found", newest.clone()),
+        ("stopped", maybe(text())),
+        ("limit", maybe(json!({ "type": "string", "enum": ["pages", "relevant", "time", "requests"] }))),
     ];
     let mut overview = progress.to_vec();
     overview.extend([
@@ -125,6 +128,11 @@ pub fn all() -> Value {
             ])),
         ),
         ("damage", maybe(text())),
+        ("best", newest),
+        ("began", maybe(count())),
+        ("ended", maybe(count())),
+        ("version", maybe(text())),
+        ("settings", list(object(&[("name", text()), ("value", text()), ("from", text())]))),
     ]);
     let terms = || object(&[("own", list(text())), ("all", list(text())), ("presets", list(text()))]);
     let problem = || object(&[("what", text()), ("because", maybe(text())), ("hint", maybe(text()))]);
@@ -132,13 +140,14 @@ pub fn all() -> Value {
     let rule = || json!({ "type": "string", "enum": ["none", "block", "boost"] });
     let short = || json!({ "type": "string", "minLength": 1, "maxLength": 200 });
     let most = |n: u64| json!({ "type": "integer", "minimum": 1, "maximum": n });
-    json!({
+    let mut all = json!({
         "Any": { "type": "object" },
         "Error": object(&[("error", problem())]),
         "Health": object(&[("status", text()), ("version", text())]),
         "Collections": object(&[("collections", list(object(&[
             ("name", text()), ("title", text()), ("pages", count()), ("relevant", count()), ("pending", count()),
-            ("running", flag()), ("problem", maybe(text())),
+            ("running", flag()), ("problem", maybe(text())), ("stopped", maybe(text())), ("began", maybe(count())),
+            ("fetched", maybe(count())), ("trend", list(pair())),
         ])))]),
         "Overview": object(&overview),
         "Pages": object(&[
@@ -146,10 +155,17 @@ pub fn all() -> Value {
                 ("id", id()), ("url", text()), ("title", text()), ("score", maybe(number())), ("relevant", flag()),
                 ("label", maybe(flag())), ("language", text()), ("depth", count()), ("fetched", count()),
                 ("status", count()), ("media_type", text()), ("links", count()), ("bytes", count()),
-                ("duplicate", flag()),
+                ("duplicate", flag()), ("copies", count()),
             ]))),
             ("next", maybe(text())),
             ("matching", maybe(count())),
+        ]),
+        "Misses": object(&[
+            ("misses", list(object(&[
+                ("id", id()), ("url", text()), ("kind", text()), ("what", text()), ("attempts", count()),
+                ("depth", count()), ("parent", maybe(text())), ("anchor", text()),
+            ]))),
+            ("next", maybe(text())),
         ]),
         "Piece": object(&[("text", text()), ("set?", text())]),
         "Priority": object(&[("lane", count()), ("key", maybe(number()))]),
@@ -217,14 +233,21 @@ pub fn all() -> Value {
             ("answers", list(text())), ("corrections", list(text())), ("infoboxes", list(text())),
             ("suggestions", list(text())), ("unresponsive_engines", list(text())),
         ]),
+    });
+    // In two parts: the macro does not take more at once.
+    let topics_and_commands = json!({
         "Meaning": object(&[
-            ("name", text()), ("query", maybe(text())), ("genre", terms()), ("content", terms()), ("url", terms()),
+            ("name", text()), ("description", maybe(text())), ("examples", list(text())), ("query", maybe(text())), ("genre", terms()), ("content", terms()), ("url", terms()),
             ("exclude", list(text())), ("judge", text()), ("strategy", text()), ("seeds", list(text())),
             ("limits", object(&[
                 ("pages", maybe(count())), ("relevant", maybe(count())), ("time_ms", maybe(count())),
                 ("depth", maybe(count())), ("per_host", maybe(count())),
             ])),
             ("fetch", object(&[("concurrency", count()), ("delay_ms", count()), ("contact", maybe(text()))])),
+        ]),
+        "Wish": object(&[("sentence", json!({ "type": "string", "maxLength": 1_000 }))]),
+        "Drafted": object(&[
+            ("name", text()), ("genre", maybe(text())), ("subject", list(text())), ("exclude", list(text())),
         ]),
         "Topic": object(&[("text", text()), ("meaning", reference("Meaning"))]),
         "TopicText": object(&[("topic", json!({ "type": "string", "maxLength": 500_000 }))]),
@@ -236,7 +259,10 @@ pub fn all() -> Value {
             // Of a shared crawl: how many of its workers have done it by now.
             ("workers?", object(&[("applied", count()), ("of", count())])),
         ]),
-        "Action": object(&[("action", json!({ "type": "string", "enum": ["start", "pause", "resume", "stop"] }))]),
+        "Action": object(&[
+            ("action", json!({ "type": "string", "enum": ["start", "pause", "resume", "stop"] })),
+            ("settings?", maybe(reference("Settings"))),
+        ]),
         "Label": object(&[("label", maybe(flag()))]),
         "Rule": object(&[("rule", rule())]),
         "Seeds": object(&[("urls", json!({ "type": "array", "items": text(), "maxItems": 10_000 }))]),
@@ -271,7 +297,7 @@ pub fn all() -> Value {
                 ("hits", list(object(&[("set", text()), ("term", text()), ("count", count())]))),
                 ("problem", maybe(text())),
             ]))),
-            ("threshold", maybe(number())), ("why", maybe(text())),
+            ("threshold", maybe(number())), ("why", maybe(text())), ("suggestions", list(text())),
         ]),
         "WordReasons": list(object(&[("word", text()), ("field", text()), ("value", maybe(number()))])),
         "Reasons": object(&[
@@ -315,7 +341,11 @@ pub fn all() -> Value {
                 ("relevant", count()),
             ]))),
         ]),
-    })
+    });
+    if let (Some(all), Value::Object(more)) = (all.as_object_mut(), topics_and_commands) {
+        all.extend(more);
+    }
+    all
 }
 
 /// Is a body what its schema says? As much of JSON Schema as the schemas above use.

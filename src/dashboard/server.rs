@@ -11,7 +11,6 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
@@ -19,7 +18,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use types::Problem;
 
 /// Largest request body: a topic file with a list of seeds.
@@ -294,6 +293,7 @@ fn response(reply: Reply) -> Response<ReplyBody> {
     let body = match reply.body {
         Content::Bytes(bytes) => ReplyBody::Whole(Some(bytes)),
         Content::Live(messages) => ReplyBody::Live(Live::new(messages)),
+        Content::Stream(pieces) => ReplyBody::Stream(pieces),
     };
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -321,19 +321,21 @@ fn response(reply: Reply) -> Response<ReplyBody> {
 enum ReplyBody {
     Whole(Option<Bytes>),
     Live(Live),
+    Stream(mpsc::Receiver<std::io::Result<Bytes>>),
 }
 
 impl Body for ReplyBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = std::io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<std::io::Result<Frame<Bytes>>>> {
         match &mut *self {
             ReplyBody::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
             ReplyBody::Live(live) => live.poll(cx).map(|b| b.map(|b| Ok(Frame::data(b)))),
+            ReplyBody::Stream(pieces) => pieces.poll_recv(cx).map(|p| p.map(|p| p.map(Frame::data))),
         }
     }
     fn is_end_stream(&self) -> bool {
@@ -342,7 +344,7 @@ impl Body for ReplyBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             ReplyBody::Whole(b) => SizeHint::with_exact(b.as_ref().map_or(0, |b| b.len() as u64)),
-            ReplyBody::Live(_) => SizeHint::default(),
+            ReplyBody::Live(_) | ReplyBody::Stream(_) => SizeHint::default(),
         }
     }
 }

@@ -292,7 +292,8 @@ impl Volume {
         self.is_teaching.store(false, Ordering::SeqCst);
     }
 
-    fn open(&self) -> Result<Reader, Problem> {
+    /// Opens it anew for reading.
+    pub fn open(&self) -> Result<Reader, Problem> {
         match &self.shared {
             Some(s) => Reader::open_shared(&s.store, Some(&self.name), &s.cache),
             None => Reader::open(&self.dir),

@@ -68,6 +68,24 @@ fn dependencies_go_one_way() {
 }
 
 #[test]
+fn crates_can_be_published() {
+    for name in crates() {
+        let text = fs::read_to_string(root().join("crates").join(&name).join("Cargo.toml")).unwrap();
+        let parsed: toml::Table = toml::from_str(&text).unwrap();
+        let package = parsed["package"].as_table().unwrap();
+        assert_eq!(package["name"].as_str(), Some(format!("gleaner-{name}").as_str()));
+        assert!(!package.contains_key("publish"), "`{name}` is a library like the others");
+        for key in
+            ["description", "license", "repository", "rust-version", "readme", "keywords", "categories"]
+        {
+            assert!(package.contains_key(key), "crates/{name}/Cargo.toml has no `{key}`");
+        }
+        let lib = fs::read_to_string(root().join("crates").join(&name).join("src/lib.rs")).unwrap();
+        assert!(lib.contains("#![warn(missing_docs)]"), "crates/{name} has public items that say nothing");
+    }
+}
+
+#[test]
 fn pure_crates_have_no_io_libraries() {
     let banned =
         ["tokio", "reqwest", "hyper", "tokio-postgres", "sqlx", "rand", "getrandom", "chrono", "time"];

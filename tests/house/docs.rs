@@ -45,7 +45,7 @@ fn check(file: &str, text: &str) {
 fn strategies() {
     let all = focus::strategies::ALL.iter();
     let entries: Vec<Entry> = all.map(|e| Entry { name: e.name, summary: e.summary, doc: e.doc }).collect();
-    let intro = "A strategy decides which link is followed next. Choose one with `--strategy NAME` or in the topic file:\n\n```toml\n[strategy]\nkind = \"best-first\"\n# options of the strategy\n```\n\n`gleaner strategies NAME` prints the same. u is the page a link stands on, a its anchor text, q the topic. S0–S4 are the [source documents](sources.md).";
+    let intro = "A strategy decides which link is followed next. Choose one with `--strategy NAME` or in the topic file:\n\n```toml\n[strategy]\nkind = \"best-first\"\n# options of the strategy\n```\n\n`gleaner strategies NAME` prints the same. u is the page a link stands on, a its anchor text, q the topic. [Sources](sources.md) has the documents of Assis, Chakrabarti, Pappas, Batsakis and Siqueira.";
     check("strategies.md", &page("Strategies", intro, focus::strategies::DEFAULT, &entries));
 }
 
@@ -53,6 +53,6 @@ fn strategies() {
 fn judges() {
     let all = focus::judges::ALL.iter();
     let entries: Vec<Entry> = all.map(|e| Entry { name: e.name, summary: e.summary, doc: e.doc }).collect();
-    let intro = "A judge decides whether a fetched page is what you want. Choose one in the topic file:\n\n```toml\n[judge]\nkind = \"genre\"\nthreshold = \"auto\"\n# options of the judge\n```\n\n`gleaner judges NAME` prints the same. `[exclude] terms` work on top of any judge. S0–S4 are the [source documents](sources.md).";
+    let intro = "A judge decides whether a fetched page is what you want. Choose one in the topic file:\n\n```toml\n[judge]\nkind = \"genre\"\nthreshold = \"auto\"\n# options of the judge\n```\n\n`gleaner judges NAME` prints the same. `[exclude] terms` work on top of any judge. [Sources](sources.md) has the documents of Assis, Chakrabarti, Pappas, Batsakis and Siqueira.";
     check("judges.md", &page("Judges", intro, focus::judges::DEFAULT, &entries));
 }

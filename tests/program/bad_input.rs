@@ -2,6 +2,7 @@
 //! code (1 failure, 2 usage or configuration, 3 stopped by the user, 4 nothing to do).
 
 use crate::common::collection::Snapshot;
+use crate::common::dashboard::Dashboard;
 use crate::common::{Ran, Running, crawl, file, finish, folder, gleaner, run, serve};
 use madeup::Server;
 use std::fs;
@@ -169,16 +170,29 @@ fn no_seed_can_be_reached() {
     let mut command = gleaner();
     command.arg("crawl").arg(&topic).arg("--out").arg(dir.path().join("out"));
     command.args(["--seed", "http://a.example/", "--resolve", &format!("*:{free}"), "--allow-private"]);
-    finish(&mut command).fails(4, &["no seed could be fetched", "`gleaner fetch URL`"]);
+    let ran = finish(&mut command);
+    ran.fails(
+        4,
+        &[
+            "none of your 1 seeds answered: http://a.example/ (no connection)",
+            "`gleaner fetch http://a.example/`",
+        ],
+    );
+    assert!(ran.err.contains("no answer from a.example"), "said when it happens: {ran}");
+    assert!(
+        !ran.err.contains("gleaner search") && !ran.err.contains("report.html"),
+        "no use for an empty collection: {ran}"
+    );
     // Nor is a 404 a page.
     let server = serve("== http://b.example/\nunreached\n");
     let mut command = crawl(&server, &topic, &dir.path().join("out2"));
-    finish(command.args(["--seed", "http://a.example/nothing"])).fails(4, &["no seed could be fetched"]);
+    finish(command.args(["--seed", "http://a.example/nothing"]))
+        .fails(4, &["none of your 1 seeds gave a page", "status 404"]);
     // The guard: loopback without --allow-private.
     let mut command = gleaner();
     command.arg("crawl").arg(&topic).arg("--out").arg(dir.path().join("out3"));
     command.args(["--seed", &format!("http://{}/", server.addr()), "--contact", "me@example.org"]);
-    finish(&mut command).fails(4, &["no seed could be fetched"]);
+    finish(&mut command).fails(4, &["none of your 1 seeds gave a page", "--allow-private"]);
     assert!(server.log().entries().iter().all(|e| e.host == "a.example"), "the guard let something through");
 }
 
@@ -479,11 +493,12 @@ fn ctrl_c_once_stops_cleanly_and_the_same_command_goes_on() {
     running.signal("INT");
     let stopped = running.wait();
     stopped.fails(3, &["stopping; press Ctrl-C again to leave at once", "stopped by the user"]);
+    stopped.fails(3, &["go on     the same command goes on where it stopped"]);
     let snapshot = Snapshot::take(&small.out);
     assert!(snapshot.pages.len() >= 6 && snapshot.pages.len() < 40, "{} pages", snapshot.pages.len());
     run(["status", small.out.to_str().unwrap()])
         .ok()
-        .shows(&["not running; `gleaner crawl` goes on with it"]);
+        .shows(&["not running; `gleaner crawl", "` goes on with it"]);
     small.ends_well();
     Snapshot::take(&small.out).has_all_of(&snapshot);
     let asked = small.server.log().entries();
@@ -551,10 +566,95 @@ fn what_is_there_is_not_written_over() {
     backtest.args(["backtest", "--web", "sim:campus?pages=50", "--strategies", "breadth-first", "--out"]);
     finish(backtest.arg(&out)).fails(2, &["holds a collection", "--out"]);
     assert!(std::fs::read(out.join("report.html")).unwrap() == before, "and its report is its own");
-    // Another topic is taken, but not without a word.
+}
+
+/// What two topics want is not mixed by accident.
+#[test]
+fn another_topic_is_refused_unless_it_is_wanted() {
+    let web = serve("== http://a.test/\n<title>A</title><p>sql</p>\n");
+    let dir = folder();
+    let topic = file(dir.path(), "topic.toml", TOPIC);
+    let out = dir.path().join("out");
+    let seed = ["--seed", "http://a.test/"];
+    finish(crawl(&web, &topic, &out).args(seed)).ok();
+    let kept = std::fs::read(out.join("topic.toml")).unwrap();
     let other = file(dir.path(), "other.toml", "name = \"Cooking\"\n[content]\nterms = [\"recipes\"]\n");
-    let ran = finish(crawl(&web, &other, &out).args(["--seed", "http://a.test/"]));
-    assert!(ran.err.contains("the topic is not what it was") && ran.err.contains("gleaner rejudge"), "{ran}");
+    let ran = finish(crawl(&web, &other, &out).args(seed));
+    ran.fails(2, &["was crawled for another topic", "`content`", "--out OTHER", "--change-topic"]);
+    assert_eq!(std::fs::read(out.join("topic.toml")).unwrap(), kept, "nothing was changed");
+    // The same without a file.
+    let mut command = gleaner();
+    command.args(["crawl", "--subject", "recipes", "--out"]).arg(&out);
+    finish(command.args(["--resolve", &web.resolve(), "--allow-private"])).fails(2, &["another topic"]);
+    // Limits and pace are no topic.
+    let slower = file(dir.path(), "slower.toml", &format!("{TOPIC}[limits]\npages = 7\n"));
+    finish(crawl(&web, &slower, &out).args(seed)).ok();
+    let ran = finish(crawl(&web, &other, &out).args(seed).arg("--change-topic"));
+    assert!(ran.ok().err.contains("the topic has changed") && ran.err.contains("gleaner rejudge"), "{ran}");
+    finish(crawl(&web, &other, &out).args(seed)).ok();
+}
+
+/// A value that does not fit: what, why, and what would.
+#[test]
+fn values_that_do_not_fit_are_explained() {
+    let dir = folder();
+    let topic = file(dir.path(), "t.toml", TOPIC);
+    let topic = topic.to_str().unwrap();
+    for (args, says) in [
+        (
+            &["crawl", topic, "--pages", "ten"][..],
+            &["--pages cannot be `ten`", "whole number", "--pages 500"][..],
+        ),
+        (
+            &["crawl", topic, "--delay", "soon"],
+            &["--delay cannot be `soon`", "500ms", "gleaner crawl --help"],
+        ),
+        (&["serve", "--listen", "nowhere"], &["--listen cannot be `nowhere`", "localhost:7700"]),
+        (
+            &["crawl", topic, "--seed", "http://a.example/", "--store", "mysql://x/y"],
+            &[
+                "--store is not the address of a PostgreSQL database",
+                "mysql://",
+                "hint: write it as postgres://",
+            ],
+        ),
+        (&["status", "--store", "crawls"], &["`crawls` has no postgres://", "hint: "]),
+    ] {
+        let ran = run(args);
+        ran.fails(2, says);
+        ran.fails(2, &["  because: ", "\n\nhint: "]);
+    }
+    for (text, says) in [
+        ("name = \"x\nquery = 3\n", &["b.toml:1:", "this is not TOML", "`name = \"x`", "gleaner new"][..]),
+        ("name = \"x\"\n[limits\npages = 3\n", &["b.toml:2:", "this is not TOML", "`[limits`"]),
+        (
+            "name = \"x\"\n[limits]\npages = \"ten\"\n",
+            &["b.toml:3:", "does not fit", "`pages = \"ten\"`", "hint: "],
+        ),
+    ] {
+        let broken = file(dir.path(), "b.toml", text);
+        run(["config", broken.to_str().unwrap()]).fails(2, says);
+    }
+}
+
+#[test]
+fn a_port_in_use_leaves_nothing_behind_and_names_are_addresses() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let web = serve("== http://a.test/\n<title>A</title><p>sql</p>\n");
+    let dir = folder();
+    let topic = file(dir.path(), "topic.toml", TOPIC);
+    let out = dir.path().join("out");
+    let listen = format!("localhost:{port}");
+    let serving = ["--seed", "http://a.test/", "--serve", "--listen"];
+    let ran = finish(crawl(&web, &topic, &out).args(serving).arg(&listen));
+    ran.fails(1, &["cannot listen on 127.0.0.1:", "another program uses this port"]);
+    assert!(!out.exists(), "nothing was made");
+    drop(taken);
+    let ran = finish(crawl(&web, &topic, &out).args(serving).arg("localhost:0"));
+    assert!(ran.ok().err.contains("dashboard: http://127.0.0.1:"), "{ran}");
+    let d = Dashboard::run(gleaner().arg("serve").arg(&out).args(["--listen", "localhost:0"]));
+    assert_eq!(d.get("/api/v1/collections").status, 200);
 }
 
 #[test]

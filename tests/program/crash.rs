@@ -82,7 +82,7 @@ fn leg(mut command: Command, moment: Moment) -> Option<Leg> {
 
 #[test]
 fn killed_at_random_moments() {
-    let (kills, size): (u64, _) = if long() { (200, Some(5000)) } else { (25, None) };
+    let (kills, size): (u64, _) = if long() { (200, Some(5000)) } else { (25, Some(1100)) };
     let web = Site::new(1, size.map_or(Size::Full, Size::Pages)).pages() as u64;
     let dir = folder();
     let topic = file(dir.path(), "topic.toml", &topic());

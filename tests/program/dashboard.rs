@@ -41,7 +41,8 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
 
     // New crawl: a mistake is named at once, then a dry run, then the start.
     b.eval("location.hash = '#/new'");
-    b.wait("document.querySelector('#checked')?.innerText.includes('Understood')");
+    b.wait("document.querySelector('#checked')?.innerText.includes('Say what you want')");
+    b.eval("document.querySelector('#advanced').open = true");
     let set = |id: &str, text: &str| {
         format!(
             "(() => {{ const e = document.getElementById('{id}'); e.value = {}; e.dispatchEvent(new Event('input')); }})()",
@@ -212,7 +213,7 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     b.dark(true);
     b.eval("location.hash = '#/c/demo-crawl/overview'");
     b.wait("document.querySelector('.chart .c0')");
-    assert_eq!(b.eval("document.documentElement.dataset.theme"), "dark");
+    b.wait("document.documentElement.dataset.theme === 'dark'");
     b.picture(&shots.join("overview-dark.png"));
     b.dark(false);
     b.size(390, 844);
@@ -278,7 +279,7 @@ fn a_hostile_page_executes_nothing() {
         let links = b.eval("[...document.querySelectorAll('a')].map((a) => a.protocol).filter((p) => !['http:', 'https:'].includes(p)).length");
         assert_eq!(links, 0, "{view}");
     }
-    b.eval("location.hash = '#/c/db/pages'");
+    b.eval("location.hash = '#/c/db/pages?relevant='");
     b.wait("document.querySelectorAll('tbody tr').length === 2");
     assert!(b.text().contains("<img src=x onerror=\"alert('title')\">"), "{}", b.text());
     b.picture(&pictures().join("hostile.png"));
@@ -335,6 +336,7 @@ fn crawl_serve_shows_and_steers_its_own_crawl() {
     // A limit that is reached already ends it, in order.
     let done = d.send("PATCH", "/api/v1/collections/mine/settings", &json!({ "limits": { "pages": 1 } }));
     assert_eq!(done.status, 200, "{}", done.text());
+    // Nobody sits at a terminal: it ends.
     assert_eq!(d.child.wait().unwrap().code(), Some(0));
     let said = rest.join().unwrap();
     assert!(said.contains("page limit reached"), "{said}");

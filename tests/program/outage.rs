@@ -76,7 +76,7 @@ fn a_seed_that_nobody_answered_is_asked_for_again_by_the_same_command() {
         finish(crawl(d, &resolve, &["--pages", "30", "--seed", SEEDS[0]]).args(more))
     };
     let ran = once(&[]);
-    ran.fails(4, &["no seed could be fetched", "connect", "--retry"]);
+    ran.fails(4, &["none of your 1 seeds answered", "no connection", "--retry"]);
     assert!(!ran.err.contains("robots"), "robots.txt has nothing to do with it: {ran}");
     assert_eq!(outcomes(d).1.get("unreachable"), Some(&1));
     let why = finish(gleaner().args(["explain", "all", SEEDS[0]]).current_dir(d));

@@ -1,5 +1,6 @@
-//! Steps 3 and 4a: bytes to page to assessment. The same input gives the same result, so it runs anywhere: on the thread
-//! pool of a live crawl, on the cores of a tournament. Only documents leave the process ([`crate::documents`]).
+//! Steps 3 and 4a: bytes to page to assessment. The same input gives the same result, so it runs anywhere: on
+//! the thread pool of a live crawl, on the cores of a tournament. Only documents leave the process
+//! ([`crate::documents`]).
 
 use crate::documents::{Documents, Unread};
 use extract::Options;
@@ -10,8 +11,10 @@ use types::{Assessment, Failure, Fetched, Page, PageKind, Payload};
 
 /// What is known of an answer before anything is decided.
 pub struct Analysis {
+    /// The page with its words.
     pub doc: Doc,
-    /// `None`: the judge reads a page without the menus of its host, which are known only when its turn comes.
+    /// `None`: the judge reads a page without the menus of its host, which are known only when its turn
+    /// comes.
     pub assessment: Option<Assessment>,
     /// SHA-1 of the payload; zero for pages that come already extracted.
     pub digest: [u8; 20],
@@ -20,8 +23,11 @@ pub struct Analysis {
 /// Reads and assesses answers. Cheap to clone: one per thread.
 #[derive(Clone)]
 pub struct Analyst {
+    /// How bytes become pages.
     pub extract: Arc<Options>,
+    /// How pages become words.
     pub text: Arc<TextOptions>,
+    /// The loop teaches it while threads ask it.
     pub judge: Arc<RwLock<Box<dyn Judge>>>,
     /// What the strategy will ask of a page: made here, where there are threads for it.
     pub parts: Parts,
@@ -51,7 +57,8 @@ impl Analyst {
     pub fn assess(&self, page: Arc<Page>, digest: [u8; 20]) -> Option<Analysis> {
         let doc = self.doc(page)?;
         doc.prepare(self.parts);
-        // A poisoned lock means another thread panicked while judging; the judge itself is still sound to read.
+        // A poisoned lock means another thread panicked while judging; the judge itself is still sound to
+        // read.
         let judge = self.judge.read().unwrap_or_else(|e| e.into_inner());
         let assessment = (!judge.reads_own_text()).then(|| judge.assess(&doc));
         Some(Analysis { doc, assessment, digest })

@@ -1,5 +1,5 @@
-//! What a user answered, and what the judge thought of each page *before* it was told. A judge agrees with what it was
-//! taught; only what it thought before says how good it is on pages that nobody labelled.
+//! What a user answered, and what the judge thought of each page *before* it was told. A judge agrees with
+//! what it was taught; only what it thought before says how good it is on pages that nobody labelled.
 
 use crate::crawl::Judged;
 use crate::labels::{Share, Z};
@@ -17,10 +17,13 @@ const ENTRY: usize = 14;
 /// One answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
+    /// The page that was asked about.
     pub id: UrlId,
+    /// What was said: is it wanted?
     pub label: bool,
     /// What the judge thought before.
     pub relevance: f64,
+    /// The judge's own verdict before.
     pub relevant: bool,
     /// Pages that changed sides because of it (and of those given with it).
     pub changed: u32,
@@ -31,6 +34,7 @@ pub struct Answer {
 pub struct Answers(Vec<Answer>);
 
 impl Answers {
+    /// Reads the answers of a collection, first given first; those taken back are left out.
     pub fn read(store: &(impl Records + ?Sized)) -> Result<Answers, Problem> {
         let mut all: Vec<Option<Answer>> = Vec::new();
         let mut at: HashMap<UrlId, usize> = HashMap::new();
@@ -62,7 +66,8 @@ impl Answers {
         Ok(Answers(all.into_iter().flatten().collect()))
     }
 
-    /// Keeps what was said of pages (`None`: taken back); `before` is how they were judged. Part of the next commit.
+    /// Keeps what was said of pages (`None`: taken back); `before` is how they were judged. Part of the next
+    /// commit.
     pub(crate) fn note(
         store: &mut (impl Journal + ?Sized),
         said: &[(UrlId, Option<bool>)],
@@ -88,13 +93,14 @@ impl Answers {
     pub fn at(&self, line: f64) -> Answers {
         Answers(self.0.iter().map(|a| Answer { relevant: a.relevance >= line, ..*a }).collect())
     }
+    /// First given first.
     pub fn all(&self) -> &[Answer] {
         &self.0
     }
 }
 
-/// How good the collection is, as far as the answers tell: labelled pages by their labels, the others by what was answered
-/// about pages that the judge thought as likely.
+/// How good the collection is, as far as the answers tell: labelled pages by their labels, the others by what
+/// was answered about pages that the judge thought as likely.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// Of the pages called relevant, so many are.
@@ -108,9 +114,11 @@ pub struct Estimate {
 /// A fetched page, as far as an estimate needs to know it.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
+    /// The judge's probability that it is wanted, 0–1.
     pub relevance: f64,
     /// The judge's own verdict.
     pub relevant: bool,
+    /// What was said of it.
     pub label: Option<bool>,
 }
 
@@ -199,8 +207,8 @@ fn spread_of(variance: f64, by: f64) -> f64 {
     if by > 0.0 { libm::sqrt(variance) / by } else { 0.0 }
 }
 
-/// On the scale of log-odds an interval stays between 0 and 1. Near the ends, where a straight line says little about
-/// log-odds, it reaches about twice as far.
+/// On the scale of log-odds an interval stays between 0 and 1. Near the ends, where a straight line says
+/// little about log-odds, it reaches about twice as far.
 fn interval(value: f64, spread: f64) -> Share {
     let p = value.clamp(1e-4, 1.0 - 1e-4);
     let odds = libm::log(p / (1.0 - p));

@@ -21,6 +21,7 @@ use crate::listings::ListingLimits;
 use crate::marks::Marks;
 use crate::rules::Rules;
 use crate::scope::Scope;
+use crate::session::Session;
 use crate::steer::Adjustments;
 use crate::steer::Steering;
 use crate::steer::inbox::Inbox;
@@ -52,8 +53,8 @@ const NAME_PATIENCE: Duration = Duration::from_secs(1);
 /// Names of what is in a collection's folder.
 pub struct Collection;
 
-/// A crawl that is kept in a database and shared with other workers. The folder holds this worker's archive and what
-/// need not survive.
+/// A crawl that is kept in a database and shared with other workers. The folder holds this worker's archive
+/// and what need not survive.
 #[derive(Clone, Debug)]
 pub struct SharedStore {
     /// `postgres://…`
@@ -127,24 +128,33 @@ fn worker_name(dir: &Path) -> Result<String, Problem> {
 
 /// An opened collection, ready to crawl.
 pub struct Open {
+    /// The loop, ready for its first step.
     pub crawl: Crawl,
+    /// Where pages come from.
     pub web: Arc<dyn Web>,
+    /// Reads and assesses answers.
     pub analyst: Analyst,
+    /// The collection was there before.
     pub resumed: bool,
     /// What was found on opening that a person should know of.
     pub notes: Vec<String>,
+    session: Session,
 }
 
 impl Collection {
+    /// Is there a collection in this folder?
     pub fn exists(dir: &Path) -> bool {
         dir.join("ledger.log").is_file()
     }
+    /// The topic file that is kept with the collection.
     pub fn topic_file(dir: &Path) -> PathBuf {
         dir.join("topic.toml")
     }
+    /// The folder of the archive.
     pub fn warc_dir(dir: &Path) -> PathBuf {
         dir.join("warc")
     }
+    /// The folder of the search index.
     pub fn index_dir(dir: &Path) -> PathBuf {
         dir.join("index")
     }
@@ -175,12 +185,14 @@ impl Collection {
             )))
     }
 
+    /// How the collection spells URLs.
     pub fn canon(config: &Config) -> Canon {
         let mut canon = Canon::default();
         canon.drop_params.extend(config.scope.drop_params.iter().map(|p| p.to_lowercase()));
         canon
     }
 
+    /// What the fetcher needs to know.
     pub fn fetch_settings(config: &Config) -> Result<Settings, Problem> {
         let f = &config.fetch;
         let resolve = f.resolve.iter().map(|r| r.parse::<ResolveRule>()).collect::<Result<Vec<_>, _>>()?;
@@ -247,6 +259,7 @@ impl Collection {
         config.limits.pages.is_some() || config.limits.relevant.is_some()
     }
 
+    /// What the loop needs to know. `rng` is the seed of all chance.
     pub fn rules(config: &Config, rng: u64) -> Rules {
         let (l, f) = (&config.limits, &config.fetch);
         Rules {
@@ -307,8 +320,8 @@ impl Collection {
         let config = &loaded.config;
         let mut topic = config.topic()?;
         let settings = Self::fetch_settings(config)?;
-        // Only a crawl that can reach other people's servers needs to say whose it is. One that sends every host to an
-        // address of the user's choice cannot.
+        // Only a crawl that can reach other people's servers needs to say whose it is. One that sends every
+        // host to an address of the user's choice cannot.
         let at_home = settings.allow_private && seeds.iter().all(|u| is_local(u.host()));
         let replayed =
             settings.allow_private && settings.resolve.iter().any(|r| matches!(r, ResolveRule::Every { .. }));
@@ -341,8 +354,8 @@ impl Collection {
             None => {
                 let resumed = Self::exists(dir);
                 Self::check_remains(dir)?;
-                // A folder with a ledger is a collection, and a collection has a topic: killed in between, it must not
-                // lack one.
+                // A folder with a ledger is a collection, and a collection has a topic: killed in between, it
+                // must not lack one.
                 if !resumed {
                     write_topic(dir, &loaded.text)?;
                 }
@@ -403,12 +416,14 @@ impl Collection {
             }
             (None, false) => None,
         };
-        // Of a shared crawl each worker has a part only: `gleaner search --store` makes the index of the whole.
+        // Of a shared crawl each worker has a part only: `gleaner search --store` makes the index of the
+        // whole.
         let index = match config.archive.index && shared.is_none() {
             true => Some(open_index(dir, ledger.as_ref(), &mut notes)?),
             false => None,
         };
-        // A crawl that is taken up again has the seeds it was begun with, whether they are named again or not.
+        // A crawl that is taken up again has the seeds it was begun with, whether they are named again or
+        // not.
         let mut all_seeds = seeds.to_vec();
         if config.scope.seed_hosts_only && shared.is_none() {
             all_seeds.extend(first_urls(ledger.as_ref())?);
@@ -438,6 +453,7 @@ impl Collection {
             Some(_) => None,
         };
         let answering = web;
+        let session = Session::begin(loaded);
         let steering = Steering {
             archive: Stacks::new(Some(Self::warc_dir(dir))).reading_on(),
             loaded: loaded.clone(),
@@ -455,27 +471,38 @@ impl Collection {
         if shared.is_none() {
             crawl.steer.inbox = Some(Inbox::of(dir));
         }
-        Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed, notes })
+        Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed, notes, session })
     }
 }
 
 impl Open {
     /// Offers the seeds and tells the listeners that it begins.
     pub fn start(&mut self, seeds: &[Url], now: Millis) -> Result<(), Problem> {
+        self.crawl.begin_session(self.session.clone())?;
+        self.announce(seeds.len());
+        if let Some(text) = self.crawl.teaching().map(|t| t.announcement()) {
+            self.crawl.emit(Event::Teacher { text });
+        }
+        self.crawl.seed(seeds, now)?;
+        Ok(())
+    }
+
+    /// Opened for changes: nothing is fetched, and the last run stays the last one.
+    pub fn start_paused(&mut self) {
+        self.crawl.pause(true);
+        self.announce(0);
+    }
+
+    fn announce(&mut self, seeds: usize) {
         let parts = self.crawl.parts();
         let event = Event::Started {
             name: parts.name.clone(),
             resumed: self.resumed,
             strategy: parts.strategy_name.clone(),
             judge: parts.judge_name.clone(),
-            seeds: seeds.len(),
+            seeds,
         };
         self.crawl.emit(event);
-        if let Some(text) = self.crawl.teaching().map(|t| t.announcement()) {
-            self.crawl.emit(Event::Teacher { text });
-        }
-        self.crawl.seed(seeds, now)?;
-        Ok(())
     }
 }
 
@@ -493,12 +520,15 @@ fn first_urls(ledger: &dyn Ledger) -> Result<Vec<Url>, Problem> {
 
 /// The thinking parts of a crawl, made from a topic.
 pub struct Made {
+    /// Reads and assesses answers.
     pub analyst: Analyst,
+    /// Orders the frontier.
     pub strategy: Box<dyn Strategy>,
     /// Makes the judge again, as it was before it saw any page.
     pub make_judge: MakeJudge,
 }
 
+/// Makes a judge as it is before it has seen a page.
 pub type MakeJudge = Box<dyn Fn() -> Result<Box<dyn Judge>, Problem> + Send>;
 
 impl Made {
@@ -576,12 +606,17 @@ pub(crate) fn earlier_judge(
 
 /// What a judge is trained on, read.
 pub struct Schoolbook {
+    /// Example pages of the topic, fetched and read.
     pub examples: Vec<Example>,
+    /// Pages of the topic tree, with the class of each.
     pub taxonomy: Vec<focus::judges::TaxonomyPage>,
+    /// How many documents have each word, from the topic's file; `None` when it names none.
     pub idf: Option<DocFreq>,
 }
 
 impl Schoolbook {
+    /// Fetches and reads what the topic names. `answer` brings pages: from the live web, or from a recorded
+    /// one.
     pub fn read(
         topic: &Topic,
         canon: &Canon,
@@ -594,6 +629,7 @@ impl Schoolbook {
             idf: background(topic)?,
         })
     }
+    /// What the judge of this topic is made from.
     pub fn setup<'a>(&'a self, topic: &'a Topic, rng: u64) -> JudgeSetup<'a> {
         JudgeSetup {
             idf: self.idf.as_ref(),
@@ -703,8 +739,8 @@ pub fn live_answer(web: &Http) -> impl Fn(&Url) -> Result<Fetched, Problem> + '_
     }
 }
 
-/// Keeps the topic with the collection. Whatever happens meanwhile (a kill, a full disk), the old one or the new one is
-/// there whole.
+/// Keeps the topic with the collection. Whatever happens meanwhile (a kill, a full disk), the old one or the
+/// new one is there whole.
 pub(crate) fn write_topic(dir: &Path, text: &str) -> Result<(), Problem> {
     let path = Collection::topic_file(dir);
     if fs::read_to_string(&path).ok().as_deref() == Some(text) {
@@ -754,8 +790,8 @@ pub(crate) fn committed(ledger: &(impl store::Records + ?Sized)) -> Result<Optio
     Ok(ledger.state(StateKey::Archive)?.pop().and_then(|bytes| parse_position(&bytes)))
 }
 
-/// Pages behind the end of the archive as the ledger knows it, that the ledger does not have. No more than `most` and one
-/// are counted.
+/// Pages behind the end of the archive as the ledger knows it, that the ledger does not have. No more than
+/// `most` and one are counted.
 pub(crate) fn unknown_pages(
     warc: &Path,
     ledger: &(impl store::Records + ?Sized),

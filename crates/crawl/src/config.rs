@@ -1,8 +1,8 @@
 //! The settings of a crawl: one typed struct, read once. A typo is an error that names the nearest key.
 //!
-//! Two steps: what the user wrote ([`Config`], the topic file with the command line's flags laid over it) becomes
-//! what the program uses (`Topic`, `Scope`, `frontier::Limits`, `fetch::Settings`). Defaults are in one place: the
-//! `Default` of each section.
+//! Two steps: what the user wrote ([`Config`], the topic file with the command line's flags laid over it)
+//! becomes what the program uses (`Topic`, `Scope`, `frontier::Limits`, `fetch::Settings`). Defaults are in
+//! one place: the `Default` of each section.
 
 use crate::documents::DocumentLimits;
 use crate::units::{Size, Span};
@@ -26,19 +26,33 @@ pub struct Config {
     pub description: Option<String>,
     /// The shortest topic: words and "phrases" that a wanted page contains.
     pub query: Option<String>,
+    /// Kinds of page that are wanted.
     pub genre: GenreSection,
+    /// Words of the subject.
     pub content: ContentSection,
+    /// Words of addresses.
     pub url: UrlSection,
+    /// Words that rule a page out.
     pub exclude: ExcludeSection,
+    /// Pages that are, or are not, what is wanted.
     pub examples: ExamplesSection,
+    /// Who decides whether a page is wanted.
     pub judge: JudgeSection,
+    /// Who decides which link is next.
     pub strategy: StrategySection,
+    /// Where to start.
     pub seeds: Seeds,
+    /// What may be fetched at all.
     pub scope: ScopeSection,
+    /// When to stop, and how much is taken of a host or a page.
     pub limits: Limits,
+    /// How fast, and with which manners.
     pub fetch: Fetch,
+    /// What is kept of answers.
     pub archive: ArchiveSection,
+    /// How words are made from text.
     pub text: TextSection,
+    /// A language model that answers questions about pages.
     pub teacher: TeacherSection,
     /// Where in which file it all stands, for messages.
     #[serde(skip)]
@@ -49,6 +63,7 @@ pub struct Config {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Seeds {
+    /// Written in the topic file itself.
     pub urls: Vec<String>,
     /// Files with one URL per line, or `set<TAB>url` lines chosen with `FILE#SET`.
     pub files: Vec<String>,
@@ -57,7 +72,9 @@ pub struct Seeds {
 /// A list of what is allowed, or a table with `allow` and `deny` lists. Empty = everything. Deny wins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rules {
+    /// If there is any, what matches none is left out.
     pub allow: Vec<String>,
+    /// What matches one is left out.
     pub deny: Vec<String>,
 }
 
@@ -139,7 +156,8 @@ pub struct Limits {
     pub pages: Option<u64>,
     /// Stop after so many relevant pages.
     pub relevant: Option<u64>,
-    /// Stop after so many requests of any kind. With `pages` and without this: ten for each page, and a thousand.
+    /// Stop after so many requests of any kind. With `pages` and without this: ten for each page, and a
+    /// thousand.
     pub requests: Option<u64>,
     /// Stop after so long.
     pub time: Option<Span>,
@@ -159,7 +177,8 @@ pub struct Limits {
     pub expand_min: f64,
     /// Never fetch a URL whose priority is below this.
     pub floor: Option<f64>,
-    /// Rather wait up to so long for a better host than fetch something much worse now. Saves pages, costs time (ADR 12).
+    /// Rather wait up to so long for a better host than fetch something much worse now. Saves pages, costs
+    /// time (ADR 12).
     pub patience: Span,
     /// Worse than this share of what is waited for is much worse.
     pub patience_share: f64,
@@ -240,7 +259,8 @@ pub struct Fetch {
     pub concurrency: usize,
     /// Requests in flight per host.
     pub per_host_in_flight: u32,
-    /// Requests in flight over all hosts of one registrable domain. Default: a quarter of `concurrency`, at least 8.
+    /// Requests in flight over all hosts of one registrable domain. Default: a quarter of `concurrency`, at
+    /// least 8.
     pub per_domain_in_flight: Option<u32>,
     /// Requests in flight over all hosts at one address. Default: 2, or `per_host_in_flight` if that is more.
     pub per_address_in_flight: Option<u32>,
@@ -254,11 +274,13 @@ pub struct Fetch {
     pub max_delay: Span,
     /// Total time for one answer.
     pub timeout: Span,
+    /// For the name look-up, and again for TCP and TLS together.
     pub connect_timeout: Span,
     /// Fewer bytes of an answer per second than this end it.
     pub min_rate: Size,
     /// Tries per URL.
     pub attempts: u8,
+    /// `http://[user:password@]host:port`, for all requests.
     pub proxy: Option<String>,
     /// Obey robots.txt. Turning it off is for your own servers.
     pub robots: bool,
@@ -266,6 +288,7 @@ pub struct Fetch {
     pub sitemaps: bool,
     /// Obey `nofollow` (on links and pages).
     pub nofollow: bool,
+    /// Keep and send cookies, in memory, within each site.
     pub cookies: bool,
     /// Allow addresses that are not on the public internet.
     pub allow_private: bool,
@@ -345,7 +368,8 @@ impl Default for ArchiveSection {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TeacherSection {
-    /// Address of an OpenAI-compatible API, as in `http://localhost:11434/v1`. The key is in the environment only.
+    /// Address of an OpenAI-compatible API, as in `http://localhost:11434/v1`. The key is in the environment
+    /// only.
     pub url: Option<String>,
     /// The model's name there.
     pub model: Option<String>,
@@ -384,6 +408,7 @@ impl Default for TeacherSection {
 /// A configuration with the origin of its values.
 #[derive(Clone, Debug)]
 pub struct Loaded {
+    /// The file with the flags laid over it.
     pub config: Config,
     /// The topic file's text, to be kept with the collection; made from the flags when there is no file.
     pub text: String,
@@ -392,8 +417,8 @@ pub struct Loaded {
 }
 
 impl Config {
-    /// From the text of a topic file (`name` is how errors call it), with the flags of a command line, as a table
-    /// of the same shape, laid over it.
+    /// From the text of a topic file (`name` is how errors call it), with the flags of a command line, as a
+    /// table of the same shape, laid over it.
     pub fn load(text: &str, name: &str, flags: toml::Table) -> Result<Loaded, Problem> {
         // First alone, so that errors have a place; then merged.
         let places = Places::of(text, name);
@@ -412,6 +437,7 @@ impl Config {
         Ok(Loaded { config, text, file, flags })
     }
 
+    /// As `load`, from a file.
     pub fn read(path: &Path, flags: toml::Table) -> Result<Loaded, Problem> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             let p = Problem::io("read the topic file", path, &e);
@@ -516,7 +542,24 @@ impl Config {
 impl Loaded {
     /// Was this set on the command line?
     pub fn is_flag(&self, section: &str, key: &str) -> bool {
-        self.flags.get(section).and_then(|s| s.as_table()).is_some_and(|t| t.contains_key(key))
+        has(&self.flags, section, key)
+    }
+
+    /// Does the topic file say this?
+    pub fn is_in_file(&self, section: &str, key: &str) -> bool {
+        has(&self.file, section, key)
+    }
+
+    /// What the command line set.
+    pub fn flags(&self) -> &toml::Table {
+        &self.flags
+    }
+
+    /// The same topic file under another command line.
+    pub fn with_flags(&self, flags: toml::Table) -> Result<Loaded, Problem> {
+        let mut again = Config::load(&self.text, "topic.toml", flags)?;
+        again.config.places = self.config.places.clone();
+        Ok(again)
     }
 
     /// Every setting with its value and where it came from, one per line, as TOML.
@@ -524,11 +567,11 @@ impl Loaded {
         let mut out = String::new();
         let Ok(toml::Value::Table(all)) = toml::Value::try_from(&self.config) else { return out };
         let origin = |section: Option<&str>, key: &str| {
-            let has = |t: &toml::Table| match section {
+            let says = |t: &toml::Table| match section {
                 None => t.contains_key(key),
-                Some(s) => t.get(s).and_then(|v| v.as_table()).is_some_and(|t| t.contains_key(key)),
+                Some(section) => has(t, section, key),
             };
-            match (has(&self.flags), has(&self.file)) {
+            match (says(&self.flags), says(&self.file)) {
                 (true, _) => "command line",
                 (false, true) => "topic file",
                 (false, false) => "default",
@@ -549,6 +592,10 @@ impl Loaded {
         }
         out
     }
+}
+
+fn has(table: &toml::Table, section: &str, key: &str) -> bool {
+    table.get(section).and_then(|s| s.as_table()).is_some_and(|t| t.contains_key(key))
 }
 
 fn lay_over(base: &mut toml::Table, over: &toml::Table) {
@@ -585,6 +632,10 @@ fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
             None => p.hint(format!("known keys here: {}", known.join(", "))),
         };
     }
+    let its_line = e.span().map_or("", |span| {
+        let from = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |i| i + 1);
+        text.get(from..).and_then(|rest| rest.lines().next()).unwrap_or("").trim()
+    });
     let p = Problem::usage(format!("{place}: {message}"));
     if message.contains("duplicate key") {
         let twice = e.span().and_then(|s| text.get(s)).unwrap_or("it").trim();
@@ -596,7 +647,17 @@ fn explain(e: &toml::de::Error, text: &str, places: &Places) -> Problem {
             "write threshold = \"auto\", or a number such as 0.4; `gleaner threshold` helps to find it",
         );
     }
-    p
+    if toml::de::DeTable::parse(text).is_err() {
+        return Problem::usage(format!("{place}: this is not TOML"))
+            .because(format!("{message} (in the line `{its_line}`)"))
+            .hint(
+                "words stand in quotes, lists in [\"a\", \"b\"], and a section begins with its [name]; \
+                 `gleaner new` writes a topic file with comments",
+            );
+    }
+    Problem::usage(format!("{place}: the value does not fit"))
+        .because(format!("{message} (in the line `{its_line}`)"))
+        .hint("`gleaner config` shows every setting with a value that fits")
 }
 
 /// Where the keys of a topic file stand.

@@ -15,6 +15,7 @@ use crate::robots::RobotsCache;
 use crate::roll::Roll;
 use crate::rules::{Rules, Stop};
 use crate::scope::Scope;
+use crate::session::{Ended, Session};
 use crate::steer::inbox::Inbox;
 use crate::steer::{Adjustments, merged, plain};
 use crate::steer::{Rejudging, Steering};
@@ -42,16 +43,27 @@ pub use store::Storage as Ledger;
 
 /// Everything a crawl is made of.
 pub struct Parts {
+    /// What the collection is called, for people.
     pub name: String,
+    /// The strategy's name in the list of strategies.
     pub strategy_name: String,
+    /// The judge's name in the list of judges.
     pub judge_name: String,
+    /// Settings of the loop itself.
     pub rules: Rules,
+    /// How URLs are spelt.
     pub canon: Canon,
+    /// What may be fetched at all.
     pub scope: Scope,
+    /// Where everything is kept.
     pub ledger: Box<dyn Ledger>,
+    /// Shared with the threads that assess pages.
     pub judge: Arc<RwLock<Box<dyn Judge>>>,
+    /// Scores links and learns from pages.
     pub strategy: Box<dyn Strategy>,
+    /// Keeps the answers; `None`: nothing is archived.
     pub archive: Option<Box<dyn Archiver>>,
+    /// The search index; `None`: nothing is indexed.
     pub index: Option<Index>,
     /// Where what does not fit into memory goes; `None`: nowhere.
     pub folder: Option<PathBuf>,
@@ -59,8 +71,11 @@ pub struct Parts {
 
 /// An answer on its way back to the loop.
 pub struct Arrival {
+    /// The right that was given for it.
     pub lease: Lease,
+    /// What was answered.
     pub fetched: Fetched,
+    /// `None` when the answer has no page to read.
     pub analysis: Option<Analysis>,
 }
 
@@ -93,6 +108,7 @@ impl Judged {
 /// What is thought of a page now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
+    /// The page.
     pub id: UrlId,
     /// The judge's own.
     pub verdict: Verdict,
@@ -100,8 +116,8 @@ pub struct Judgement {
     pub label: Option<bool>,
 }
 
-/// A crawl. Each owner below has one concern; the loop (`live.rs`, `replay.rs`) drives them through [`Crawl::next`] and
-/// [`Crawl::arrived`].
+/// A crawl. Each owner below has one concern; the loop (`live.rs`, `replay.rs`) drives them through
+/// [`Crawl::next`] and [`Crawl::arrived`].
 pub struct Crawl {
     pub(crate) parts: Parts,
     pub(crate) judging: Judging,
@@ -154,6 +170,8 @@ pub(crate) struct Learning {
 #[derive(Default)]
 pub(crate) struct Pace {
     pub started: Option<Millis>,
+    /// This run, if it is to be kept with the collection.
+    pub session: Option<Session>,
     pub stop: Option<Stop>,
     /// Since when it only waits for what is in flight.
     pub stopping: Option<Millis>,
@@ -209,7 +227,8 @@ pub(crate) struct Steer {
     pub inbox: Option<Inbox>,
 }
 
-/// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its own.
+/// Who made the state that is kept. Another strategy or judge (the command line may choose) starts from its
+/// own.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Run {
     pub strategy: String,
@@ -283,9 +302,11 @@ impl Crawl {
         };
         crawl.steer.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
         crawl.restore()?;
+        crawl.parts.ledger.set_ties(crawl.parts.strategy.wants().ties);
         Ok(crawl)
     }
 
+    /// Hands every event to `sink`, on the loop's thread. Replaces the one before.
     pub fn on_event(&mut self, sink: impl FnMut(&Event) + Send + 'static) {
         self.events = Box::new(sink);
     }
@@ -294,7 +315,8 @@ impl Crawl {
         (self.events)(&event);
     }
 
-    /// Offers the user's URLs. Those known already are left alone, so running the same command again is harmless.
+    /// Offers the user's URLs. Those known already are left alone, so running the same command again is
+    /// harmless.
     pub fn seed(&mut self, urls: &[Url], now: Millis) -> Result<usize, Problem> {
         let mut new = 0;
         for url in urls {
@@ -317,7 +339,8 @@ impl Crawl {
         Ok(new)
     }
 
-    /// Everything that ended without an answer is asked for once more, with what is known of it. How many these are.
+    /// Everything that ended without an answer is asked for once more, with what is known of it. How many
+    /// these are.
     pub fn retry_unanswered(&mut self, now: Millis) -> Result<usize, Problem> {
         let mut again = 0;
         let unanswered = |e: &Result<Info, Problem>| e.as_ref().is_ok_and(|e| e.state.is_unanswered());
@@ -424,7 +447,8 @@ impl Crawl {
         self.visit(arrival, now)
     }
 
-    /// A lease that is given back as it was: its request was not sent, or (`contacted`) nobody waits for its page any more.
+    /// A lease that is given back as it was: its request was not sent, or (`contacted`) nobody waits for its
+    /// page any more.
     pub fn withheld(&mut self, lease: &Lease, contacted: bool, now: Millis) -> Result<(), Problem> {
         self.pace.in_flight.remove(&lease.number);
         if self.holds(lease.id) {
@@ -476,7 +500,8 @@ impl Crawl {
         self.parts.ledger.close()
     }
 
-    /// Ends the run: leases that never came back return, everything is saved. The collection can be taken up again.
+    /// Ends the run: leases that never came back return, everything is saved. The collection can be taken up
+    /// again.
     pub fn close(&mut self, stop: Stop, now: Millis) -> Result<Progress, Problem> {
         self.undo_doubtful(now)?;
         let mut open: Vec<_> = self.pace.in_flight.drain().collect();
@@ -489,6 +514,10 @@ impl Crawl {
             self.apply(turn)?;
         }
         self.save_counts()?;
+        if let Some(session) = &mut self.pace.session {
+            session.ended = Some(Ended::new(stop, &self.parts.rules, Millis::now()));
+            session.write(self.parts.ledger.as_mut())?;
+        }
         if let Some(index) = &mut self.parts.index {
             index.commit()?;
             self.note_indexed()?;
@@ -501,7 +530,20 @@ impl Crawl {
         Ok(progress)
     }
 
-    /// Remembers how many pages the index is known to have, so that a resumed crawl adds only what is missing.
+    /// Keeps with the collection that a run begins, and by which settings.
+    pub(crate) fn begin_session(&mut self, session: Session) -> Result<(), Problem> {
+        session.write(self.parts.ledger.as_mut())?;
+        self.pace.session = Some(session);
+        Ok(())
+    }
+
+    /// How this run ended, if it has.
+    pub fn ended(&self) -> Option<&Ended> {
+        self.pace.session.as_ref()?.ended.as_ref()
+    }
+
+    /// Remembers how many pages the index is known to have, so that a resumed crawl adds only what is
+    /// missing.
     pub(crate) fn note_indexed(&mut self) -> Result<(), Problem> {
         let Some(index) = &self.parts.index else { return Ok(()) };
         let known = Indexed { pages: self.parts.ledger.stats()?.pages, documents: index.len() as u64 };
@@ -514,15 +556,17 @@ impl Crawl {
         self.parts.ledger.apply(turn, &merge)
     }
 
+    /// Ends the crawl when what is in flight has come back. The first reason counts.
     pub fn stop(&mut self, why: Stop) {
         self.pace.stop.get_or_insert(why);
     }
 
+    /// While paused, no new request is sent.
     pub fn pause(&mut self, paused: bool) {
         self.pace.paused = paused;
     }
 
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.pace.paused
     }
 
@@ -530,14 +574,17 @@ impl Crawl {
         self.pace.in_flight.keys().copied().collect()
     }
 
+    /// Requests that are out.
     pub fn in_flight(&self) -> usize {
         self.pace.in_flight.len()
     }
 
+    /// Pages fetched, over all runs.
     pub fn pages(&self) -> u64 {
         self.counts.pages
     }
 
+    /// Relevant pages, over all runs; labels count, and copies count once.
     pub fn relevant(&self) -> u64 {
         self.counts.relevant
     }
@@ -555,6 +602,7 @@ impl Crawl {
         self.judging.roll.judged.iter().zip(verdicts).map(of).collect()
     }
 
+    /// What the crawl is made of.
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
@@ -566,6 +614,7 @@ impl Crawl {
         }
     }
 
+    /// The state in numbers; `now` is for the rate and the outlook.
     pub fn progress(&self, now: Millis) -> Result<Progress, Problem> {
         let stats = self.parts.ledger.stats()?;
         let rate = match self.pace.recent.front() {

@@ -19,8 +19,8 @@ pub struct Earlier {
 pub struct Duplicates {
     met: u32,
     exact: HashMap<[u8; 20], Earlier>,
-    /// Per 16-bit quarter of the SimHash, the newest hash with each value of it: hashes that differ in ≤ 3 bits agree in
-    /// one quarter at least. Empty until the first hash.
+    /// Per 16-bit quarter of the SimHash, the newest hash with each value of it: hashes that differ in ≤ 3
+    /// bits agree in one quarter at least. Empty until the first hash.
     newest: [Vec<u32>; 4],
     hashes: Vec<Hash>,
 }
@@ -36,11 +36,13 @@ struct Hash {
 const NONE: u32 = u32::MAX;
 
 impl Duplicates {
-    /// The earlier page with this payload, and the earlier page with nearly this text; then remembers this one.
+    /// The earlier page with this payload, and the earlier page with nearly this text; then remembers this
+    /// one.
     pub fn meet(&mut self, id: UrlId, digest: [u8; 20], simhash: u64) -> (Option<Earlier>, Option<Earlier>) {
         let page = Earlier { id, at: self.met };
         self.met += 1;
-        // A page that came already extracted (a backtest) has no payload to compare: its digest is zero, as is every other's.
+        // A page that came already extracted (a backtest) has no payload to compare: its digest is zero, as
+        // is every other's.
         let has_payload = digest != [0; 20];
         let exact = self.exact.get(&digest).copied().filter(|_| has_payload);
         if exact.is_none() && has_payload {

@@ -1,6 +1,6 @@
-//! What was said of pages: relevant or not, and by whom. Kept in the ledger as state, beside the judge's own verdicts, and
-//! stronger than those. One table: a person's word stands above a model's, which is kept below it and counts again when the
-//! person takes theirs back.
+//! What was said of pages: relevant or not, and by whom. Kept in the ledger as state, beside the judge's own
+//! verdicts, and stronger than those. One table: a person's word stands above a model's, which is kept below
+//! it and counts again when the person takes theirs back.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,12 +14,14 @@ pub(crate) const STATE: StateKey = StateKey::Labels;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Who {
+    /// Whoever uses the command line or the dashboard.
     Person,
     /// The language model of `[teacher]`.
     Model,
 }
 
 impl Who {
+    /// As exports and the API call it.
     pub fn name(self) -> &'static str {
         match self {
             Who::Person => "person",
@@ -31,7 +33,9 @@ impl Who {
 /// What counts of a page, and who said it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Label {
+    /// Is the page wanted?
     pub relevant: bool,
+    /// Who said so.
     pub who: Who,
 }
 
@@ -77,6 +81,7 @@ impl Change {
 pub struct Labels(BTreeMap<UrlId, Both>);
 
 impl Labels {
+    /// Reads the labels of a collection.
     pub fn read(store: &(impl Records + ?Sized)) -> Result<Labels, Problem> {
         let mut labels = Labels::default();
         for line in store.state(STATE)? {
@@ -104,8 +109,8 @@ impl Labels {
         self.say_as(Who::Person, store, said)
     }
 
-    /// As `say_all`, by a person or a model. Whatever a model says, a person's word counts. When a person takes back what they
-    /// did not say, it is the model's word that goes.
+    /// As `say_all`, by a person or a model. Whatever a model says, a person's word counts. When a person
+    /// takes back what they did not say, it is the model's word that goes.
     pub fn say_as(
         &mut self,
         who: Who,
@@ -159,9 +164,11 @@ impl Labels {
     pub fn by_model(&self) -> impl Iterator<Item = UrlId> + '_ {
         self.0.iter().filter(|(_, both)| both.model.is_some()).map(|(id, _)| *id)
     }
+    /// Number of labelled pages.
     pub fn len(&self) -> usize {
         self.0.len()
     }
+    /// Nothing was labelled.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -170,21 +177,30 @@ impl Labels {
 /// How the judge does on the labelled pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quality {
-    /// Labelled pages: relevant and judged so, not relevant but judged so, relevant but not judged so, neither.
+    /// Labelled relevant, and judged so.
     pub true_relevant: u64,
+    /// Labelled not relevant, and judged relevant.
     pub false_relevant: u64,
+    /// Labelled relevant, and not judged so.
     pub missed: u64,
+    /// Labelled not relevant, and judged so.
     pub true_other: u64,
+    /// Share of the pages judged relevant that are.
     pub precision: Option<Share>,
+    /// Share of the relevant pages that are judged so.
     pub recall: Option<Share>,
+    /// Harmonic mean of both.
     pub f1: Option<f64>,
 }
 
 /// A share with its 95 % interval (Wilson).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
+    /// The share itself, 0–1.
     pub value: f64,
+    /// Lower end of the interval.
     pub low: f64,
+    /// Upper end of the interval.
     pub high: f64,
 }
 
@@ -192,6 +208,7 @@ pub struct Share {
 pub(crate) const Z: f64 = 1.959_963_984_540_054;
 
 impl Share {
+    /// `part / whole`; `None` when `whole` is 0.
     pub fn of(part: u64, whole: u64) -> Option<Share> {
         if whole == 0 {
             return None;
@@ -223,6 +240,7 @@ impl Quality {
         q
     }
 
+    /// Pages behind these numbers.
     pub fn labelled(&self) -> u64 {
         self.true_relevant + self.false_relevant + self.missed + self.true_other
     }
@@ -236,7 +254,9 @@ pub(crate) const CHOICES: StateKey = StateKey::Thresholds;
 pub struct Choice {
     /// After so many pages.
     pub pages: u64,
+    /// Pages with at least this score are relevant.
     pub threshold: f64,
+    /// For people.
     pub why: String,
 }
 

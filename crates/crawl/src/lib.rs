@@ -8,11 +8,14 @@
 //!    └────────────────────◄─────────────────────────◄──────────── Visit + scored links
 //! ```
 //!
-//! [`Crawl`] is the loop's one place of order: `next` is step 1, `arrived` is steps 4–7. Steps 2 and 3 (and the pure
-//! half of 4) are done by whoever drives it: [`live::run`] on an async runtime and a thread pool, [`replay::run`] on
-//! a virtual clock. Both drive the same `Crawl`, so a backtest measures the crawler that people run.
+//! [`Crawl`] is the loop's one place of order: `next` is step 1, `arrived` is steps 4–7. Steps 2 and 3 (and
+//! the pure half of 4) are done by whoever drives it: [`live::run`] on an async runtime and a thread pool,
+//! [`replay::run`] on a virtual clock. Both drive the same `Crawl`, so a backtest measures the crawler that
+//! people run.
 
-pub mod analyse;
+#![warn(missing_docs)]
+
+mod analyse;
 pub mod answers;
 pub mod collection;
 pub mod config;
@@ -23,7 +26,7 @@ pub mod events;
 pub mod labels;
 mod links;
 mod listed;
-pub mod listings;
+mod listings;
 pub mod live;
 pub mod marks;
 mod measured;
@@ -41,8 +44,9 @@ pub mod replay;
 pub mod resources;
 mod robots;
 mod roll;
-pub mod rules;
+mod rules;
 pub mod scope;
+mod session;
 mod state;
 pub mod steer;
 pub mod stored;

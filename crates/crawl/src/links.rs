@@ -9,8 +9,8 @@ use types::{Candidate, Lease, Link, Priority};
 /// Anchor texts are kept for people; longer ones are cut.
 const ANCHOR_KEPT: usize = 120;
 
-/// The page's links as candidates: in scope, each target once with its best score, the best ones when there are more
-/// than the limit, in page order.
+/// The page's links as candidates: in scope, each target once with its best score, the best ones when there
+/// are more than the limit, in page order.
 pub(crate) fn links(parts: &mut Parts, counts: &mut Counts, visit: &Visit, lease: &Lease) -> Vec<Candidate> {
     let page = &visit.doc.page;
     let scores = parts.strategy.score(visit);

@@ -1,4 +1,5 @@
-//! Sitemaps and feeds: sources of links, not pages of the collection, within the budget of their host (`listings.rs`).
+//! Sitemaps and feeds: sources of links, not pages of the collection, within the budget of their host
+//! (`listings.rs`).
 
 use crate::crawl::Crawl;
 use crate::events::Event;
@@ -62,8 +63,8 @@ impl Crawl {
         Ok(())
     }
 
-    /// Leaves out what the host's budget for sitemaps does not cover: sitemaps that are nested too deeply, are too many, or
-    /// are somebody else's, and URLs beyond `room`.
+    /// Leaves out what the host's budget for sitemaps does not cover: sitemaps that are nested too deeply,
+    /// are too many, or are somebody else's, and URLs beyond `room`.
     fn bound_listing(&mut self, lease: &Lease, page: &Page, room: usize, links: &mut Vec<Candidate>) {
         let nested: HashSet<&types::Url> =
             page.links.iter().filter(|l| page.names_sitemap(l)).map(|l| &l.url).collect();

@@ -1,5 +1,5 @@
-//! What sitemaps and feeds may cost. They bring links but no pages, and a server can name new ones for ever: so each host
-//! has a budget of files, bytes and URLs, and its sitemap files take turns with its pages.
+//! What sitemaps and feeds may cost. They bring links but no pages, and a server can name new ones for ever:
+//! so each host has a budget of files, bytes and URLs, and its sitemap files take turns with its pages.
 
 use std::collections::HashMap;
 use types::{Lease, LinkKind, Priority, Task};
@@ -31,7 +31,8 @@ pub(crate) const LATER: f64 = -1e300;
 /// A host may begin with so many sitemap files before its pages have their turn.
 const FIRST: u32 = 2;
 
-/// Is this a sitemap file (and not a page that a sitemap names)? Its `hops` then say how deeply it is nested, from 1.
+/// Is this a sitemap file (and not a page that a sitemap names)? Its `hops` then say how deeply it is nested,
+/// from 1.
 pub(crate) fn is_sitemap_file(lease: &Lease) -> bool {
     lease.kind == LinkKind::Sitemap && lease.hops > 0 && lease.task == Task::Page
 }

@@ -1,5 +1,5 @@
-//! Drives a crawl on the real web: requests on an async runtime, reading and judging on a thread pool, everything
-//! that decides on the calling thread, in arrival order.
+//! Drives a crawl on the real web: requests on an async runtime, reading and judging on a thread pool,
+//! everything that decides on the calling thread, in arrival order.
 
 use crate::analyse::{Analysis, Analyst, digest};
 use crate::crawl::{Arrival, Crawl};
@@ -81,7 +81,8 @@ fn drive(
                         let back = if gate.is_none_or(|gate| gate.is_open()) {
                             fetch_and_read(lease, web, analyst, marks).await
                         } else {
-                            // This process was stopped, or cut off, for so long that another worker may have the host.
+                            // This process was stopped, or cut off, for so long that another worker may have
+                            // the host.
                             Back::Withheld { lease, contacted: false }
                         };
                         // The loop is gone only when it is ending: then the lease returns by itself.
@@ -233,8 +234,8 @@ async fn fetch_and_read(
         }
     }
     let url = lease.url.clone();
-    // A page of the usual size takes less than a millisecond: handing it to another thread and back would cost a good
-    // part of that again.
+    // A page of the usual size takes less than a millisecond: handing it to another thread and back would
+    // cost a good part of that again.
     let size = page.as_ref().map_or(fetched.payload.decoded().len(), |page| page.text.len());
     let read = if size <= READ_HERE {
         read(&analyst, fetched, page)
@@ -245,7 +246,8 @@ async fn fetch_and_read(
     match read {
         Ok((fetched, analysis)) => arrived(lease, fetched, analysis, mark),
         Err(error) => {
-            // A panic while reading a page is a bug, but never a reason to lose the crawl: the page counts as unreadable.
+            // A panic while reading a page is a bug, but never a reason to lose the crawl: the page counts as
+            // unreadable.
             tracing::error!(%url, error, "reading the page failed");
             let fetched = Fetched {
                 failure: Some(Failure::Unwanted("the page could not be read".into())),

@@ -39,6 +39,7 @@ struct Slots {
 pub struct Left {
     /// Names that run.
     pub run: u64,
+    /// Pages that were being read; one of them may be the cause.
     pub urls: Vec<UrlId>,
 }
 

@@ -26,7 +26,8 @@ struct Seen {
 }
 
 impl Mirrors {
-    /// A page came; the same stands on the host `original`, if anywhere. Does what is a mirror change with it?
+    /// A page came; the same stands on the host `original`, if anywhere. Does what is a mirror change with
+    /// it?
     pub fn met(&mut self, host: &str, original: Option<&str>) -> bool {
         let domain = domain_of(host);
         let on_other_host = original.is_some_and(|o| o != host);

@@ -1,9 +1,10 @@
-//! Is it the hosts, or is it our own network? When hosts that have answered before fall silent one after the other, and
-//! nobody else answers in between, the network is in doubt: a few hosts are asked at once that answered lately, of
-//! different domains and not the silent ones. One answer, and the silent hosts are to blame; what they did not answer
-//! counts as any failure does. No answer, and it is an outage: the crawl holds its breath, what was asked goes back to
-//! where it was, as if it had not been asked, and every few seconds a few other hosts are asked whether the network is
-//! there again. So an outage costs time and no URLs, and a neighbourhood that hangs costs its own.
+//! Is it the hosts, or is it our own network? When hosts that have answered before fall silent one after the
+//! other, and nobody else answers in between, the network is in doubt: a few hosts are asked at once that
+//! answered lately, of different domains and not the silent ones. One answer, and the silent hosts are to
+//! blame; what they did not answer counts as any failure does. No answer, and it is an outage: the crawl
+//! holds its breath, what was asked goes back to where it was, as if it had not been asked, and every few
+//! seconds a few other hosts are asked whether the network is there again. So an outage costs time and no
+//! URLs, and a neighbourhood that hangs costs its own.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
@@ -185,8 +186,8 @@ impl Network {
         self.round.push(domain(host));
     }
 
-    /// Nobody can be looked at now: until when to wait. Those looked at before may be looked at again; and when nobody
-    /// could be asked for a while, the doubt is as good as an outage.
+    /// Nobody can be looked at now: until when to wait. Those looked at before may be looked at again; and
+    /// when nobody could be asked for a while, the doubt is as good as an outage.
     pub fn none_to_look_at(&mut self, now: Millis) -> Millis {
         self.looked.clear();
         if let State::Doubted { since } = self.state

@@ -23,8 +23,8 @@ enum Permission {
     AskRobots(RobotsAnswer),
 }
 
-/// A page that takes longer is not waited for when only a few more are wanted. Should it come all the same when there are
-/// enough, it goes back.
+/// A page that takes longer is not waited for when only a few more are wanted. Should it come all the same
+/// when there are enough, it goes back.
 const OVERDUE: Duration = Duration::from_secs(5);
 
 impl Crawl {
@@ -98,7 +98,8 @@ impl Crawl {
         }
     }
 
-    /// Is it fetched beside the pages that are still wanted? Because it takes long, or is a look at the network.
+    /// Is it fetched beside the pages that are still wanted? Because it takes long, or is a look at the
+    /// network.
     pub(crate) fn is_beyond_count(&self, out: &Out, now: Millis) -> bool {
         self.parts.rules.grace.is_some() && (out.look || now.since(out.since) >= OVERDUE)
     }
@@ -211,8 +212,8 @@ impl Crawl {
         self.parts.ledger.rescore(&fresh)
     }
 
-    /// May this URL be fetched now? (Scope may have changed since it was found; robots rules are only known when its host
-    /// was asked.)
+    /// May this URL be fetched now? (Scope may have changed since it was found; robots rules are only known
+    /// when its host was asked.)
     fn permission(&mut self, lease: &Lease) -> Result<Permission, Problem> {
         if lease.task == Task::Robots {
             return Ok(Permission::Fetch);

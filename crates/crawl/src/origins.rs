@@ -1,5 +1,5 @@
-//! One host, two doors: a host that answers over http may hang over https. Then the door backs off on its own and is given
-//! up as a host would be, and the pages behind the other one are fetched meanwhile.
+//! One host, two doors: a host that answers over http may hang over https. Then the door backs off on its own
+//! and is given up as a host would be, and the pages behind the other one are fetched meanwhile.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -31,7 +31,8 @@ impl Origins {
         self.known.insert(hash(url.scheme(), url), Origin::default());
     }
 
-    /// An origin gave no answer. `true`: the host answers under its other scheme, so only the origin is to blame.
+    /// An origin gave no answer. `true`: the host answers under its other scheme, so only the origin is to
+    /// blame.
     pub fn was_silent(&mut self, url: &Url, now: Millis, limits: &frontier::Limits) -> bool {
         let other = if url.scheme() == "https" { "http" } else { "https" };
         if url.port().is_some() || self.known.get(&hash(other, url)).is_none_or(|o| o.silent > 0) {

@@ -1,6 +1,7 @@
-//! How much is still to be found? Relevant pages get rarer as a focused crawl goes on; how fast they do says how many are
-//! left. From the harvest curve alone, so it holds for every strategy and costs nothing. This is the only estimate of
-//! recall there is: the terminal, `status`, the dashboard, the report and the API all show it.
+//! How much is still to be found? Relevant pages get rarer as a focused crawl goes on; how fast they do says
+//! how many are left. From the harvest curve alone, so it holds for every strategy and costs nothing. This is
+//! the only estimate of recall there is: the terminal, `status`, the dashboard, the report and the API all
+//! show it.
 
 use crate::labels::Share;
 use serde::Serialize;
@@ -8,8 +9,8 @@ use serde::Serialize;
 /// What is still to be found, as far as the harvest curve tells.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Outlook {
-    /// The share of the relevant pages that can be reached which is found, with an 80 % interval. `None` as long as the
-    /// harvest does not fall: then nobody knows.
+    /// The share of the relevant pages that can be reached which is found, with an 80 % interval. `None` as
+    /// long as the harvest does not fall: then nobody knows.
     pub recall: Option<Share>,
     /// Relevant pages that can still be reached.
     pub remaining: Option<f64>,
@@ -24,12 +25,13 @@ const LEAST_PAGES: u64 = 100;
 const LEAST_RELEVANT: u64 = 5;
 /// Nothing is said of what is left before so many relevant pages …
 const LEAST_FOUND: u64 = 10;
-/// … and before the last stretch brought at most this share of what the best one did. On the orders of 20 topics the
-/// estimate is then off by 0.08 on average; before, by 0.3 (docs/adaptive.md).
+/// … and before the last stretch brought at most this share of what the best one did. On the orders of 20
+/// topics the estimate is then off by 0.08 on average; before, by 0.3 (docs/adaptive.md).
 const FALLEN: f64 = 1.0 / 3.0;
 /// A harvest that falls by less than this from stretch to stretch does not fall.
 const STEADY: f64 = 0.9;
-/// In four of five cases what was left was between these shares of the estimate (eight topics; twelve others: 78 %).
+/// In four of five cases what was left was between these shares of the estimate (eight topics; twelve others:
+/// 78 %).
 const LEFT: (f64, f64) = (0.1, 4.0);
 
 impl Outlook {
@@ -95,7 +97,8 @@ impl Outlook {
 mod tests {
     use super::*;
 
-    /// 6 stretches of 100 pages with 64, 32, 16, 8, 4, 2 relevant ones: 2 more are to come in all, one of them next.
+    /// 6 stretches of 100 pages with 64, 32, 16, 8, 4, 2 relevant ones: 2 more are to come in all, one of
+    /// them next.
     #[test]
     fn a_harvest_that_halves_ends() {
         let mut curve = vec![];

@@ -39,7 +39,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Nothing can be learnt from where it was found: the same came before, there is nothing on it, or it wants to please.
+    /// Nothing can be learnt from where it was found: the same came before, there is nothing on it, or it
+    /// wants to please.
     fn is_worthless(&self) -> bool {
         self.duplicate_of.is_some()
             || self.near_duplicate_of.is_some()
@@ -166,8 +167,8 @@ impl Crawl {
             turn.add = links(&mut self.parts, &mut self.counts, &visit, lease);
             self.rule_links(&mut turn.add);
             if assessment.stuffed && wants.lookahead == 0 {
-                // What it recommends can wait, unless somebody else does too. (A strategy that scores again before a
-                // fetch has learnt that the page was worthless.)
+                // What it recommends can wait, unless somebody else does too. (A strategy that scores again
+                // before a fetch has learnt that the page was worthless.)
                 turn.add.iter_mut().for_each(|c| c.priority = last(c.priority));
             }
             turn.add.extend(self.refresh_target(lease, doc));
@@ -267,7 +268,8 @@ impl Crawl {
         }
     }
 
-    /// Step 4a where it was not done before: the judge reads pages in order of arrival, or it was another judge then.
+    /// Step 4a where it was not done before: the judge reads pages in order of arrival, or it was another
+    /// judge then.
     fn measure(
         &mut self,
         lease: &Lease,
@@ -351,7 +353,8 @@ impl Crawl {
     }
 }
 
-/// The URL of a page's parent. A hub has many children, and its own record is large: it is not read for each of them.
+/// The URL of a page's parent. A hub has many children, and its own record is large: it is not read for each
+/// of them.
 fn parent_url(
     known: &mut HashMap<UrlId, Arc<str>>,
     ledger: &(impl store::Records + ?Sized),

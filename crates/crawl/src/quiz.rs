@@ -1,5 +1,5 @@
-//! Which pages of a collection to ask about: [`focus::ask`] over what a reader sees. The terminal and the dashboard ask the
-//! same questions.
+//! Which pages of a collection to ask about: [`focus::ask`] over what a reader sees. The terminal and the
+//! dashboard ask the same questions.
 
 use crate::reader::Reader;
 use focus::ask::{self, Candidate, Question, Reason};

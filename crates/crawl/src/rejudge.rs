@@ -1,5 +1,5 @@
-//! A changed topic (or new labels) applied to what a collection already has: every page is read again from the archive
-//! and judged anew. Nothing is fetched.
+//! A changed topic (or new labels) applied to what a collection already has: every page is read again from
+//! the archive and judged anew. Nothing is fetched.
 
 use crate::analyse::{Analysis, Analyst};
 use crate::collection::{Collection, Made, write_topic};
@@ -27,32 +27,43 @@ const CHUNK: usize = 256;
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rejudged {
+    /// Pages judged again.
     pub pages: usize,
     /// Pages whose bytes were not in the archive: their kept text was judged.
     pub without_archive: usize,
+    /// Relevant pages before.
     pub relevant_before: usize,
+    /// Relevant pages now.
     pub relevant_after: usize,
     /// Pages that became relevant, in fetch order.
     pub gained: Vec<Change>,
     /// Pages that are relevant no more, in fetch order.
     pub lost: Vec<Change>,
+    /// Threshold of the judge before.
     pub threshold_before: Option<f64>,
+    /// Threshold of the judge now.
     pub threshold_after: Option<f64>,
     /// How the judge came to its threshold.
     pub why: Option<String>,
     /// How the judge does on the labelled pages.
     pub labels_before: Option<Quality>,
+    /// See `labels_before`.
     pub labels_after: Option<Quality>,
 }
 
 /// A page whose verdict changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
+    /// The page.
     #[serde(skip)]
     pub id: UrlId,
+    /// Its address.
     pub url: String,
+    /// Its title.
     pub title: String,
+    /// Score before, 0–1.
     pub before: f64,
+    /// Score now, 0–1.
     pub after: f64,
 }
 
@@ -69,8 +80,8 @@ struct Old {
     foreign: bool,
 }
 
-/// Judges a collection again by `loaded`. `answer` brings example pages of the topic. With `keep` the new verdicts, the
-/// judge's state and the topic become the collection's; without, nothing is written.
+/// Judges a collection again by `loaded`. `answer` brings example pages of the topic. With `keep` the new
+/// verdicts, the judge's state and the topic become the collection's; without, nothing is written.
 pub fn rejudge(
     dir: &Path,
     loaded: &Loaded,
@@ -249,7 +260,8 @@ fn compare(
     r
 }
 
-/// One commit (of a very large collection, several): the new assessments and verdicts, the judge's state, and what a resumed crawl knows of the pages.
+/// One commit (of a very large collection, several): the new assessments and verdicts, the judge's state, and
+/// what a resumed crawl knows of the pages.
 fn write(
     ledger: &mut dyn Ledger,
     pages: &mut [Old],

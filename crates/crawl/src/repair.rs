@@ -1,12 +1,12 @@
 //! Brings back what a damaged collection still has.
 //!
-//! The whole commits that the ledger begins with stay as they are. Every page behind them, whether its record in the ledger
-//! is whole or only its bytes are in the archive, is visited once more as if it had just arrived: it is judged again, its
-//! links are found again, the strategy learns from it again. What was known of URLs that brought no page is gone; they are
-//! asked for once more when the crawl goes on.
+//! The whole commits that the ledger begins with stay as they are. Every page behind them, whether its record
+//! in the ledger is whole or only its bytes are in the archive, is visited once more as if it had just
+//! arrived: it is judged again, its links are found again, the strategy learns from it again. What was known
+//! of URLs that brought no page is gone; they are asked for once more when the crawl goes on.
 //!
-//! The new ledger is made beside the old one and takes its place when it is whole. The old one, and bytes that fit nowhere,
-//! are set aside; nothing is deleted.
+//! The new ledger is made beside the old one and takes its place when it is whole. The old one, and bytes
+//! that fit nowhere, are set aside; nothing is deleted.
 
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, committed, live_answer, unknown_pages, write_topic};
@@ -249,8 +249,8 @@ fn copy_whole(dir: &Path, shop: &Path, whole: u64) -> Result<(), Problem> {
     copy().map_err(|e| Problem::io("copy", &from, &e))
 }
 
-/// The crawl as the whole part of the ledger knows it. Nothing is fetched, and nothing is written into the archive: pages are
-/// found there.
+/// The crawl as the whole part of the ledger knows it. Nothing is fetched, and nothing is written into the
+/// archive: pages are found there.
 fn open_crawl(
     shop: &Path,
     loaded: &Loaded,
@@ -574,8 +574,8 @@ fn bring_labels(
     Ok(said.len() as u64)
 }
 
-/// Sets the old ledger aside and puts the new one in its place. Whenever it is interrupted, it can go on. Returns where the
-/// old one is.
+/// Sets the old ledger aside and puts the new one in its place. Whenever it is interrupted, it can go on.
+/// Returns where the old one is.
 fn take_place(dir: &Path) -> Result<PathBuf, Problem> {
     let (shop, aside) = (dir.join(WORKSHOP), Collection::aside_dir(dir));
     let moved = shop.join(MOVED);

@@ -1,5 +1,5 @@
-//! Drives a crawl on a recorded or generated web with a virtual clock: a week of polite waiting takes a second, and
-//! the same seed gives the same order every time.
+//! Drives a crawl on a recorded or generated web with a virtual clock: a week of polite waiting takes a
+//! second, and the same seed gives the same order every time.
 
 use crate::analyse::Analyst;
 use crate::crawl::{Arrival, Crawl};
@@ -17,7 +17,8 @@ pub fn run(crawl: &mut Crawl, web: &dyn Web, analyst: &Analyst) -> Result<Stop, 
 /// What someone does with a crawl between two turns.
 pub type Between<'a> = &'a mut dyn FnMut(&mut Crawl, Millis) -> Result<(), Problem>;
 
-/// As `run`, with someone who looks at the crawl after every arrival and may steer it, as users do a live one.
+/// As `run`, with someone who looks at the crawl after every arrival and may steer it, as users do a live
+/// one.
 pub fn run_with(
     crawl: &mut Crawl,
     web: &dyn Web,

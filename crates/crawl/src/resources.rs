@@ -1,4 +1,5 @@
-//! What judges and strategies need from the disk besides pages: WordNet, the pages of a taxonomy, model files.
+//! What judges and strategies need from the disk besides pages: WordNet, the pages of a taxonomy, model
+//! files.
 
 use crate::documents::Documents;
 use focus::judges::TaxonomyPage;
@@ -32,8 +33,8 @@ pub fn model(path: &str) -> Result<ModelFile, Problem> {
     ModelFile::read(&bytes, path)
 }
 
-/// The database that `[text] wordnet` names, or the usual one; nothing when the topic's strategy does not ask for it, or
-/// there is none (the strategy then says how to get it). A tournament reads it once.
+/// The database that `[text] wordnet` names, or the usual one; nothing when the topic's strategy does not ask
+/// for it, or there is none (the strategy then says how to get it). A tournament reads it once.
 pub(crate) fn wordnet(topic: &Topic) -> Result<Option<Arc<WordNet>>, Problem> {
     if !needs_wordnet(&topic.strategy.kind) {
         return Ok(None);

@@ -9,8 +9,8 @@ const MOST_BYTES: usize = 32 << 20;
 /// Of an entry: its place in the map and what the allocator needs.
 const ENTRY: usize = 128;
 
-/// Two generations of equal size: a host that is asked for moves to the younger one; when that is full, the older one is
-/// forgotten.
+/// Two generations of equal size: a host that is asked for moves to the younger one; when that is full, the
+/// older one is forgotten.
 #[derive(Default)]
 pub(crate) struct RobotsCache {
     young: Generation,

@@ -7,18 +7,29 @@ use types::{Lease, Millis};
 /// Settings of the loop itself; the rest belongs to the parts.
 #[derive(Clone, Debug)]
 pub struct Rules {
+    /// The crawl ends after this many pages.
     pub pages: Option<u64>,
+    /// The crawl ends after this many relevant pages.
     pub relevant: Option<u64>,
     /// Requests of any kind: pages, robots.txt, sitemaps, redirects, errors.
     pub requests: Option<u64>,
+    /// The run ends after this long.
     pub time: Option<Duration>,
+    /// Redirects in a row that are followed.
     pub redirects: u8,
+    /// Links of one page that are followed, best first.
     pub links_per_page: usize,
+    /// Links of pages with a lower relevance are not followed.
     pub expand_min: f64,
+    /// Leave out links and pages marked `nofollow`.
     pub obey_nofollow: bool,
+    /// Fetch the sitemaps that robots.txt names.
     pub use_sitemaps: bool,
+    /// What sitemaps and feeds may cost.
     pub listings: ListingLimits,
+    /// Tries per URL.
     pub attempts: u8,
+    /// Requests at once.
     pub concurrency: usize,
     /// Group hosts by the address that answered (off when addresses are made up by `--resolve`).
     pub group_by_ip: bool,
@@ -28,16 +39,19 @@ pub struct Rules {
     pub grace: Option<Duration>,
     /// When nothing can be fetched for longer than this, the crawl ends; `None` = it waits.
     pub max_wait: Option<Duration>,
+    /// Archive relevant pages only.
     pub only_relevant_archived: bool,
     /// Keep records and learnt state in the ledger. Off in a backtest, which is never taken up again.
     pub keep: bool,
-    /// Share of verdicts that are turned around, to see how a strategy copes with a poor judge. For backtests.
+    /// Share of verdicts that are turned around, to see how a strategy copes with a poor judge. For
+    /// backtests.
     pub noise: f64,
+    /// The name that robots.txt rules are looked up by.
     pub user_agent: String,
     /// Seed of all chance in the loop.
     pub rng: u64,
-    /// With more pending URLs than this, a new model is applied to them in the background (`None`: always at once, as
-    /// order that can be repeated needs it).
+    /// With more pending URLs than this, a new model is applied to them in the background (`None`: always at
+    /// once, as order that can be repeated needs it).
     pub sweep_above: Option<u64>,
 }
 
@@ -72,34 +86,45 @@ impl Default for Rules {
 
 /// What the driver should do now.
 pub enum Step {
+    /// Send this request, and hand its answer to `arrived`.
     Fetch(Box<Lease>),
     /// Nothing may be fetched before `until`; an arrival may change that.
     Wait {
+        /// When to ask again.
         until: Millis,
+        /// Why, for people.
         idle: String,
     },
     /// As much as may be is in flight: wait for an arrival.
     Busy,
     /// It is over but for what is in flight: wait for that, not for long.
     Ending,
+    /// It is over and saved.
     Done(Stop),
 }
 
 /// Why a crawl ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// Nothing is left to fetch.
     Exhausted,
+    /// `limits.pages` is reached.
     Pages,
+    /// `limits.relevant` is reached.
     Relevant,
+    /// `limits.requests` is reached.
     Requests,
+    /// `limits.time` is reached.
     Time,
+    /// The user ended it.
     User,
     /// All that is left is on hosts that asked for a long pause.
     Pauses,
 }
 
 impl Stop {
+    /// For people.
     pub fn reason(self) -> &'static str {
         match self {
             Stop::Exhausted => "nothing left to fetch",

@@ -1,11 +1,12 @@
-//! Which URLs may be fetched at all. Checked when a link is found and again when it is leased, because settings may
-//! have changed between two runs of the same collection.
+//! Which URLs may be fetched at all. Checked when a link is found and again when it is leased, because
+//! settings may have changed between two runs of the same collection.
 
 use crate::config::{Rules, ScopeSection};
 use regex::RegexSet;
 use std::collections::HashSet;
 use types::{Problem, Url};
 
+/// What may be fetched at all: hosts, domains, patterns, file types.
 #[derive(Clone, Debug)]
 pub struct Scope {
     hosts: Lists<HostRule>,
@@ -64,13 +65,18 @@ fn is_below(host: &str, domain: &str) -> bool {
 /// Why a URL is out of scope; a stable word for counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutOfScope {
+    /// The host is not allowed, or denied.
     Host,
+    /// The registrable domain is not allowed, or denied.
     Domain,
+    /// A pattern forbids the URL, or none allows it.
     Pattern,
+    /// The ending of the path names a type that is not read.
     FileType,
 }
 
 impl OutOfScope {
+    /// The word.
     pub fn kind(self) -> &'static str {
         match self {
             OutOfScope::Host => "host",
@@ -82,6 +88,7 @@ impl OutOfScope {
 }
 
 impl Scope {
+    /// `seeds` matter when the section keeps to their hosts (`seed_hosts_only`).
     pub fn new(section: &ScopeSection, seeds: &[Url]) -> Result<Scope, Problem> {
         let set = |list: &[String]| -> Result<Option<RegexSet>, Problem> {
             if list.is_empty() {
@@ -107,6 +114,7 @@ impl Scope {
         })
     }
 
+    /// May this URL be fetched?
     pub fn check(&self, url: &Url) -> Result<(), OutOfScope> {
         if let Some(hosts) = &self.seed_hosts
             && !hosts.contains(url.host_key())

@@ -1,4 +1,5 @@
-//! What a crawl has learnt, kept in the ledger: saved with the pages that taught it, taken up again by the next run.
+//! What a crawl has learnt, kept in the ledger: saved with the pages that taught it, taken up again by the
+//! next run.
 
 use crate::crawl::{Counts, Crawl, Judged, Run};
 use crate::duplicates::Duplicates;
@@ -12,10 +13,11 @@ use std::sync::PoisonError;
 use store::formats::LabelChange;
 use types::{Assessment, Problem, StateKey, Turn, UrlId, Verdict};
 
-/// What a strategy learned is saved once per commit, not once per page: changes of one batch overlap. No more pages than
-/// this wait for it, however large a batch grows.
+/// What a strategy learned is saved once per commit, not once per page: changes of one batch overlap. No more
+/// pages than this wait for it, however large a batch grows.
 const UNSAVED: u32 = 64;
-/// The running totals and the judge's state are saved every so many pages; what came since is rebuilt from the pages.
+/// The running totals and the judge's state are saved every so many pages; what came since is rebuilt from
+/// the pages.
 const SAVE_EVERY: u64 = 64;
 /// State: the labels the strategy was told of.
 const TOLD: StateKey = StateKey::LabelsTold;
@@ -44,7 +46,8 @@ impl Crawl {
         {
             turn.state.push((CHOICES, true, line));
         }
-        // Saved when it changed its mind, and now and then: `restore` shows it the pages since, so it is exact.
+        // Saved when it changed its mind, and now and then: `restore` shows it the pages since, so it is
+        // exact.
         if (revised || now_and_then)
             && let Some(bytes) = judge.save()
         {
@@ -148,8 +151,8 @@ impl Crawl {
         self.tell_labels()
     }
 
-    /// What was committed is older than what this process has learnt: the strategy's state is kept whole, with what it was
-    /// told of labels.
+    /// What was committed is older than what this process has learnt: the strategy's state is kept whole,
+    /// with what it was told of labels.
     pub(crate) fn save_learned_whole(&mut self) -> Result<(), Problem> {
         self.save_strategy_now()?;
         if self.parts.rules.keep {
@@ -207,8 +210,8 @@ impl Crawl {
         if changed.is_empty() { Ok(()) } else { self.score_again() }
     }
 
-    /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is told where
-    /// they were wrong. Once: what it was told is kept, and committed with what it makes of it.
+    /// What the user said of pages since the last run: the strategy learnt from the judge's verdicts and is
+    /// told where they were wrong. Once: what it was told is kept, and committed with what it makes of it.
     pub(crate) fn tell_labels(&mut self) -> Result<(), Problem> {
         let before = std::mem::take(&mut self.learning.labels_told);
         let line = |id: UrlId, label: bool| LabelChange::of(id, label).to_bytes();

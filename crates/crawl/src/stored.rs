@@ -1,5 +1,5 @@
-//! A page of a collection read again, as if it had just been fetched: from the archive byte for byte, or, when there is
-//! none of it, from the text that was kept.
+//! A page of a collection read again, as if it had just been fetched: from the archive byte for byte, or,
+//! when there is none of it, from the text that was kept.
 
 use std::sync::Arc;
 use store::Records;
@@ -8,7 +8,9 @@ use types::{Block, Canon, Fetched, Page, PageKind, Payload, Problem, Record, Reg
 
 /// The answer that made this record. `from_archive` is false when only the kept text could be had.
 pub struct Answer {
+    /// As it was answered, or an answer made from the kept text.
     pub fetched: Fetched,
+    /// The bytes are those of the archive.
     pub from_archive: bool,
 }
 
@@ -57,8 +59,8 @@ fn page_of(record: &Record) -> Page {
     }
 }
 
-/// Headers and decoded body of the record's response. An archive that was moved away or damaged is not fatal: the kept
-/// text stands in.
+/// Headers and decoded body of the record's response. An archive that was moved away or damaged is not fatal:
+/// the kept text stands in.
 fn from_archive(archive: &Stacks, record: &Record) -> Option<(Vec<(String, String)>, Vec<u8>)> {
     let at = record.archive.as_ref()?;
     let warc = archive.record(at, Limits::default()).ok()?;

@@ -1,5 +1,5 @@
-//! A new model and a large frontier: what is near the top is scored again before each lease, the rest in the background,
-//! a piece at a time between two turns, so that no fetch waits for it.
+//! A new model and a large frontier: what is near the top is scored again before each lease, the rest in the
+//! background, a piece at a time between two turns, so that no fetch waits for it.
 
 use crate::crawl::Crawl;
 use std::time::{Duration, Instant};
@@ -15,13 +15,14 @@ const FEW: usize = 64;
 pub(crate) struct Sweep {
     ids: Vec<UrlId>,
     next: usize,
-    /// The model asked for another one meanwhile. This one goes on to its end first: a model that changes often must not
-    /// keep the far end of the frontier from ever being reached.
+    /// The model asked for another one meanwhile. This one goes on to its end first: a model that changes
+    /// often must not keep the far end of the frontier from ever being reached.
     again: bool,
 }
 
 impl Crawl {
-    /// Leaves the scoring of all pending URLs to the background. `false`: there are so few that it is done at once.
+    /// Leaves the scoring of all pending URLs to the background. `false`: there are so few that it is done at
+    /// once.
     pub(crate) fn sweep_later(&mut self) -> Result<bool, Problem> {
         if let Some(sweep) = &mut self.learning.sweep {
             sweep.again = true;

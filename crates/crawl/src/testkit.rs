@@ -13,10 +13,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use types::{Canon, Millis, Priority, Problem, Source, Url, Verdict};
 
+/// How a web in a string is crawled.
 #[derive(Clone, Copy, Default)]
 pub struct Options {
     /// Stop after so many pages and go on with a new crawl on the same ledger; 0 = never.
     pub restart_at: usize,
+    /// Seed of all chance.
     pub rng: u64,
     /// Parts of the strategy that are switched off.
     pub without: &'static [&'static str],
@@ -25,15 +27,18 @@ pub struct Options {
 /// One fetched page.
 #[derive(Clone, Debug)]
 pub struct Step {
+    /// Canonical address.
     pub url: Url,
     /// Its priority when it was leased.
     pub priority: Priority,
+    /// What the judge decided when it came.
     pub verdict: Verdict,
 }
 
 /// What happened.
 #[derive(Clone, Default)]
 pub struct Crawled {
+    /// In the order they were fetched.
     pub steps: Vec<Step>,
     /// First score of every URL, by its short name.
     pub first_scores: HashMap<String, Priority>,
@@ -51,6 +56,7 @@ impl Crawled {
         let found = self.steps.iter().find(|s| self.names[&s.url] == name);
         found.unwrap_or_else(|| panic!("{name} was not fetched"))
     }
+    /// What the judge decided about a page, by its short name.
     pub fn verdict(&self, name: &str) -> Verdict {
         self.step(name).verdict
     }
@@ -128,6 +134,7 @@ pub fn run(web: &str, topic: &str) -> Crawled {
     run_with(web, topic, Options::default())
 }
 
+/// As `run`, with options.
 pub fn run_with(web: &str, topic: &str, options: Options) -> Crawled {
     let mut topic = Topic::from_toml(&judged_by_genre(&named(topic))).unwrap_or_else(|p| panic!("{p}"));
     topic.strategy.without = options.without.iter().map(|part| part.to_string()).collect();

@@ -1,5 +1,6 @@
-//! Teaching a strategy from a finished crawl: its pages are shown to it in the order they were fetched, as if it had been
-//! there (S1's offline training, S3's recorded visits). What it makes of them is its model.
+//! Teaching a strategy from a finished crawl: its pages are shown to it in the order they were fetched, as if
+//! it had been there (Chakrabarti's offline training, Batsakis's recorded visits). What it makes of them is
+//! its model.
 //!
 //! The pages come from wherever there are pages: a collection's archive, a recorded web, files.
 
@@ -14,12 +15,17 @@ const MOST_SOURCES: usize = 32;
 /// A page of a finished crawl. What comes after is numbered higher.
 #[derive(Clone, Debug)]
 pub struct Seen {
+    /// Canonical address.
     pub url: Url,
+    /// How the parent refers to it.
     pub kind: LinkKind,
     /// Index of the page it was found on; it comes earlier.
     pub parent: Option<usize>,
+    /// Links from the seed.
     pub depth: u16,
+    /// What the judge measured.
     pub assessment: Assessment,
+    /// What the judge decided.
     pub verdict: Verdict,
     /// A duplicate or an error page.
     pub worthless: bool,
@@ -28,7 +34,9 @@ pub struct Seen {
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taught {
+    /// Pages learnt from.
     pub pages: usize,
+    /// Of those, how many are relevant.
     pub relevant: usize,
     /// Pages whose text could not be had again.
     pub missing: usize,

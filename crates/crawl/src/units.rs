@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A duration such as `500ms`, `1.5s`, `2m`, `3h`, `1d`. A bare number would be a guess, so it is an error (except 0).
+/// A duration such as `500ms`, `1.5s`, `2m`, `3h`, `1d`. A bare number would be a guess, so it is an error
+/// (except 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 

@@ -1,5 +1,6 @@
-//! An answer has arrived: whose fault is it if there is none, what becomes of the lease, and where does a redirect lead?
-//! What a page changes is in `page.rs`; robots.txt is here, sitemaps and feeds are in `listed.rs`.
+//! An answer has arrived: whose fault is it if there is none, what becomes of the lease, and where does a
+//! redirect lead? What a page changes is in `page.rs`; robots.txt is here, sitemaps and feeds are in
+//! `listed.rs`.
 
 use crate::crawl::{Arrival, Crawl};
 use crate::events::Event;
@@ -123,7 +124,8 @@ impl Crawl {
         Ok(())
     }
 
-    /// If there was no answer: because of the host, or because there is no network? `None`: somebody answered.
+    /// If there was no answer: because of the host, or because there is no network? `None`: somebody
+    /// answered.
     fn whose_fault(&mut self, arrival: &Arrival, now: Millis) -> Option<Fault> {
         let lease = &arrival.lease;
         match &arrival.fetched.failure {
@@ -151,7 +153,8 @@ impl Crawl {
         let robots = Arc::new(Robots::from_answer(status, fetched.payload.decoded(), agent));
         let unavailable = status == 0 || status >= 500 || status == 429;
         let keep = if unavailable {
-            // Closed until it can be had. Asked again soon, because a small crawl should not end waiting for one host.
+            // Closed until it can be had. Asked again soon, because a small crawl should not end waiting for
+            // one host.
             let soon = ROBOTS_RETRY * 2u32.saturating_pow(u32::from(lease.attempt).min(10));
             fetched.retry_after.unwrap_or(soon).min(robots.keep_for())
         } else {
@@ -172,8 +175,8 @@ impl Crawl {
         if self.parts.rules.use_sitemaps {
             for text in robots.sitemaps() {
                 let Ok(url) = self.parts.canon.parse(&text) else { continue };
-                // A sitemap may live elsewhere, but not off the site that names it: that would let any host spend
-                // our budget on another.
+                // A sitemap may live elsewhere, but not off the site that names it: that would let any host
+                // spend our budget on another.
                 if url.domain() == lease.url.domain()
                     && self.parts.scope.check(&url).is_ok()
                     && self.admit_sitemap(&url)

@@ -1,11 +1,11 @@
 //! The loop on small webs written in strings: order, redirects, limits, resuming, and the same order on every store.
 
-use crawl::collection::Made;
-use crawl::config::{Config, ScopeSection};
-use crawl::labels::Labels;
-use crawl::scope::Scope;
-use crawl::{Crawl, Event, Parts, Rules, Stop, replay};
 use frontier::{Frontier, Limits};
+use gleaner_crawl::collection::Made;
+use gleaner_crawl::config::{Config, ScopeSection};
+use gleaner_crawl::labels::Labels;
+use gleaner_crawl::scope::Scope;
+use gleaner_crawl::{Crawl, Event, Parts, Rules, Stop, replay};
 use madeup::WebString;
 use std::sync::{Arc, Mutex};
 use store::{Ledger, Options, Records};
@@ -25,11 +25,11 @@ const TOPIC: &str = "name = 'sql'\n[content]\nterms = ['sql', 'joins']\n[judge]\
 
 struct Made2 {
     crawl: Crawl,
-    analyst: crawl::Analyst,
+    analyst: gleaner_crawl::Analyst,
     order: Arc<Mutex<Vec<String>>>,
 }
 
-fn make(topic: &str, ledger: Box<dyn crawl::Ledger>, rules: Rules) -> Made2 {
+fn make(topic: &str, ledger: Box<dyn gleaner_crawl::Ledger>, rules: Rules) -> Made2 {
     let config = Config::load(topic, "t", toml::Table::new()).unwrap().config;
     let topic = config.topic().unwrap();
     let canon = Canon::default();
@@ -59,14 +59,14 @@ fn make(topic: &str, ledger: Box<dyn crawl::Ledger>, rules: Rules) -> Made2 {
     Made2 { crawl, analyst: made.analyst, order }
 }
 
-fn memory(limits: Limits) -> Box<dyn crawl::Ledger> {
+fn memory(limits: Limits) -> Box<dyn gleaner_crawl::Ledger> {
     Box::new(Ledger::in_memory(limits))
 }
 
 fn run(
     web: &WebString,
     topic: &str,
-    ledger: Box<dyn crawl::Ledger>,
+    ledger: Box<dyn gleaner_crawl::Ledger>,
     rules: Rules,
     seeds: &[&str],
 ) -> (Vec<String>, Stop) {

@@ -2,19 +2,19 @@
 //! large generated web.
 //!
 //! ```sh
-//! cargo bench -p eval --bench backtest                                   # $GLEANER_WEBS/docs and webkb
-//! cargo bench -p eval --bench backtest -- --sim 1000000                  # a generated web of so many pages, too
-//! cargo bench -p eval --bench backtest -- --webs DIR --topics DIR --strategy genre
+//! cargo bench -p gleaner-eval --bench backtest                                   # $GLEANER_WEBS/docs and webkb
+//! cargo bench -p gleaner-eval --bench backtest -- --sim 1000000                  # a generated web of so many pages, too
+//! cargo bench -p gleaner-eval --bench backtest -- --webs DIR --topics DIR --strategy genre
 //! ```
 //! Rates are pages per second of CPU time (user + system of the process) on one thread, so that a busy machine does not
 //! decide them; wall time is shown beside them. The first backtest is also run as users run it, on all cores, and there
 //! wall time is compared: what a user waits for against what bare extraction on one core would take.
 
-use eval::Tally;
-use eval::cache::{CachedWeb, Settings};
-use eval::labels::{Labels, Rules, Seeds};
-use eval::tournament::Plan;
-use eval::webs::{self, Opened, Recorded};
+use gleaner_eval::Tally;
+use gleaner_eval::cache::{CachedWeb, Settings};
+use gleaner_eval::labels::{Labels, Rules, Seeds};
+use gleaner_eval::tournament::Plan;
+use gleaner_eval::webs::{self, Opened, Recorded};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -1,14 +1,14 @@
 //! What is in a web, and how fast it can be read.
 //!
-//! cargo run --release -p eval --example inspect -- /path/to/web [--seeds FILE#SET] [--relevant LABEL] [--ignore LABEL] [--list FILE]
-//! cargo run --release -p eval --example inspect -- 'sim:hubs?pages=20000'
+//! cargo run --release -p gleaner-eval --example inspect -- /path/to/web [--seeds FILE#SET] [--relevant LABEL] [--ignore LABEL] [--list FILE]
+//! cargo run --release -p gleaner-eval --example inspect -- 'sim:hubs?pages=20000'
 
-use eval::cache::{CachedWeb, Settings};
-use eval::graph::{Answer, Graph};
-use eval::labels::{Class, Labels, Rules, Seeds};
-use eval::metrics::Truth;
-use eval::oracle::oracle;
-use eval::webs::{self, Recorded};
+use gleaner_eval::cache::{CachedWeb, Settings};
+use gleaner_eval::graph::{Answer, Graph};
+use gleaner_eval::labels::{Class, Labels, Rules, Seeds};
+use gleaner_eval::metrics::Truth;
+use gleaner_eval::oracle::oracle;
+use gleaner_eval::webs::{self, Recorded};
 use std::num::NonZeroUsize;
 use std::time::Instant;
 use types::Problem;

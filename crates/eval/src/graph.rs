@@ -1,8 +1,8 @@
 //! The link graph of a web, as the crawl loop would see it, and what can be reached from given seeds.
 //!
-//! A node is a page that counts: status 200 and a type that can be extracted. Redirects are followed (they are no
-//! nodes: a link to one is a link to where it ends), errors and links out of the web vanish. Built once per web
-//! from all seeds anyone will use; each run then asks for the part its own seeds reach.
+//! A node is a page that counts: status 200 and a type that can be extracted. Redirects are followed (they
+//! are no nodes: a link to one is a link to where it ends), errors and links out of the web vanish. Built
+//! once per web from all seeds anyone will use; each run then asks for the part its own seeds reach.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -14,8 +14,11 @@ pub const MAX_HOPS: usize = 10;
 /// What a web says of one URL, reduced to what the graph needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
+    /// A page, with its links in order.
     Page(Vec<Url>),
+    /// Leads to another URL.
     Redirect(Url),
+    /// No page, or one that cannot be read.
     Nothing,
 }
 
@@ -49,7 +52,8 @@ pub fn outlinks(page: &Page) -> Vec<Url> {
     list
 }
 
-/// Pages and links in compressed rows. Node numbers are in breadth-first order from the seeds it was built with.
+/// Pages and links in compressed rows. Node numbers are in breadth-first order from the seeds it was built
+/// with.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     names: String,
@@ -62,6 +66,7 @@ pub struct Graph {
     index: HashMap<Fingerprint, u32>,
     /// URLs asked for that redirect, and that bring nothing.
     pub redirects: u64,
+    /// URLs asked for that bring no page.
     pub missing: u64,
     /// Building stopped at the page limit: there is more than is shown here.
     pub cut: bool,
@@ -79,8 +84,8 @@ enum State {
 }
 
 impl Graph {
-    /// Asks for everything that can be reached from `seeds`. `ask` runs on `threads` threads; the result does not
-    /// depend on how many. At most `max_pages` nodes.
+    /// Asks for everything that can be reached from `seeds`. `ask` runs on `threads` threads; the result does
+    /// not depend on how many. At most `max_pages` nodes.
     pub fn build(
         seeds: &[Url],
         ask: impl Fn(&Url) -> Answer + Sync,
@@ -189,14 +194,17 @@ impl Graph {
         g
     }
 
+    /// Number of pages.
     pub fn nodes(&self) -> usize {
         self.ends.len()
     }
 
+    /// Number of links between pages of the graph.
     pub fn links(&self) -> usize {
         self.targets.len()
     }
 
+    /// The page's address; empty for a number that is none.
     pub fn url(&self, node: u32) -> &str {
         let start = if node == 0 { 0 } else { self.ends.get(node as usize - 1).copied().unwrap_or(0) };
         let end = self.ends.get(node as usize).copied().unwrap_or(start);
@@ -208,6 +216,7 @@ impl Graph {
         self.index.get(&url.fingerprint(KEY)).copied()
     }
 
+    /// Pages that a page links to.
     pub fn targets(&self, node: u32) -> &[u32] {
         let at = |i: usize| self.rows.get(i).copied().unwrap_or(0) as usize;
         self.targets.get(at(node as usize)..at(node as usize + 1)).unwrap_or(&[])
@@ -311,12 +320,15 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// Number of reachable pages, the seeds included.
     pub fn reachable(&self) -> usize {
         self.order.len()
     }
+    /// Do the seeds reach this page?
     pub fn contains(&self, node: u32) -> bool {
         self.depth(node).is_some()
     }
+    /// Links from the nearest seed; `None` when it is not reachable.
     pub fn depth(&self, node: u32) -> Option<u32> {
         self.depth.get(node as usize).copied().filter(|&d| d != NONE)
     }

@@ -1,9 +1,10 @@
 //! What people said of pages: `labels.tsv`, the rules that make labels relevant or ignored, and seed lists.
 //!
-//! `labels.tsv` is `url <TAB> comma-separated labels [<TAB> more columns]`. A label belongs to the page its URL ends
-//! at (spellings and redirects of the web followed). A page without a label is not relevant. Two lines for one page
-//! add up when they agree on nothing else. Seeds count neither way whatever their label; so do pages with an ignored
-//! label. Nothing wrong in these files stops a backtest unless nothing is left; everything wrong is counted.
+//! `labels.tsv` is `url <TAB> comma-separated labels [<TAB> more columns]`. A label belongs to the page its
+//! URL ends at (spellings and redirects of the web followed). A page without a label is not relevant. Two
+//! lines for one page add up when they agree on nothing else. Seeds count neither way whatever their label;
+//! so do pages with an ignored label. Nothing wrong in these files stops a backtest unless nothing is left;
+//! everything wrong is counted.
 
 use crate::Tally;
 use crate::webs::Recorded;
@@ -20,7 +21,9 @@ pub const RELEVANT: &[&str] = &["1", "relevant", "yes"];
 /// Which labels count, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
+    /// Labels that make a page relevant.
     pub relevant: Vec<String>,
+    /// Labels that take a page out of the count; they win over `relevant`.
     pub ignore: Vec<String>,
 }
 
@@ -60,7 +63,9 @@ impl Rules {
 /// How a page counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
+    /// Counts as found.
     Relevant,
+    /// Counts as wasted.
     Irrelevant,
     /// Neither way: a seed, or an ignored label. Fetching it still costs a page.
     Neutral,
@@ -76,10 +81,12 @@ pub struct Labels {
     order: Vec<(Url, u32)>,
     /// How similar pages are to the nearest example, when that is what the labels were made of.
     similarity: HashMap<Fingerprint, f64>,
+    /// Lines that could not be used.
     pub notes: Tally,
 }
 
 impl Labels {
+    /// Reads a label file. A file without a usable line is a problem.
     pub fn open(path: &Path, web: &dyn Recorded) -> Result<Labels, Problem> {
         let bytes = fs::read(path).map_err(|e| Problem::io("read the labels", path, &e))?;
         let labels = Labels::parse(&String::from_utf8_lossy(&bytes), web);
@@ -97,6 +104,7 @@ impl Labels {
         Ok(labels)
     }
 
+    /// Reads `url <TAB> labels`; labels of pages that the web does not have go to `notes`.
     pub fn parse(text: &str, web: &dyn Recorded) -> Labels {
         let mut labels = Labels::default();
         for line in text.lines().filter(|l| !l.trim().is_empty()) {
@@ -122,7 +130,8 @@ impl Labels {
         labels
     }
 
-    /// From example pages (S3): relevant is a page whose highest cosine with one of them is more than `threshold`.
+    /// From example pages (Batsakis): relevant is a page whose highest cosine with one of them is more than
+    /// `threshold`.
     pub fn like_examples(pages: impl Iterator<Item = (Url, f64)>, threshold: f64) -> Labels {
         let mut labels = Labels::default();
         for (url, similarity) in pages {
@@ -134,7 +143,8 @@ impl Labels {
         labels
     }
 
-    /// How similar a page is to the nearest example; `None` when the labels are not of that kind, or it is no page.
+    /// How similar a page is to the nearest example; `None` when the labels are not of that kind, or it is no
+    /// page.
     pub fn similarity(&self, url: &Url) -> Option<f64> {
         self.similarity.get(&url.fingerprint(KEY)).copied()
     }
@@ -171,7 +181,8 @@ impl Labels {
         }
     }
 
-    /// Copies (`dups.tsv`: `copy <TAB> original`) without a label of their own get the original's. Returns how many.
+    /// Copies (`dups.tsv`: `copy <TAB> original`) without a label of their own get the original's. Returns
+    /// how many.
     pub fn inherit(&mut self, dups: &str, web: &dyn Recorded) -> usize {
         let mut inherited = 0;
         for line in dups.lines().filter(|l| !l.trim().is_empty()) {
@@ -196,10 +207,12 @@ impl Labels {
         id.and_then(|&c| self.columns.get(c as usize)).map_or("", |c| c)
     }
 
+    /// Number of pages with a label.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
+    /// No page has a label.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
@@ -227,11 +240,14 @@ impl Labels {
 /// Seeds from `FILE[#SET]`: a `seeds.tsv` (`set <TAB> url`) or a plain list, one URL a line, `#` comments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seeds {
+    /// In the order of the file.
     pub urls: Vec<Url>,
+    /// Lines that could not be used.
     pub notes: Tally,
 }
 
 impl Seeds {
+    /// Reads a seed file, or one set of it.
     pub fn open(spec: &str) -> Result<Seeds, Problem> {
         let (path, set) = match spec.rsplit_once('#') {
             // A file may have a # in its name.
@@ -244,6 +260,7 @@ impl Seeds {
         Seeds::parse(text.trim_start_matches('\u{feff}'), set, &path.display().to_string())
     }
 
+    /// Reads the text of a seed file; `name` is for messages.
     pub fn parse(text: &str, set: Option<&str>, name: &str) -> Result<Seeds, Problem> {
         let mut seeds = Seeds::default();
         let mut sets: Vec<&str> = Vec::new();
@@ -288,7 +305,8 @@ impl Seeds {
         }
     }
 
-    /// Only the seeds the web has, as they were written (the crawl follows redirects itself); the others are counted.
+    /// Only the seeds the web has, as they were written (the crawl follows redirects itself); the others are
+    /// counted.
     pub fn inside(mut self, web: &dyn Recorded) -> Result<Seeds, Problem> {
         let notes = &mut self.notes;
         let all = self.urls.len();

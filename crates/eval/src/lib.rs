@@ -5,11 +5,13 @@
 //!    │                                      │
 //!  cache  extracted pages, kept on disk     │
 //!    │                                      ▼
-//!  graph  what the seeds reach ──► oracle ─► metrics ──► results, report (plot)
+//!  graph  what the seeds reach ──► oracle ─► metrics ──► results, report
 //! ```
 //!
-//! Everything here works on plain values (a [`types::Web`], pages, fetch orders, labels); the crawl loop is handed
-//! in from outside.
+//! Everything here works on plain values (a [`types::Web`], pages, fetch orders, labels); the crawl loop is
+//! handed in from outside.
+
+#![warn(missing_docs)]
 
 pub mod cache;
 pub mod experiments;
@@ -17,7 +19,6 @@ pub mod graph;
 pub mod labels;
 pub mod metrics;
 pub mod oracle;
-pub mod plot;
 pub mod report;
 pub mod results;
 pub mod stats;

@@ -1,17 +1,19 @@
 //! What a fetch order is worth.
 //!
-//! Definitions, once and for all. `R` = reachable pages, `M` = relevant reachable pages (seeds never count), `n` =
-//! counted pages fetched so far (seeds and ignored pages are counted: fetching them costs as much), `rel(n)` =
-//! relevant ones among them, `recall(n) = rel(n) / M`.
+//! Definitions, once and for all. `R` = reachable pages, `M` = relevant reachable pages (seeds never count),
+//! `n` = counted pages fetched so far (seeds and ignored pages are counted: fetching them costs as much),
+//! `rel(n)` = relevant ones among them, `recall(n) = rel(n) / M`.
 //!
 //! * **harvest** = `rel(n) / n` at the end.
-//! * **auc** = area under `recall(n)` against `n / R`, by the trapezoid rule on the points `n = 0, 1, …, R`. A crawl that
-//!   stops early goes on flat to `R`; pages beyond `R` (a crawler in a spider trap) earn nothing. A relevant page
-//!   fetched as the `p`-th adds `(R − p + ½) / (R·M)`, so the sum is exact in whole numbers.
-//! * **random_auc** = its expected value for a uniformly random order of the reachable pages: ½, or with a budget
-//!   of `b < R` pages `(b·R − b²/2) / R²`.
+//! * **auc** = area under `recall(n)` against `n / R`, by the trapezoid rule on the points `n = 0, 1, …, R`.
+//!   A crawl that stops early goes on flat to `R`; pages beyond `R` (a crawler in a spider trap) earn
+//!   nothing. A relevant page fetched as the `p`-th adds `(R − p + ½) / (R·M)`, so the sum is exact in whole
+//!   numbers.
+//! * **random_auc** = its expected value for a uniformly random order of the reachable pages: ½, or with a
+//!   budget of `b < R` pages `(b·R − b²/2) / R²`.
 //! * **oracle_auc** = that of [`crate::oracle`], cut at the same budget.
-//! * **normalised_auc** = (auc − random) / (oracle − random): 1 = as good as the oracle, 0 = as good as chance.
+//! * **normalised_auc** = (auc − random) / (oracle − random): 1 = as good as the oracle, 0 = as good as
+//!   chance.
 //! * **search length** of a share `q` = the smallest `n` with `rel(n) ≥ ⌈q·M⌉`.
 //! * **found** at a budget `b` = `rel(b)`; of a crawl that ended earlier, what it had at its end.
 //!
@@ -24,16 +26,20 @@ use std::collections::BTreeMap;
 /// One counted page, in fetch order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
+    /// How the page counts, by its labels.
     pub class: Class,
     /// What the judge decided, and its score.
     pub judged: bool,
+    /// See `judged`.
     pub score: f64,
 }
 
 /// What there was to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truth {
+    /// Pages that the seeds reach, the seeds included.
     pub reachable: usize,
+    /// Of those, how many are relevant; seeds never count.
     pub relevant: usize,
     /// Pages the crawl was allowed, when fewer than are reachable.
     pub budget: Option<usize>,
@@ -60,6 +66,7 @@ impl Truth {
         self.auc(order.take(self.budget()))
     }
 
+    /// The auc that a random order has on average.
     pub fn random_auc(&self) -> Option<f64> {
         let (b, r) = (self.budget() as f64, self.reachable as f64);
         (self.reachable > 0 && self.relevant > 0).then(|| (b * r - b * b / 2.0) / (r * r))
@@ -75,11 +82,17 @@ pub fn normalised(auc: f64, oracle: f64, random: f64) -> Option<f64> {
 /// Everything measured on one order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measures {
+    /// Pages that count.
     pub pages: usize,
+    /// Of those, how many are relevant.
     pub relevant: usize,
+    /// `relevant / pages`; `None` without pages.
     pub harvest: Option<f64>,
+    /// Area under recall over pages, 0–1; `None` when nothing relevant is reachable.
     pub auc: Option<f64>,
+    /// Pages until half of the relevant ones were found; `None` when that never happened.
     pub search_length_50: Option<usize>,
+    /// Pages until nine tenths of the relevant ones were found.
     pub search_length_90: Option<usize>,
     /// Relevant pages among the first of each of [`BUDGETS`].
     pub found: BTreeMap<usize, usize>,
@@ -87,15 +100,18 @@ pub struct Measures {
     pub recall: Vec<(usize, f64)>,
     /// At most [`POINTS`] points `(n, share of relevant pages among the window of pages before)`.
     pub harvest_rate: Vec<(usize, f64)>,
+    /// How well the judge's verdicts agree with the labels.
     pub judge: Decision,
 }
 
 /// Most points of a curve in a results file.
 pub const POINTS: usize = 200;
 
-/// Pages that users let a crawl fetch: what is found until then matters more to them than the area, which hides the start.
+/// Pages that users let a crawl fetch: what is found until then matters more to them than the area, which
+/// hides the start.
 pub const BUDGETS: [usize; 5] = [100, 250, 500, 1000, 2000];
 
+/// Measures a crawl's order against what there was to find.
 pub fn measure(order: &[Step], truth: &Truth) -> Measures {
     let hits: Vec<bool> = order.iter().map(|s| s.class == Class::Relevant).collect();
     let relevant = hits.iter().filter(|h| **h).count();
@@ -146,7 +162,7 @@ pub fn found(hits: &[bool]) -> BTreeMap<usize, usize> {
     BUDGETS.iter().map(|&n| (n, count(n))).collect()
 }
 
-/// Pages fetched for each relevant page found (S0 Tab. 4.5).
+/// Pages fetched for each relevant page found (Assis 2008, Tab. 4.5).
 pub fn visits_per_relevant(pages: usize, relevant: usize) -> Option<f64> {
     ratio(pages, relevant)
 }
@@ -195,8 +211,11 @@ pub fn windowed(hits: &[bool]) -> Vec<(usize, f64)> {
 /// Precision, recall and F1 of a set of yes/no decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Decision {
+    /// Share of the yes decisions that are right; `None` when there is no yes.
     pub precision: Option<f64>,
+    /// Share of the relevant pages that got a yes; `None` when there is none.
     pub recall: Option<f64>,
+    /// Harmonic mean of both.
     pub f1: Option<f64>,
 }
 
@@ -220,11 +239,14 @@ impl Decision {
 /// One threshold of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepPoint {
+    /// Pages with at least this score are taken.
     pub threshold: f64,
+    /// How good that is.
     pub decision: Decision,
 }
 
-/// Precision, recall and F1 of "score ≥ t" for t = 0, 0.01, …, 1 (S0 Fig. 4.1); neutral pages are left out.
+/// Precision, recall and F1 of "score ≥ t" for t = 0, 0.01, …, 1 (Assis 2008, Fig. 4.1); neutral pages are
+/// left out.
 pub fn sweep(order: &[Step]) -> Vec<SweepPoint> {
     let mut scored: Vec<(f64, bool)> = order
         .iter()
@@ -257,10 +279,13 @@ pub fn best_threshold(points: &[SweepPoint]) -> Option<SweepPoint> {
     best
 }
 
-/// Against a critic that grades every page 0–1 (S1): harvest rate = mean grade, loss = 1 − it.
+/// Against a critic that grades every page 0–1 (Chakrabarti et al. 2002): harvest rate = mean grade, loss = 1
+/// − it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Critic {
+    /// Mean grade.
     pub harvest: f64,
+    /// `1 − harvest`.
     pub loss: f64,
     /// `(n, mean grade of the window before)`.
     pub running: Vec<(usize, f64)>,
@@ -268,6 +293,7 @@ pub struct Critic {
     pub cumulative_loss: Vec<(usize, f64)>,
 }
 
+/// Grades in fetch order; NaN counts as 0. `window` is in pages.
 pub fn against_critic(grades: &[f64], window: usize) -> Critic {
     let grade = |g: f64| if g.is_nan() { 0.0 } else { g.clamp(0.0, 1.0) };
     let mut sums = vec![0.0];
@@ -285,18 +311,21 @@ pub fn against_critic(grades: &[f64], window: usize) -> Critic {
     Critic { harvest, loss: 1.0 - harvest, running: running.collect(), cumulative_loss: cumulative.collect() }
 }
 
-/// Against example pages (S3): `similarities[i]` = highest cosine of page i with an example.
+/// Against example pages (Batsakis): `similarities[i]` = highest cosine of page i with an example.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgainstExamples {
     /// Pages above the threshold, and their share.
     pub count: usize,
+    /// `count` as a share of all pages.
     pub ratio: Option<f64>,
+    /// Mean similarity.
     pub average: Option<f64>,
 }
 
-/// S3's threshold.
+/// Batsakis's threshold.
 pub const SIMILAR: f64 = 0.75;
 
+/// Similarities in fetch order; those above `threshold` count.
 pub fn against_examples(similarities: &[f64], threshold: f64) -> AgainstExamples {
     let count = similarities.iter().filter(|s| **s > threshold).count();
     let n = similarities.len();
@@ -304,7 +333,8 @@ pub fn against_examples(similarities: &[f64], threshold: f64) -> AgainstExamples
     AgainstExamples { count, ratio: ratio(count, n), average: (n > 0).then(|| sum / n as f64) }
 }
 
-/// Share of the pages of either crawl that both fetched (S1 Fig. 11). Each list without doubles.
+/// Share of the pages of either crawl that both fetched (Chakrabarti et al. 2002, Fig. 11). Each list without
+/// doubles.
 pub fn overlap<T: Ord>(a: &[T], b: &[T]) -> Option<f64> {
     let mut sorted: Vec<&T> = a.iter().collect();
     sorted.sort_unstable();
@@ -387,7 +417,8 @@ mod tests {
         let m = measure(&crawl, &truth);
         assert_eq!((m.pages, m.relevant), (8, 3));
         near(m.harvest, 3.0 / 8.0);
-        // Trapezoids of width 1/10: (0+0)/2 + (0+0)/2 + (0+0)/2 + (0+.2)/2 + (.2+.4)/2 + .4 + .4 + (.4+.6)/2 + .6 + .6
+        // Trapezoids of width 1/10: (0+0)/2 + (0+0)/2 + (0+0)/2 + (0+.2)/2 + (.2+.4)/2 + .4 + .4 + (.4+.6)/2
+        // + .6 + .6
         //   = 0.1 + 0.3 + 0.4 + 0.4 + 0.5 + 0.6 + 0.6 = 2.9, / 10 = 0.29.
         near(m.auc, 0.29);
         near(truth.random_auc(), 0.5);
@@ -402,8 +433,8 @@ mod tests {
         near(m.judge.precision, 0.5);
         near(m.judge.recall, 2.0 / 3.0);
         near(m.judge.f1, 4.0 / 7.0);
-        // At t = 0.4: yes to .6 .9 .7 .5 .4 = 5, right 3; F1 = 6/8. At 0.7: .9 .7, right 2; F1 = 4/5: the best,
-        // and the lowest such t is just above 0.6.
+        // At t = 0.4: yes to .6 .9 .7 .5 .4 = 5, right 3; F1 = 6/8. At 0.7: .9 .7, right 2; F1 = 4/5: the
+        // best, and the lowest such t is just above 0.6.
         let points = sweep(&crawl);
         near(points[40].decision.f1, 0.75);
         near(points[70].decision.f1, 0.8);
@@ -436,7 +467,8 @@ mod tests {
 
     #[test]
     fn found_at_budgets() {
-        // Relevant: every third page of 700, the first of them the third: 33 of 100, 83 of 250, 166 of 500, 233 in all.
+        // Relevant: every third page of 700, the first of them the third: 33 of 100, 83 of 250, 166 of 500,
+        // 233 in all.
         let hits: Vec<bool> = (1..=700).map(|n| n % 3 == 0).collect();
         let expected = [(100, 33), (250, 83), (500, 166), (1000, 233), (2000, 233)];
         assert_eq!(found(&hits), expected.into_iter().collect());

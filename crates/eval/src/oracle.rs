@@ -1,18 +1,18 @@
 //! The oracle: the best fetch order we can compute when labels and link graph are known.
 //!
-//! Finding the truly best order is as hard as the hardest covering problems (which hubs to pay for, and when), so
-//! this is an **achievable** order — a crawler that knew everything could really fetch in it — and therefore a lower
-//! bound of the true optimum. It ignores politeness. It is made in two steps:
+//! Finding the truly best order is as hard as the hardest covering problems (which hubs to pay for, and
+//! when), so this is an **achievable** order — a crawler that knew everything could really fetch in it — and
+//! therefore a lower bound of the true optimum. It ignores politeness. It is made in two steps:
 //!
-//! 1. **Two greedy orders.** Both take a relevant page that is linked from a fetched page at once (that is never
-//!    wrong: fetching it later cannot help anything). When there is none, `nearest` walks the shortest path of
-//!    unfetched pages to the nearest relevant one; `ratio` walks to the page with the best ratio of relevant
-//!    pages gained (itself and its relevant targets) to pages fetched for them.
-//! 2. **Improvement.** An order induces a forest: every page hangs below the first-fetched page that links to it.
-//!    On a forest the best order *is* computable (Horn 1972: minimising the sum of completion times under out-tree
-//!    precedence, by merging the subtree with the highest ratio of gain to length into its parent). The order found
-//!    respects the graph, the old order is one of those it was chosen from, so the area never shrinks; the new
-//!    order induces a new forest; repeat until nothing improves.
+//! 1. **Two greedy orders.** Both take a relevant page that is linked from a fetched page at once (that is
+//!    never wrong: fetching it later cannot help anything). When there is none, `nearest` walks the shortest
+//!    path of unfetched pages to the nearest relevant one; `ratio` walks to the page with the best ratio of
+//!    relevant pages gained (itself and its relevant targets) to pages fetched for them.
+//! 2. **Improvement.** An order induces a forest: every page hangs below the first-fetched page that links to
+//!    it. On a forest the best order *is* computable (Horn 1972: minimising the sum of completion times under
+//!    out-tree precedence, by merging the subtree with the highest ratio of gain to length into its parent).
+//!    The order found respects the graph, the old order is one of those it was chosen from, so the area never
+//!    shrinks; the new order induces a new forest; repeat until nothing improves.
 //!
 //! The best of the starts (the two above, and plain breadth-first) after improvement is the oracle.
 
@@ -23,8 +23,10 @@ use std::collections::{BinaryHeap, VecDeque};
 /// A fetch order that ends with the last relevant page, and how good it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oracle {
+    /// Nodes of the graph, first fetched first.
     pub order: Vec<u32>,
-    /// Sum over the relevant pages of `2·(reachable − position) + 1`, positions from 1: the doubled area, exact.
+    /// Sum over the relevant pages of `2·(reachable − position) + 1`, positions from 1: the doubled area,
+    /// exact.
     pub area: u128,
     /// The start it came from: `nearest`, `ratio` or `breadth-first`.
     pub start: &'static str,
@@ -34,7 +36,8 @@ pub struct Oracle {
 
 const NONE: u32 = u32::MAX;
 const ROUNDS: u32 = 40;
-/// Work allowed to the `ratio` start, in looked-at candidates: counted, not timed, so that it is the same anywhere.
+/// Work allowed to the `ratio` start, in looked-at candidates: counted, not timed, so that it is the same
+/// anywhere.
 const RATIO_WORK: u64 = 400_000_000;
 
 /// `relevant[node]`; seeds are never relevant.

@@ -1,7 +1,8 @@
-//! The files a backtest leaves: `results.json`, `timing.json`, `order-*.tsv`, and the comparison of two results.
+//! The files a backtest leaves: `results.json`, `timing.json`, `order-*.tsv`, and the comparison of two
+//! results.
 //!
-//! `results.json` is the same, byte for byte, wherever it is made: fields in a fixed order, numbers rounded to six
-//! digits, nothing that depends on time or machine (that is in `timing.json`).
+//! `results.json` is the same, byte for byte, wherever it is made: fields in a fixed order, numbers rounded
+//! to six digits, nothing that depends on time or machine (that is in `timing.json`).
 
 use crate::metrics::{self, Measures, Truth};
 use crate::stats::{self, Paired};
@@ -13,36 +14,53 @@ use std::fs;
 use std::path::Path;
 use types::Problem;
 
+/// A file `results.json`: the same input gives the same bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
+    /// The web that was crawled, as the user named it.
     pub web: String,
     /// How labels were given, when they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teaching: Option<Teaching>,
+    /// In the order topic, strategy, draw.
     pub runs: Vec<Run>,
+    /// Means per topic and over all topics.
     pub summary: Vec<Summary>,
 }
 
 /// One crawl: a topic, a strategy, a random number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
+    /// Name of the topic.
     pub topic: String,
+    /// Name of the strategy.
     pub strategy: String,
+    /// Number of the draw of the seeds.
     pub rng: u64,
+    /// Pages that the seeds reach, the seeds included.
     pub reachable: usize,
+    /// Of those, how many are relevant; seeds never count.
     pub relevant_reachable: usize,
+    /// Pages fetched that count.
     pub pages: usize,
+    /// Of those, how many are relevant.
     pub relevant: usize,
+    /// `relevant / pages`.
     #[serde(serialize_with = "six")]
     pub harvest: Option<f64>,
+    /// Area under recall over pages, 0–1.
     #[serde(serialize_with = "six")]
     pub auc: Option<f64>,
+    /// 0 = as good as a random order, 1 = as good as the oracle's.
     #[serde(serialize_with = "six")]
     pub normalised_auc: Option<f64>,
+    /// The auc of the best order found with knowledge of all labels.
     #[serde(serialize_with = "six")]
     pub oracle_auc: Option<f64>,
+    /// The auc that a random order has on average.
     #[serde(serialize_with = "six")]
     pub random_auc: Option<f64>,
+    /// Pages until half, and nine tenths, of the relevant ones were found.
     pub search_length: SearchLength,
     /// Relevant pages among the first 100, 250, … pages. Results of older versions have none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -50,8 +68,10 @@ pub struct Run {
     /// `[n, recall]`, at most 200 points.
     #[serde(serialize_with = "six_points")]
     pub recall: Vec<(usize, f64)>,
+    /// How well the judge's verdicts agree with the labels.
     pub judge: JudgeScores,
-    /// What so many labels make of the verdicts, each in a crawl of its own; everything above is without labels.
+    /// What so many labels make of the verdicts, each in a crawl of its own; everything above is without
+    /// labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub teach: Vec<Lesson>,
 }
@@ -59,15 +79,20 @@ pub struct Run {
 /// What verdicts are worth after so many labels (see [`crate::teach`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lesson {
+    /// Labels that were to be given.
     pub labels: usize,
-    /// Questions that were answered (fewer than `labels` when there was nothing left to ask), and how often with yes.
+    /// Questions that were answered (fewer than `labels` when there was nothing left to ask), and how often
+    /// with yes.
     pub given: usize,
+    /// See `given`.
     pub yes: usize,
     /// Of the judge's verdicts on the half of the pages that was never asked about.
     #[serde(serialize_with = "six")]
     pub precision: Option<f64>,
+    /// As `precision`.
     #[serde(serialize_with = "six")]
     pub recall: Option<f64>,
+    /// As `precision`.
     #[serde(serialize_with = "six")]
     pub f1: Option<f64>,
     /// Of all pages, the labels in place of the verdicts.
@@ -76,52 +101,70 @@ pub struct Lesson {
     /// Mean of (relevance − truth)² on the half that was never asked about.
     #[serde(serialize_with = "six")]
     pub brier: Option<f64>,
+    /// Relevant pages among the first 100, 250, … pages.
     pub found: BTreeMap<usize, usize>,
+    /// Are high probabilities right?
     pub calibration: Calibration,
 }
 
 /// Pages that the judge gives a probability of at least 0.8, and how many of them are relevant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calibration {
+    /// Pages with a probability of at least 0.8.
     pub pages: usize,
+    /// Of those, how many are relevant.
     pub right: usize,
 }
 
 /// Means of [`Lesson`]s.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LessonMeans {
+    /// Labels that were to be given.
     pub labels: usize,
+    /// Mean of [`Lesson::precision`].
     #[serde(serialize_with = "six")]
     pub precision: Option<f64>,
+    /// Mean of [`Lesson::recall`].
     #[serde(serialize_with = "six")]
     pub recall: Option<f64>,
+    /// Mean of [`Lesson::f1`].
     #[serde(serialize_with = "six")]
     pub f1: Option<f64>,
+    /// Mean of [`Lesson::f1_all`].
     #[serde(serialize_with = "six")]
     pub f1_all: Option<f64>,
+    /// Mean of [`Lesson::brier`].
     #[serde(serialize_with = "six")]
     pub brier: Option<f64>,
     /// Share of relevant pages among those with a probability of at least 0.8.
     #[serde(serialize_with = "six")]
     pub sure: Option<f64>,
+    /// Mean of [`Lesson::found`], by budget.
     #[serde(serialize_with = "six_by_number")]
     pub found: BTreeMap<usize, f64>,
 }
 
+/// Pages fetched until a share of the relevant ones was found; `None` when that never happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchLength {
+    /// Half of them.
     #[serde(rename = "50")]
     pub half: Option<usize>,
+    /// Nine tenths of them.
     #[serde(rename = "90")]
     pub most: Option<usize>,
 }
 
+/// The judge's verdicts against the labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JudgeScores {
+    /// Share of the yes decisions that are right.
     #[serde(serialize_with = "six")]
     pub precision: Option<f64>,
+    /// Share of the relevant pages that got a yes.
     #[serde(serialize_with = "six")]
     pub recall: Option<f64>,
+    /// Harmonic mean of both.
     #[serde(serialize_with = "six")]
     pub f1: Option<f64>,
 }
@@ -129,31 +172,44 @@ pub struct JudgeScores {
 /// Means over the random numbers of one topic (t interval), or over the topics (`"topic": "all"`, bootstrap).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
+    /// Name of the topic, or `all`.
     pub topic: String,
+    /// Name of the strategy.
     pub strategy: String,
+    /// Mean of [`Run::auc`].
     #[serde(serialize_with = "six")]
     pub auc_mean: Option<f64>,
+    /// Lower end of its 95 % interval.
     #[serde(serialize_with = "six")]
     pub auc_low: Option<f64>,
+    /// Upper end of its 95 % interval.
     #[serde(serialize_with = "six")]
     pub auc_high: Option<f64>,
+    /// Mean of [`Run::normalised_auc`].
     #[serde(serialize_with = "six")]
     pub normalised_auc_mean: Option<f64>,
+    /// Lower end of its 95 % interval.
     #[serde(serialize_with = "six")]
     pub normalised_auc_low: Option<f64>,
+    /// Upper end of its 95 % interval.
     #[serde(serialize_with = "six")]
     pub normalised_auc_high: Option<f64>,
+    /// Mean of [`Run::harvest`].
     #[serde(serialize_with = "six")]
     pub harvest_mean: Option<f64>,
+    /// Mean of the recall at the end.
     #[serde(serialize_with = "six")]
     pub recall_mean: Option<f64>,
+    /// Mean F1 of the judge.
     #[serde(serialize_with = "six")]
     pub judge_f1_mean: Option<f64>,
+    /// Mean of [`Run::found`], by budget.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "six_by_number")]
     pub found_mean: BTreeMap<usize, f64>,
     /// By number of labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub teach: Vec<LessonMeans>,
+    /// Runs behind the means.
     pub runs: usize,
 }
 
@@ -178,6 +234,7 @@ fn six_by_number<S: Serializer>(values: &BTreeMap<usize, f64>, s: S) -> Result<S
 }
 
 impl Run {
+    /// Puts the measures of a crawl beside those of the oracle.
     pub fn new(
         topic: &str,
         strategy: &str,
@@ -229,6 +286,7 @@ impl Results {
         Results { web: web.into(), teaching: None, runs, summary }
     }
 
+    /// Reads a file `results.json`.
     pub fn load(path: &Path) -> Result<Results, Problem> {
         let bytes = fs::read(path).map_err(|e| Problem::io("read the results", path, &e))?;
         serde_json::from_slice(&bytes).map_err(|e| {
@@ -238,6 +296,7 @@ impl Results {
         })
     }
 
+    /// The file's text.
     pub fn json(&self) -> String {
         // Plain data with text keys: writing it cannot fail.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -245,15 +304,17 @@ impl Results {
         text
     }
 
+    /// Names of the topics, in the order of the runs.
     pub fn topics(&self) -> Vec<&str> {
         distinct(self.runs.iter().map(|r| r.topic.as_str()))
     }
 
+    /// Names of the strategies, in the order of the runs.
     pub fn strategies(&self) -> Vec<&str> {
         distinct(self.runs.iter().map(|r| r.strategy.as_str()))
     }
 
-    pub fn summary_of(&self, topic: &str, strategy: &str) -> Option<&Summary> {
+    pub(crate) fn summary_of(&self, topic: &str, strategy: &str) -> Option<&Summary> {
         self.summary.iter().find(|s| s.topic == topic && s.strategy == strategy)
     }
 
@@ -416,40 +477,55 @@ fn over_topics(strategy: &str, per_topic: &[Summary]) -> Summary {
 /// What was measured with a clock: differs from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
+    /// The web that was crawled, as the user named it.
     pub web: String,
+    /// Crawls that ran at once.
     pub threads: usize,
     /// Wall time of everything.
     pub seconds: f64,
+    /// In the order of the results.
     pub runs: Vec<RunTiming>,
 }
 
+/// Cost of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunTiming {
+    /// Name of the topic.
     pub topic: String,
+    /// Name of the strategy.
     pub strategy: String,
+    /// Number of the draw of the seeds.
     pub rng: u64,
+    /// Pages fetched.
     pub pages: usize,
+    /// Links scored.
     pub links: usize,
+    /// Wall time of this run.
     pub seconds: f64,
+    /// Wall time per page, in microseconds.
     pub us_per_page: f64,
     /// Scoring a link when it is found, reading its evidence off the page included.
     pub us_per_link: f64,
+    /// The same, 99th percentile.
     #[serde(default)]
     pub us_per_link_p99: f64,
     /// Scoring a pending link again from its evidence.
     #[serde(default)]
     pub us_per_rescore: f64,
+    /// The same, 99th percentile.
     #[serde(default)]
     pub us_per_rescore_p99: f64,
-    /// How long the crawl would have taken with its pauses and answer times: all of it, and until half of the relevant
-    /// pages were found.
+    /// How long the crawl would have taken with its pauses and answer times: all of it, and until half of the
+    /// relevant pages were found.
     #[serde(default)]
     pub virtual_seconds: f64,
+    /// See `virtual_seconds`; `None` when half was never found.
     #[serde(default)]
     pub virtual_seconds_50: Option<f64>,
 }
 
 impl Timing {
+    /// The file's text.
     pub fn json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
@@ -460,8 +536,11 @@ impl Timing {
 /// A line of `order-*.tsv`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderLine<'a> {
+    /// Address of the page.
     pub url: &'a str,
+    /// The judge's score, 0–1.
     pub score: f64,
+    /// Its labels, as the label file has them.
     pub labels: &'a str,
 }
 
@@ -490,38 +569,55 @@ pub fn order_file(topic: &str, strategy: &str, rng: u64) -> String {
 /// How one strategy on one topic changed from results A to results B.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
+    /// Name of the topic.
     pub topic: String,
+    /// Name of the strategy.
     pub strategy: String,
+    /// What the change amounts to.
     pub kind: ChangeKind,
     /// Mean auc in A and B over the runs both have.
     pub before: Option<f64>,
+    /// See `before`.
     pub after: Option<f64>,
+    /// Run against run.
     pub pairs: Paired,
 }
 
+/// What a change amounts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
+    /// The mean auc rose by more than the tolerance.
     Better,
+    /// The mean auc is within the tolerance.
     Same,
+    /// The mean auc fell by more than the tolerance.
     Regression,
+    /// Only results A have it.
     OnlyBefore,
+    /// Only results B have it.
     OnlyAfter,
     /// The web, the labels or the extractor changed: other pages are reachable.
     NotComparable,
 }
 
+/// Results B against results A.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
+    /// By topic and strategy.
     pub changes: Vec<Change>,
+    /// By strategy.
     pub found: Vec<FoundChange>,
+    /// Differences of auc up to this are none.
     pub tolerance: f64,
 }
 
-/// Relevant pages that a strategy found at budgets, summed over the topics that can be compared (of each the mean over the
-/// runs that both results have).
+/// Relevant pages that a strategy found at budgets, summed over the topics that can be compared (of each the
+/// mean over the runs that both results have).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FoundChange {
+    /// Name of the strategy.
     pub strategy: String,
+    /// Topics that can be compared.
     pub topics: usize,
     /// By budget: in A and in B.
     pub sums: BTreeMap<usize, (f64, f64)>,
@@ -546,6 +642,7 @@ impl FoundChange {
 }
 
 impl Comparison {
+    /// How many pairs of topic and strategy became worse.
     pub fn regressions(&self) -> usize {
         self.changes.iter().filter(|c| c.kind == ChangeKind::Regression).count()
     }

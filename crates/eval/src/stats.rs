@@ -1,5 +1,5 @@
-//! Small-sample statistics for comparing strategies: means with 95 % intervals, paired comparisons, sign test and
-//! Wilcoxon's signed-rank test. Deterministic, and the same on every machine (`libm`).
+//! Small-sample statistics for comparing strategies: means with 95 % intervals, paired comparisons, sign test
+//! and Wilcoxon's signed-rank test. Deterministic, and the same on every machine (`libm`).
 
 use learn::rng::Rng;
 use libm::{exp, fabs, lgamma, log, sqrt};
@@ -7,12 +7,17 @@ use libm::{exp, fabs, lgamma, log, sqrt};
 /// A mean and its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
+    /// Arithmetic mean.
     pub mean: f64,
+    /// Lower end.
     pub low: f64,
+    /// Upper end.
     pub high: f64,
+    /// Values behind it.
     pub n: usize,
 }
 
+/// 0 for no values.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
@@ -26,8 +31,8 @@ pub fn deviation(values: &[f64]) -> f64 {
     sqrt(values.iter().map(|v| (v - m) * (v - m)).sum::<f64>() / (values.len() - 1) as f64)
 }
 
-/// Mean with Student's t interval: for repeated runs that differ only in their random numbers. With one value (or
-/// equal ones) the interval is that value: there is nothing to estimate it from.
+/// Mean with Student's t interval: for repeated runs that differ only in their random numbers. With one value
+/// (or equal ones) the interval is that value: there is nothing to estimate it from.
 pub fn t_interval(values: &[f64]) -> Interval {
     let (m, n) = (mean(values), values.len());
     let half = if n < 2 { 0.0 } else { t_quantile_975(n - 1) * deviation(values) / sqrt(n as f64) };
@@ -51,8 +56,11 @@ pub fn bootstrap(values: &[f64], rounds: usize, seed: u64) -> Interval {
 /// How strategy A did against B on the same topics and seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
+    /// Pairs in which A is better.
     pub wins: usize,
+    /// Pairs in which B is better.
     pub losses: usize,
+    /// Pairs that are equal.
     pub ties: usize,
     /// Mean of A − B.
     pub difference: f64,

@@ -1,16 +1,20 @@
-//! Counts of what was skipped and why, with the first example of each: bad lines are never silent and never fatal.
+//! Counts of what was skipped and why, with the first example of each: bad lines are never silent and never
+//! fatal.
 
 use std::fmt;
 
+/// Counts of what was skipped or odd, by kind, with an example of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     entries: Vec<Entry>,
 }
 
+/// One kind of thing that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// What it is, in words (`label of a URL that is not in the web`).
     pub what: &'static str,
+    /// How often it was met.
     pub count: u64,
     /// The first one met.
     pub first: String,
@@ -20,9 +24,11 @@ pub struct Entry {
 const EXAMPLE: usize = 160;
 
 impl Tally {
+    /// Nothing met yet.
     pub const fn new() -> Tally {
         Tally { entries: Vec::new() }
     }
+    /// Counts one more; the first example of a kind is kept, shortened.
     pub fn add(&mut self, what: &'static str, example: impl fmt::Display) {
         if let Some(e) = self.entries.iter_mut().find(|e| e.what == what) {
             e.count += 1;
@@ -37,18 +43,22 @@ impl Tally {
         self.entries.push(Entry { what, count: 1, first });
     }
 
+    /// How often this kind was met.
     pub fn count(&self, what: &str) -> u64 {
         self.entries.iter().find(|e| e.what == what).map_or(0, |e| e.count)
     }
 
+    /// Nothing was skipped.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
+    /// Kinds in the order they were met.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &Tally) {
         for o in &other.entries {
             match self.entries.iter_mut().find(|e| e.what == o.what) {

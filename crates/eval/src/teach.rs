@@ -1,17 +1,18 @@
 //! Labels play the person: how good verdicts become with how many answers (`gleaner backtest --teach`).
 //!
-//! One crawl per number of labels. Questions are chosen as for a person ([`focus::ask`]) and the answers go the way of
-//! a live crawl's labels ([`crawl::steer::Command::Labels`]): the judge learns, verdicts are given again, the strategy is
-//! told, what is pending is scored again.
+//! One crawl per number of labels. Questions are chosen as for a person ([`focus::ask`]) and the answers go
+//! the way of a live crawl's labels ([`crawl::steer::Command::Labels`]): the judge learns, verdicts are given
+//! again, the strategy is told, what is pending is scored again.
 //!
-//! * **When.** In rounds of [`ROUND`] questions, because a person answers a few at a time and the next ones should depend
-//!   on the answers. The first round is after [`FIRST`] pages; from round to round the number of pages grows by a constant
-//!   factor, at most [`GROWTH`], such that the last round is at half of the pages that the crawl can fetch. Few labels
-//!   are all given early: they are worth most while most of the crawl is still to come.
-//! * **About what.** About a random half of the pages only, by a hash of URL and draw. Seeds and pages with an ignored
-//!   label are not asked about.
-//! * **Measured** on the *other* half, where no answer can be bought; only `f1_all` is over all pages, with the answers
-//!   in place of the verdicts, because that is what a user takes home.
+//! * **When.** In rounds of [`ROUND`] questions, because a person answers a few at a time and the next ones
+//!   should depend on the answers. The first round is after [`FIRST`] pages; from round to round the number
+//!   of pages grows by a constant factor, at most [`GROWTH`], such that the last round is at half of the
+//!   pages that the crawl can fetch. Few labels are all given early: they are worth most while most of the
+//!   crawl is still to come.
+//! * **About what.** About a random half of the pages only, by a hash of URL and draw. Seeds and pages with
+//!   an ignored label are not asked about.
+//! * **Measured** on the *other* half, where no answer can be bought; only `f1_all` is over all pages, with
+//!   the answers in place of the verdicts, because that is what a user takes home.
 //! * **Wrong answers**: a share of the pages, by another hash, is answered with the opposite.
 
 use crate::labels::Class;
@@ -38,17 +39,24 @@ pub const SURE: f64 = 0.8;
 pub struct Teach {
     /// Ascending; the first is 0.
     pub labels: Vec<usize>,
+    /// Share of the answers that are wrong, 0–1.
     pub wrong: f64,
 }
 
 /// How it was done, for those who read the results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Teaching {
+    /// Labels given, one crawl for each number.
     pub labels: Vec<usize>,
+    /// Share of the answers that were wrong.
     pub wrong: f64,
+    /// Questions asked at a time.
     pub questions_per_round: usize,
+    /// Pages fetched before the first question.
     pub first_round_after_pages: usize,
+    /// Factor between the numbers of pages of two rounds.
     pub pages_grow_at_most_by: f64,
+    /// The procedure in words.
     pub how: String,
 }
 
@@ -83,6 +91,7 @@ impl Teach {
         Ok(Teach { labels, wrong })
     }
 
+    /// What results say about the procedure.
     pub fn told(&self) -> Teaching {
         Teaching {
             labels: self.labels.clone(),
@@ -126,7 +135,7 @@ pub fn is_wrong(url: &Url, draw: u64, share: f64) -> bool {
 
 /// A fetched page as the person sees it.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub id: UrlId,
     pub url: Url,
     pub simhash: u64,
@@ -134,7 +143,7 @@ pub struct Seen {
 }
 
 /// The person.
-pub struct Teacher {
+pub(crate) struct Teacher {
     draw: u64,
     wrong: f64,
     /// Rounds to come, the last one first.
@@ -228,8 +237,13 @@ impl Teacher {
     }
 }
 
-/// What the verdicts are worth after so many labels. `pages` in fetch order, with what is thought of each in the end.
-pub fn lesson<'a>(labels: usize, draw: u64, pages: impl Iterator<Item = (&'a Seen, Judgement)>) -> Lesson {
+/// What the verdicts are worth after so many labels. `pages` in fetch order, with what is thought of each in
+/// the end.
+pub(crate) fn lesson<'a>(
+    labels: usize,
+    draw: u64,
+    pages: impl Iterator<Item = (&'a Seen, Judgement)>,
+) -> Lesson {
     let (mut other, mut all) = (Vec::new(), Vec::new());
     let (mut error, mut sure) = (0.0, Calibration::default());
     for (page, j) in pages {
@@ -358,7 +372,8 @@ mod tests {
         near(l.precision, 2.0 / 3.0);
         near(l.recall, 2.0 / 3.0);
         near(l.f1, 2.0 / 3.0);
-        // All: said 5 + the label, minus none = 0(label), 2, 3 | 0, 1, 5: six, right 4; relevant 5. F1 = 8/11.
+        // All: said 5 + the label, minus none = 0(label), 2, 3 | 0, 1, 5: six, right 4; relevant 5. F1 =
+        // 8/11.
         near(l.f1_all, 8.0 / 11.0);
         // (0.1² + 0.8² + 0.6² + 0² + 0.4²) / 5 = (0.01 + 0.64 + 0.36 + 0.16) / 5.
         near(l.brier, 1.17 / 5.0);

@@ -26,22 +26,31 @@ use types::{Canon, Priority, Problem, Source, Url, UrlId};
 
 /// What to run.
 pub struct Plan<'a> {
+    /// What is crawled.
     pub web: &'a dyn Recorded,
     /// Topics by name.
     pub topics: Vec<(String, Config)>,
+    /// Names of the strategies to compare.
     pub strategies: Vec<String>,
     /// Who is relevant; without labels the judge that guides also measures.
     pub labels: Option<&'a Labels>,
+    /// Which labels count as relevant.
     pub label_rules: LabelRules,
+    /// Where crawls may begin; draws of `rngs` choose among them.
     pub seeds: Vec<Url>,
     /// `None` = all seeds, in the order given.
     pub rngs: Vec<Option<u64>>,
     /// Pages per run; see [`Plan::limit`].
     pub pages: Option<u64>,
+    /// Share of the verdicts that are turned round at random, 0–1.
     pub judge_noise: f64,
+    /// Requests at once on the virtual clock.
     pub concurrency: usize,
+    /// Pause between two requests of one host, on the virtual clock.
     pub delay: Duration,
+    /// Most pages of one host.
     pub per_host: Option<u64>,
+    /// Crawls that run at once.
     pub threads: NonZeroUsize,
     /// Most pages taken into the link graph.
     pub max_pages: usize,
@@ -83,22 +92,31 @@ impl<'a> Plan<'a> {
 
 /// One run, measured.
 pub struct Run {
+    /// What goes into `results.json`.
     pub result: results::Run,
+    /// `(pages, share of relevant ones among the last)`.
     pub harvest_rate: Vec<(usize, f64)>,
-    /// Mean loss against the judge as a critic, after so many pages (S1).
+    /// Mean loss against the judge as a critic, after so many pages (Chakrabarti et al. 2002).
     pub loss: Vec<(usize, f64)>,
+    /// The judge's decisions at every threshold.
     pub sweep: Vec<SweepPoint>,
+    /// Pages that count, in fetch order.
     pub order: Vec<Line>,
     /// When the last page arrived, on the virtual clock.
     pub virtual_ms: u64,
+    /// What goes into the timing file.
     pub timing: RunTiming,
 }
 
 /// One counted page, in fetch order.
 pub struct Line {
+    /// Address of the page.
     pub url: String,
+    /// The judge's score when it was fetched, 0–1.
     pub score: f64,
+    /// Its labels, as the label file has them.
     pub labels: String,
+    /// How it counts.
     pub class: Class,
     /// What the judge says of it in the end.
     pub judged: bool,
@@ -130,7 +148,9 @@ pub struct Outcome {
     pub runs: Vec<Run>,
     /// Recall of the oracle for the first rng.
     pub oracle_curve: Vec<(usize, f64)>,
+    /// Pages of the link graph.
     pub graph_pages: usize,
+    /// Links of the link graph.
     pub graph_links: usize,
     /// The web is larger than was taken into the graph.
     pub graph_cut: bool,
@@ -139,8 +159,8 @@ pub struct Outcome {
 /// Told when a run ends: how many are done, of how many, and which.
 pub type Tell<'a> = &'a (dyn Fn(usize, usize, &Run) + Sync);
 
-/// What measuring needs: the whole web as far as any seed reaches, what the labels say of it, and what each draw can reach.
-/// Crawling needs none of it, so it is made beside the first runs.
+/// What measuring needs: the whole web as far as any seed reaches, what the labels say of it, and what each
+/// draw can reach. Crawling needs none of it, so it is made beside the first runs.
 struct Field {
     graph: Graph,
     /// By node. Seeds count neither way.
@@ -162,8 +182,9 @@ impl Field {
 }
 
 impl Plan<'_> {
-    /// After how many pages a run ends: as many as were asked for. A web with spider traps has no end of its own: without a
-    /// number, a run may fetch as many pages as the web has, and what it wastes on traps is missing elsewhere.
+    /// After how many pages a run ends: as many as were asked for. A web with spider traps has no end of its
+    /// own: without a number, a run may fetch as many pages as the web has, and what it wastes on traps is
+    /// missing elsewhere.
     pub fn limit(&self) -> Option<u64> {
         self.pages.or_else(|| self.web.is_endless().then(|| self.web.pages() as u64))
     }
@@ -182,8 +203,8 @@ impl Plan<'_> {
         config
     }
 
-    /// The strategies that cannot be made for one of the topics (they need data that is not there), each with the reason;
-    /// an error when none can.
+    /// The strategies that cannot be made for one of the topics (they need data that is not there), each with
+    /// the reason; an error when none can.
     pub fn impossible(&self) -> Result<Vec<(String, Problem)>, Problem> {
         let mut out: Vec<(String, Problem)> = Vec::new();
         for name in &self.strategies {
@@ -216,7 +237,8 @@ impl Plan<'_> {
         self.execute(&jobs, tell)
     }
 
-    /// Settings that differ in more than the strategy, each under a name of its own in place of the strategy's.
+    /// Settings that differ in more than the strategy, each under a name of its own in place of the
+    /// strategy's.
     pub fn run_variants(
         &self,
         topic: &str,
@@ -514,7 +536,8 @@ impl Plan<'_> {
         Some(Seen { id: page.id, url, simhash: page.simhash, class })
     }
 
-    /// The loop as it runs live, on this web, with the settings of a backtest: no caps, no politeness unless asked for.
+    /// The loop as it runs live, on this web, with the settings of a backtest: no caps, no politeness unless
+    /// asked for.
     fn crawl(
         &self,
         config: &Config,
@@ -536,6 +559,10 @@ impl Plan<'_> {
             per_host_in_flight: if self.delay.is_zero() { u32::MAX } else { 1 },
             pages_per_host: self.per_host,
             floor: config.limits.floor,
+            // Caps that the topic names are part of the crawler that is tried; the usual ones are against
+            // endless webs.
+            depth: config.limits.depth,
+            site_depth: config.limits.site_depth,
             patience: crawl::collection::Collection::limits(config).patience,
             ..Limits::none()
         };
@@ -548,7 +575,10 @@ impl Plan<'_> {
             pages: self.limit(),
             relevant: None,
             time: None,
-            links_per_page: usize::MAX,
+            links_per_page: match config.limits.links_per_page {
+                usual if usual == crawl::config::Limits::default().links_per_page => usize::MAX,
+                named => named,
+            },
             expand_min: config.limits.expand_min,
             obey_nofollow: false,
             use_sitemaps: false,

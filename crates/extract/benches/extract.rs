@@ -1,15 +1,15 @@
 //! Extraction against bare tree construction on the same real pages, and hostile shapes at growing sizes.
 //!
 //! ```text
-//! cargo bench -p extract                       # pages under $GLEANER_WEBS
-//! cargo bench -p extract -- DIR [ROUNDS]
+//! cargo bench -p gleaner-extract                       # pages under $GLEANER_WEBS
+//! cargo bench -p gleaner-extract -- DIR [ROUNDS]
 //! ```
 //!
 //! Every page is measured with every variant in turn, `ROUNDS` times; the best time of each page and variant counts,
 //! so that other work on the machine disturbs little. "bare" is html5ever filling a plain arena with nothing else: no
 //! guard, no counting, no extraction.
 
-use extract::{Kind, Options, extract, sniff};
+use gleaner_extract::{Kind, Options, extract, sniff};
 use html5ever::interface::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::TreeBuilderOpts;
@@ -88,7 +88,9 @@ fn real_pages(web: &Path, rounds: usize) {
     let decoded: Vec<Cow<str>> = pages.iter().map(|p| String::from_utf8_lossy(p)).collect();
     let variants: [(&str, &dyn Fn(usize)); 6] = [
         ("bare tree construction", &|i| drop(black_box(bare(&decoded[i])))),
-        ("guarded tree construction", &|i| drop(black_box(extract::parse::parse(&decoded[i], false)))),
+        ("guarded tree construction", &|i| {
+            drop(black_box(gleaner_extract::parse::parse(&decoded[i], false)))
+        }),
         ("extraction: text, leaves, links, contexts", &|i| run(i, &plain)),
         ("… and language", &|i| run(i, &language)),
         ("… and simhash", &|i| run(i, &simhash)),
@@ -115,10 +117,11 @@ fn real_pages(web: &Path, rounds: usize) {
         pages.iter().map(|p| extract(&url, Some("text/html"), None, p, &plain)).collect();
     let links: usize = page_list.iter().map(|p| p.links.len()).sum();
     let cut = page_list.iter().filter(|p| p.cut).count();
-    let differ = decoded.iter().filter(|d| !same_tree(&bare(d), &extract::parse::parse(d, false))).count();
+    let differ =
+        decoded.iter().filter(|d| !same_tree(&bare(d), &gleaner_extract::parse::parse(d, false))).count();
     let worst = decoded
         .iter()
-        .map(|d| extract::parse::parse(d, false))
+        .map(|d| gleaner_extract::parse::parse(d, false))
         .zip(&decoded)
         .map(|(dom, d)| {
             (dom.steps as f64 / d.len().max(1) as f64, dom.nodes.len() as f64 / d.len().max(1) as f64)
@@ -138,8 +141,8 @@ fn two_ways(name: &str, pages: &[Cow<str>]) {
     let mut reasons: std::collections::BTreeMap<&str, usize> = Default::default();
     let mut differ = 0;
     for page in pages {
-        match extract::ways::quick(page, &url, &options) {
-            Ok(quick) => differ += usize::from(quick != extract::ways::tree(page, &url, &options)),
+        match gleaner_extract::ways::quick(page, &url, &options) {
+            Ok(quick) => differ += usize::from(quick != gleaner_extract::ways::tree(page, &url, &options)),
             Err(why) => *reasons.entry(why).or_default() += 1,
         }
     }
@@ -157,9 +160,9 @@ fn two_ways(name: &str, pages: &[Cow<str>]) {
 
 /// The guard must not change what a page is: same elements, same text, same order. (Contents of templates are kept
 /// apart in one of the trees only, and left out.)
-fn same_tree(bare: &[Plain], ours: &extract::dom::Dom) -> bool {
-    use extract::dom::Data;
-    let (mut a, mut b) = (0usize, extract::dom::DOCUMENT);
+fn same_tree(bare: &[Plain], ours: &gleaner_extract::dom::Dom) -> bool {
+    use gleaner_extract::dom::Data;
+    let (mut a, mut b) = (0usize, gleaner_extract::dom::DOCUMENT);
     loop {
         let (x, y) = (&bare[a], &ours.nodes[b as usize]);
         let template = match (&x.data, &y.data) {
@@ -231,7 +234,7 @@ fn hostile() {
             .iter()
             .map(|&n| {
                 let text = shape(n);
-                let dom = extract::parse::parse(&text, false);
+                let dom = gleaner_extract::parse::parse(&text, false);
                 let (steps, nodes) = (dom.steps, dom.nodes.len());
                 drop(dom);
                 let time = (0..3)

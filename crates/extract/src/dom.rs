@@ -1,7 +1,8 @@
 //! The document tree: a flat arena that html5ever's tree builder fills.
 //!
-//! Nodes are numbered by creation and linked by index; nothing is reference-counted, nothing recurses. The sink
-//! counts the work it is asked for, so that the guard in [`crate::parse`] can bound it without looking at a clock.
+//! Nodes are numbered by creation and linked by index; nothing is reference-counted, nothing recurses. The
+//! sink counts the work it is asked for, so that the guard in [`crate::parse`] can bound it without looking
+//! at a clock.
 
 use html5ever::interface::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::StrTendril;
@@ -76,7 +77,8 @@ pub struct Sink {
     nodes: RefCell<Vec<Node>>,
     base: Cell<Option<u32>>,
     steps: Cell<u64>,
-    /// What the name of something that is not an element is (the tree builder never asks, but must not panic).
+    /// What the name of something that is not an element is (the tree builder never asks, but must not
+    /// panic).
     nameless: RefCell<QualName>,
 }
 

@@ -17,7 +17,8 @@ pub fn html(
     let (text, charset) = charset::decode(body, content_type, url.host());
     let mut page =
         Page { kind: PageKind::Html, charset: charset.into(), cut: body.len() < body_whole, ..page };
-    // The parser is not ours and asserts its own invariants; a page must not be able to stop a crawl with one.
+    // The parser is not ours and asserts its own invariants; a page must not be able to stop a crawl with
+    // one.
     let walked = catch_unwind(AssertUnwindSafe(|| read(&text, url, xhtml, options, &page)));
     match walked {
         Ok(walked) => page = walked,
@@ -35,7 +36,8 @@ pub fn html(
     page
 }
 
-/// A page with less text than this, in bytes, has nothing else to read than what it says to browsers without frames.
+/// A page with less text than this, in bytes, has nothing else to read than what it says to browsers without
+/// frames.
 const LITTLE: usize = 40;
 
 /// What a page of frames says to browsers that show none. (What stands in `noscript` is read on every page.)

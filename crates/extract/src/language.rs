@@ -1,9 +1,10 @@
 //! The language of a text, when the markup does not say.
 //!
-//! Two questions in turn. Which language's small words are these? They make up a sixth of running text, hardly occur
-//! in other languages, and looking them up costs next to nothing. Only when that does not settle it (a script without
-//! such words, languages with the same ones) are trigram statistics asked, which cost as much as parsing a small page
-//! and which call a list of names French; their answer must fit what the small words say.
+//! Two questions in turn. Which language's small words are these? They make up a sixth of running text,
+//! hardly occur in other languages, and looking them up costs next to nothing. Only when that does not settle
+//! it (a script without such words, languages with the same ones) are trigram statistics asked, which cost as
+//! much as parsing a small page and which call a list of names French; their answer must fit what the small
+//! words say.
 
 use crate::meta::iso_639_1;
 
@@ -110,7 +111,8 @@ impl SmallWords {
     fn settled(&self) -> Option<&'static str> {
         let (best, first, second) = self.best();
         let clear = first >= 4 && first * 12 >= self.words && second * 2 <= first;
-        // Lists, menus and schedules have few small words; that these are English needs less proof on the web.
+        // Lists, menus and schedules have few small words; that these are English needs less proof on the
+        // web.
         let likely = best == 0 && first >= 2 && second * 2 <= first && self.other * 50 <= self.letters;
         (clear || likely).then_some(LANGUAGES[best].0)
     }

@@ -4,16 +4,17 @@
 //!  bytes ─sniff─► kind ─charset─► text ─parse─► tree ─walk─► text, leaves, links ─finish─► Page
 //! ```
 //!
-//! Pure: no network, no clock, no randomness; the same bytes give the same page on every machine. It never fails:
-//! bad input gives a poorer page, and `page.cut` says when a guard stopped reading. Time and memory are bounded by
-//! the size of the input, whatever is in it (see `parse.rs` for how); of a document ([`Kind::is_document`]) they are
-//! not, which is why a crawler has it read in a process of its own.
+//! Pure: no network, no clock, no randomness; the same bytes give the same page on every machine. It never
+//! fails: bad input gives a poorer page, and `page.cut` says when a guard stopped reading. Time and memory
+//! are bounded by the size of the input, whatever is in it (see `parse.rs` for how); of a document
+//! ([`Kind::is_document`]) they are not, which is why a crawler has it read in a process of its own.
 //!
 //! ```
+//! use gleaner_extract::{Options, extract};
 //! use types::Canon;
 //! let url = Canon::default().parse("http://example.org/courses/").unwrap();
 //! let html = b"<title>Courses</title><h1>Autumn</h1><p>See the <a href=db.html>database course</a>.";
-//! let page = extract::extract(&url, Some("text/html"), None, html, &extract::Options::default());
+//! let page = extract(&url, Some("text/html"), None, html, &Options::default());
 //! assert_eq!(page.title, "Courses");
 //! let link = &page.links[0];
 //! assert_eq!(link.url.as_str(), "http://example.org/courses/db.html");
@@ -22,6 +23,8 @@
 //! assert_eq!(page.heading(link), "Autumn");
 //! assert_eq!(page.path(link), "html>body>p>a");
 //! ```
+
+#![warn(missing_docs)]
 
 mod charset;
 mod class;
@@ -51,6 +54,7 @@ use types::{Canon, Page, PageKind, Url};
 /// Changes whenever the same bytes may give another page, so that caches of pages know.
 pub const VERSION: u32 = 2;
 
+/// How much of a page is kept, and how its links are read.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How links are made canonical.
@@ -77,7 +81,8 @@ impl Default for Options {
     }
 }
 
-/// The two ways of reading HTML, before anything is computed from the text: for tests and benchmarks that compare them.
+/// The two ways of reading HTML, before anything is computed from the text: for tests and benchmarks that
+/// compare them.
 #[doc(hidden)]
 pub mod ways {
     use super::{Options, parse, quick, walk};

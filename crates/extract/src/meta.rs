@@ -29,7 +29,8 @@ fn one_directive(robots: &mut MetaRobots, directive: &str) {
     robots.noarchive |= is("noarchive");
 }
 
-/// `X-Robots-Tag`: as the `<meta>`, but `somebot: noindex, nofollow` speaks to `somebot` only, until the next name.
+/// `X-Robots-Tag`: as the `<meta>`, but `somebot: noindex, nofollow` speaks to `somebot` only, until the next
+/// name.
 pub fn robots_header(robots: &mut MetaRobots, value: &str) {
     // Directives that have a value of their own; anything else before a colon is the name of a robot.
     const VALUED: [&str; 4] = ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"];

@@ -1,4 +1,5 @@
-//! Names of elements and attributes as small numbers, with what the standard and the extraction know about each.
+//! Names of elements and attributes as small numbers, with what the standard and the extraction know about
+//! each.
 
 use crate::class::*;
 

@@ -1,14 +1,14 @@
 //! Tree building with a guard: linear in the input, whatever the input.
 //!
-//! html5ever follows the standard, and the standard is quadratic in nesting depth (every `<div>` looks for an open
-//! `<p>` through the whole stack), in attributes per tag and, through the list of active formatting elements, in
-//! tree size. A guard sits between tokenizer and tree builder and
+//! html5ever follows the standard, and the standard is quadratic in nesting depth (every `<div>` looks for an
+//! open `<p>` through the whole stack), in attributes per tag and, through the list of active formatting
+//! elements, in tree size. A guard sits between tokenizer and tree builder and
 //!
-//! * *flattens*: past [`MAX_DEPTH`] open elements, containers are dropped and their contents stay in the innermost
-//!   element, as browsers do; links, images and text go on being read;
+//! * *flattens*: past [`MAX_DEPTH`] open elements, containers are dropped and their contents stay in the
+//!   innermost element, as browsers do; links, images and text go on being read;
 //! * *shortens* tags with absurdly many attributes;
-//! * *stops* when the work exceeds a budget that is proportional to the input. It counts steps, never time, so the
-//!   same bytes give the same page on every machine.
+//! * *stops* when the work exceeds a budget that is proportional to the input. It counts steps, never time,
+//!   so the same bytes give the same page on every machine.
 
 use crate::dom::{Dom, Sink};
 use html5ever::buffer_queue::BufferQueue;
@@ -221,7 +221,8 @@ struct Guard {
     /// Where the piece being tokenized ends in the input, and where the last token did.
     piece_end: Cell<usize>,
     last_token: Cell<usize>,
-    /// Text that is not handed on yet: it comes in small pieces (`a &lt; b` is three), and one is as good as three.
+    /// Text that is not handed on yet: it comes in small pieces (`a &lt; b` is three), and one is as good as
+    /// three.
     text: RefCell<StrTendril>,
 }
 
@@ -284,7 +285,8 @@ impl Guard {
     }
 }
 
-/// Elements that cannot hold others (so they do not nest), or that switch the tokenizer and so must not be dropped.
+/// Elements that cannot hold others (so they do not nest), or that switch the tokenizer and so must not be
+/// dropped.
 fn passes(name: &LocalName) -> bool {
     matches!(
         *name,
@@ -361,7 +363,8 @@ impl TokenSink for Guard {
         }
         let result = self.builder.process_token(token, line);
         let Some(close) = close else { return result };
-        // `<script/>` in XHTML has no contents: the tokenizer must not wait for `</script>`. Scripts do not run.
+        // `<script/>` in XHTML has no contents: the tokenizer must not wait for `</script>`. Scripts do not
+        // run.
         let _ = self.builder.process_token(TagToken(close), line);
         TokenSinkResult::Continue
     }

@@ -1,7 +1,7 @@
 //! Tag paths of links (`html>body>div.main>ul>li>a`), interned.
 //!
-//! The path of the element being walked is kept as one string that grows and shrinks with the walk, and only as far
-//! as links need it: a list of a hundred links shares everything up to its `<ul>`.
+//! The path of the element being walked is kept as one string that grows and shrinks with the walk, and only
+//! as far as links need it: a list of a hundred links shares everything up to its `<ul>`.
 
 use crate::walk::Frame;
 use std::collections::HashMap;

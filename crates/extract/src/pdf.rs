@@ -11,8 +11,8 @@ pub fn pdf(_body: &[u8], _options: &Options, page: Page) -> Page {
     Page { kind: PageKind::Pdf, cut: true, ..page }
 }
 
-/// Largest file that is read, pages of it, bytes any one of its streams may unfold to, and the contents of all pages
-/// together (a thousand pages may share one huge stream).
+/// Largest file that is read, pages of it, bytes any one of its streams may unfold to, and the contents of
+/// all pages together (a thousand pages may share one huge stream).
 #[cfg(feature = "pdf")]
 const MAX_FILE: usize = 32 << 20;
 #[cfg(feature = "pdf")]

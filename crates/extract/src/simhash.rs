@@ -77,8 +77,8 @@ fn mix(mut h: u64) -> u64 {
     h ^ (h >> 33)
 }
 
-/// 64 counters, stored by bit plane: bit `i` of `planes[k]` is bit `k` of counter `i`. Eight hashes are added at a
-/// time with carry-save adders, so that a vote costs a few operations instead of 64.
+/// 64 counters, stored by bit plane: bit `i` of `planes[k]` is bit `k` of counter `i`. Eight hashes are added
+/// at a time with carry-save adders, so that a vote costs a few operations instead of 64.
 #[derive(Default)]
 struct Votes {
     planes: [u64; 26],

@@ -3,22 +3,28 @@
 use std::borrow::Cow;
 use std::io::Read;
 
+/// What the bytes of an answer are, by the server's word and their beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// HTML, by the rules of browsers.
     Html,
     /// Markup by XML's rules: `<script/>` is closed, CDATA is text.
     Xhtml,
+    /// Plain text.
     Text,
+    /// Begins with `%PDF-`, or the server says so.
     Pdf,
+    /// A list of URLs for crawlers, or a list of such lists.
     Sitemap,
+    /// RSS or Atom.
     Feed,
     /// Nothing we can read.
     Opaque,
 }
 
 impl Kind {
-    /// Is it read by a library that was made for files one trusts? Nothing bounds the time and memory it takes, so a
-    /// crawler reads it in a process of its own.
+    /// Is it read by a library that was made for files one trusts? Nothing bounds the time and memory it
+    /// takes, so a crawler reads it in a process of its own.
     pub fn is_document(self) -> bool {
         self == Kind::Pdf
     }
@@ -85,8 +91,8 @@ fn sniff_plain(content_type: Option<&str>, body: &[u8]) -> Kind {
             text(head)
         }
         "" | "*/*" | "unknown/unknown" | "application/unknown" => unknown(head),
-        // "Some bytes": a page under a wrong name is known by its markup. What is only text (notebooks, sources, data) was
-        // not meant to be read as a page.
+        // "Some bytes": a page under a wrong name is known by its markup. What is only text (notebooks,
+        // sources, data) was not meant to be read as a page.
         "application/octet-stream" => match unknown(head) {
             Kind::Text => Kind::Opaque,
             kind => kind,

@@ -1,7 +1,7 @@
 //! The source of a page, cut into tags, comments and text as the standard's tokenizer does (§13.2.5).
 //!
-//! The input has no NUL and no carriage return (see [`crate::quick`]), so a piece of the source that holds no character
-//! reference is what it says, and is borrowed.
+//! The input has no NUL and no carriage return (see [`crate::quick`]), so a piece of the source that holds no
+//! character reference is what it says, and is borrowed.
 
 use crate::names::{self, Attr, Name, UNKNOWN, pack};
 use crate::quick::Odd;
@@ -221,7 +221,8 @@ impl<'s> Source<'s> {
             self.at += memchr(b'>', self.rest()).unwrap_or(0) + 1;
             return;
         }
-        // The two dashes that open it may also be those that close it: `<!--->` was dealt with above, `<!---->` is here.
+        // The two dashes that open it may also be those that close it: `<!--->` was dealt with above,
+        // `<!---->` is here.
         let mut at = self.at;
         while let Some(n) = bytes.get(at..).and_then(|rest| memchr(b'>', rest)) {
             let end = at + n;
@@ -235,7 +236,8 @@ impl<'s> Source<'s> {
         self.end();
     }
 
-    /// The contents of an element that has no markup inside, up to its end tag, which is next then (or the end is).
+    /// The contents of an element that has no markup inside, up to its end tag, which is next then (or the
+    /// end is).
     pub fn raw(&mut self, name: &str) -> &'s str {
         let bytes = self.bytes();
         let start = self.at;

@@ -12,7 +12,8 @@ pub enum Gap {
     Line,
 }
 
-/// Collects text. A gap is written only when something visible follows it, so the text never starts or ends with one.
+/// Collects text. A gap is written only when something visible follows it, so the text never starts or ends
+/// with one.
 pub struct Text {
     out: String,
     gap: Gap,
@@ -46,7 +47,8 @@ enum At {
     Text(usize),
     /// So many bytes of space.
     Space(usize),
-    /// So many bytes that are neither seen nor separate anything (soft hyphen, zero-width joiners between words).
+    /// So many bytes that are neither seen nor separate anything (soft hyphen, zero-width joiners between
+    /// words).
     Nothing(usize),
 }
 

@@ -1,7 +1,8 @@
 //! Writes the text and finds everything in it, while elements begin and end.
 //!
-//! Two readers drive it: [`crate::quick`] straight from the source, and [`dom`] over the tree that the full parser built.
-//! Nothing recurses (a hostile tree may be deep), each node is visited once, and nothing is copied but visible text.
+//! Two readers drive it: [`crate::quick`] straight from the source, and [`dom`] over the tree that the full
+//! parser built. Nothing recurses (a hostile tree may be deep), each node is visited once, and nothing is
+//! copied but visible text.
 
 use crate::Options;
 use crate::class::{self, BLOCK, CELL, Class, HEADING, HIDDEN, OPAQUE, PRE, REGION, SECTION, SPECIAL};
@@ -289,8 +290,8 @@ impl<'s, 'o> Walk<'s, 'o> {
         }
     }
 
-    /// The body began without its tag, and here it comes: the attributes it lacks are added. `false` when that is too late,
-    /// because the paths of links have been through it.
+    /// The body began without its tag, and here it comes: the attributes it lacks are added. `false` when
+    /// that is too late, because the paths of links have been through it.
     pub fn body_again(&mut self, attrs: &mut Attrs<'s>) -> bool {
         const BODY: usize = 1;
         let late = self.paths.through(BODY);
@@ -392,7 +393,8 @@ impl<'s, 'o> Walk<'s, 'o> {
         self.label_of(attrs, true);
     }
 
-    /// Adds what is said of a link without being shown: `title` and `aria-label` of itself, `alt` of images inside.
+    /// Adds what is said of a link without being shown: `title` and `aria-label` of itself, `alt` of images
+    /// inside.
     fn label_of(&mut self, attrs: &Attrs<'s>, is_link: bool) {
         if self.link == NONE {
             return;

@@ -195,7 +195,8 @@ enum Found<'a> {
     End(&'a str, &'a str),
 }
 
-/// Reads XML leniently; false when it broke off. Only the innermost element's text is kept, so memory is bounded.
+/// Reads XML leniently; false when it broke off. Only the innermost element's text is kept, so memory is
+/// bounded.
 fn events(text: &str, mut found: impl FnMut(Found)) -> bool {
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();

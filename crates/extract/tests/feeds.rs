@@ -1,6 +1,6 @@
 //! Sitemaps and feeds.
 
-use extract::{Options, extract};
+use gleaner_extract::{Options, extract};
 use std::io::Write;
 use types::{Canon, LinkKind, Page, PageKind};
 

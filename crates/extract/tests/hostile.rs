@@ -1,7 +1,7 @@
 //! Input that means harm: bounded work (counted in steps, never in time), nothing lost that could be kept, no panic.
 
-use extract::dom::Dom;
-use extract::{Options, extract};
+use gleaner_extract::dom::Dom;
+use gleaner_extract::{Options, extract};
 use proptest::prelude::*;
 use types::{Canon, Page};
 
@@ -11,7 +11,7 @@ fn page(html: &[u8]) -> Page {
 }
 
 fn dom(html: &str) -> Dom {
-    extract::parse::parse(html, false)
+    gleaner_extract::parse::parse(html, false)
 }
 
 /// The shapes html5ever alone is quadratic on, and a few more.

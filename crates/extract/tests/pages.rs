@@ -1,6 +1,6 @@
 //! Whole pages in strings, one feature each.
 
-use extract::{Options, extract};
+use gleaner_extract::{Options, extract};
 use types::{Canon, LinkKind, Page, PageKind, Region, Url};
 
 fn url(s: &str) -> Url {

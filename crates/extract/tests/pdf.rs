@@ -1,7 +1,7 @@
 //! PDF text, through the same [`types::Page`].
 #![cfg(feature = "pdf")]
 
-use extract::{Options, extract};
+use gleaner_extract::{Options, extract};
 use types::{Canon, Page, PageKind};
 
 fn read(body: &[u8]) -> Page {

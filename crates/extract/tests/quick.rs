@@ -1,6 +1,6 @@
 //! The quick way through the source gives the page that the full parser's tree gives, or says that it cannot.
 
-use extract::{Options, ways};
+use gleaner_extract::{Options, ways};
 use proptest::prelude::*;
 use types::{Canon, Page, Url};
 

@@ -21,7 +21,10 @@ pub enum Class {
     },
     /// Nobody was asked yet, because of a queue of our own: the URL is as it was, and may be asked for after
     /// this long.
-    Postponed { after: Duration },
+    Postponed {
+        /// Counted from the answer.
+        after: Duration,
+    },
     /// An HTTP error that stays.
     Error(u16),
     /// Aborted: not a type we asked for.

@@ -1,8 +1,8 @@
 //! From a URL to an open connection: rules, names, the guard, TCP, proxy tunnels, TLS.
 //!
-//! The guard stands here because here is where the address is known that bytes will go to. A host given as an IP
-//! literal is checked before anything else, a name's addresses are filtered as they come from the resolver, and the
-//! peer of the open socket is checked once more.
+//! The guard stands here because here is where the address is known that bytes will go to. A host given as an
+//! IP literal is checked before anything else, a name's addresses are filtered as they come from the
+//! resolver, and the peer of the open socket is checked once more.
 
 use crate::dns::{Names, NoAddress, Resolve};
 use crate::guard::{Guard, looks_inner};

@@ -1,5 +1,5 @@
-//! A cookie jar (RFC 6265), for the few sites that answer nobody without one. Off unless the settings say so: a
-//! crawler that carries cookies is tracked, and sees pages others do not.
+//! A cookie jar (RFC 6265), for the few sites that answer nobody without one. Off unless the settings say so:
+//! a crawler that carries cookies is tracked, and sees pages others do not.
 //!
 //! Bounded in every direction, in memory only, and never across registrable domains.
 
@@ -87,7 +87,8 @@ impl Cookie {
             match key.as_str() {
                 "domain" if !value.is_empty() => {
                     let domain = value.trim_start_matches('.').to_ascii_lowercase();
-                    // Within the registrable domain, or nobody's: `Domain=co.uk` must not reach every site there.
+                    // Within the registrable domain, or nobody's: `Domain=co.uk` must not reach every site
+                    // there.
                     if !covers(&domain, url.host()) || !covers(url.domain(), &domain) {
                         return None;
                     }

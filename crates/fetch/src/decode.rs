@@ -1,7 +1,8 @@
 //! Content decoding of a body that has been collected whole, under a cap.
 //!
-//! Decoding after the fact (not while streaming) lets the archive keep the bytes as they were sent, and costs one
-//! pass. Whatever was decoded before a stream turns out cut or corrupt is kept: half a page is better than none.
+//! Decoding after the fact (not while streaming) lets the archive keep the bytes as they were sent, and costs
+//! one pass. Whatever was decoded before a stream turns out cut or corrupt is kept: half a page is better
+//! than none.
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read};
@@ -23,8 +24,8 @@ const MAX_MEMBERS: usize = 4096;
 /// RFC 9659: the window of zstd as a content coding is at most 8 MiB.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// The codings of a `Content-Encoding` value in the order they were applied. Names we do not know (`utf-8`, `none`:
-/// servers say such things) are ignored, as browsers do.
+/// The codings of a `Content-Encoding` value in the order they were applied. Names we do not know (`utf-8`,
+/// `none`: servers say such things) are ignored, as browsers do.
 pub fn codings(value: &str) -> Vec<Coding> {
     let known = value.split(',').filter_map(|name| {
         let name = name.trim();
@@ -83,8 +84,8 @@ fn mislabelled(coding: Coding, input: &[u8]) -> bool {
     match coding {
         Coding::Gzip => input.first() != Some(&0x1f),
         Coding::Zstd => text,
-        // `<` (0x3c) starts neither a zlib stream nor a likely raw deflate or brotli stream of a page; two letters
-        // after it settle it.
+        // `<` (0x3c) starts neither a zlib stream nor a likely raw deflate or brotli stream of a page; two
+        // letters after it settle it.
         Coding::Deflate | Coding::Brotli => {
             let start: Vec<u8> =
                 input.iter().skip_while(|b| b.is_ascii_whitespace()).take(5).copied().collect();
@@ -141,8 +142,8 @@ thread_local! {
     static INFLATE: RefCell<libdeflater::Decompressor> = RefCell::new(libdeflater::Decompressor::new());
 }
 
-/// One gzip member that says how large its contents are, as nearly all are: twice as fast in one go. `false` (and
-/// nothing decoded) when it is anything else.
+/// One gzip member that says how large its contents are, as nearly all are: twice as fast in one go. `false`
+/// (and nothing decoded) when it is anything else.
 fn at_once(input: &[u8], cap: usize, out: &mut Vec<u8>) -> bool {
     let Some(size) = input.last_chunk::<4>().map(|b| u32::from_le_bytes(*b) as usize) else { return false };
     if input.len() < 18 || size == 0 || size > cap || size / LARGEST_RATIO > input.len() {

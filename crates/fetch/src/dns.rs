@@ -26,10 +26,12 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
+/// The future of a look-up: addresses, the preferred one first, or why there are none.
 pub type ResolveFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, String>> + Send + 'a>>;
 
 /// Looks up a host name. The error is a text for people.
 pub trait Resolve: Send + Sync {
+    /// The addresses of a name.
     fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a>;
 }
 

@@ -1,17 +1,18 @@
 //! The SSRF guard: which addresses are part of the public web.
 //!
-//! A crawler follows links that strangers wrote, from inside somebody's network. Without a guard a page can make it
-//! read `http://169.254.169.254/` or the router's admin page and archive the answer. The check is made on the
-//! address that a connection goes to, after name resolution, so a name that resolves to something else the second
-//! time (DNS rebinding) gains nothing.
+//! A crawler follows links that strangers wrote, from inside somebody's network. Without a guard a page can
+//! make it read `http://169.254.169.254/` or the router's admin page and archive the answer. The check is
+//! made on the address that a connection goes to, after name resolution, so a name that resolves to something
+//! else the second time (DNS rebinding) gains nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use types::Url;
 
 /// Is this an address of the public internet?
 ///
-/// Everything in the IANA special-purpose registries that is not globally reachable is not, nor is an IPv6 form
-/// that a gateway would unwrap to such an IPv4 address (mapped, compatible, 6to4, NAT64, Teredo, ISATAP).
+/// Everything in the IANA special-purpose registries that is not globally reachable is not, nor is an IPv6
+/// form that a gateway would unwrap to such an IPv4 address (mapped, compatible, 6to4, NAT64, Teredo,
+/// ISATAP).
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(v4) => is_public_v4(v4),
@@ -55,23 +56,24 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     if mapped || translated || nat64 {
         return is_public_v4(v4(s[6], s[7]));
     }
-    // Only global unicast 2000::/3 is assigned; ::, ::1, compatible ::a.b.c.d, 64:ff9b:1::/48, discard 100::/64,
-    // segment routing 5f00::/16, unique-local fc00::/7 (fd00:ec2::254), link-local fe80::/10, site-local fec0::/10
-    // and multicast ff00::/8 are all outside of it.
+    // Only global unicast 2000::/3 is assigned; ::, ::1, compatible ::a.b.c.d, 64:ff9b:1::/48, discard
+    // 100::/64, segment routing 5f00::/16, unique-local fc00::/7 (fd00:ec2::254), link-local fe80::/10,
+    // site-local fec0::/10 and multicast ff00::/8 are all outside of it.
     if s[0] & 0xe000 != 0x2000 {
         return false;
     }
     match (s[0], s[1]) {
         // Teredo: the server's IPv4 in the clear, the client's with its bits flipped.
         (0x2001, 0) => is_public_v4(v4(s[2], s[3])) && is_public_v4(v4(!s[6], !s[7])),
-        // Protocol assignments 2001::/23 (benchmarking 2001:2::, ORCHID 2001:10::/28, 2001:20::/28); the few globally
-        // reachable anycast addresses in it are of no use to a crawler.
+        // Protocol assignments 2001::/23 (benchmarking 2001:2::, ORCHID 2001:10::/28, 2001:20::/28); the few
+        // globally reachable anycast addresses in it are of no use to a crawler.
         (0x2001, 1..0x200) => false,
         (0x2001, 0xdb8) => false,                    // documentation
         (0x3fff, 0..0x1000) => false,                // documentation
         (0x2002, _) => is_public_v4(v4(s[1], s[2])), // 6to4
         _ => {
-            // ISATAP interface identifiers carry an IPv4 address behind 0:5efe (or 200:5efe) under any prefix.
+            // ISATAP interface identifiers carry an IPv4 address behind 0:5efe (or 200:5efe) under any
+            // prefix.
             let isatap = s[5] == 0x5efe && (s[4] == 0 || s[4] == 0x200);
             !isatap || is_public_v4(v4(s[6], s[7]))
         }
@@ -127,7 +129,8 @@ fn address_within(host: &str) -> Option<Ipv4Addr> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
     pub allow_private: bool,
-    /// Addresses let through all the same. Only tests set it: they need one loopback address that counts as public.
+    /// Addresses let through all the same. Only tests set it: they need one loopback address that counts as
+    /// public.
     pub except: Vec<IpAddr>,
 }
 

@@ -21,8 +21,8 @@ pub fn all(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.as_str().to_string(), text(value))).collect()
 }
 
-/// `Retry-After` as a wait: seconds, or an HTTP date. A date is read against the server's own `Date` when there is
-/// one, because the server's clock is the one it was computed with.
+/// `Retry-After` as a wait: seconds, or an HTTP date. A date is read against the server's own `Date` when
+/// there is one, because the server's clock is the one it was computed with.
 pub fn retry_after(value: &str, server_date: Option<&str>, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     let wait = if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {

@@ -56,6 +56,7 @@ struct Hop<'a> {
 }
 
 impl Http {
+    /// A fetcher that looks names up with the system's resolver.
     pub fn new(settings: Settings) -> Result<Http, Problem> {
         Http::with_resolver(settings, Arc::new(System))
     }
@@ -170,7 +171,8 @@ impl Http {
             fetched.request_head = head;
             match exchange::head(&mut conn, request, &mut timer).await {
                 Ok(response) => break (conn, timer, response),
-                // The server closed the kept connection just as we used it. Asking again is safe: it is a GET.
+                // The server closed the kept connection just as we used it. Asking again is safe: it is a
+                // GET.
                 Err(NoHead::Failed(e)) if conn.reused && !e.is_parse() && !exchange::is_flood(&e) => {
                     kept = None
                 }
@@ -196,8 +198,8 @@ impl Http {
             .and_then(|v| headers::retry_after(v, server_date, SystemTime::now()));
 
         let whole = self.body(hop, &mut conn, response, &mut timer, fetched).await?;
-        // Asked twice, here and when it is taken again: the first time lets the parser finish this answer, so that the
-        // second one sees what came after it.
+        // Asked twice, here and when it is taken again: the first time lets the parser finish this answer, so
+        // that the second one sees what came after it.
         if whole && conn.is_usable().await {
             self.pool.put(origin, conn);
         }

@@ -1,13 +1,13 @@
 //! How to fetch one URL, politely and safely. When, and which, is somebody else's business.
 //!
-//! [`Http`] is the live web: one call, one hop. A redirect is an answer ([`types::Fetched::location`]), so that its
-//! target passes through robots, scope and politeness like any other URL; only robots.txt itself is fetched through
-//! redirects, as RFC 9309 wants. Every failure is a value; [`classify`] says what it means, [`retry::backoff`] how long
-//! to wait, [`robots::Robots`] what a host allows.
+//! [`Http`] is the live web: one call, one hop. A redirect is an answer ([`types::Fetched::location`]), so
+//! that its target passes through robots, scope and politeness like any other URL; only robots.txt itself is
+//! fetched through redirects, as RFC 9309 wants. Every failure is a value; [`classify`] says what it means,
+//! [`retry::backoff`] how long to wait, [`robots::Robots`] what a host allows.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), types::Problem> {
-//! use fetch::{Class, Http, Settings, classify};
+//! use gleaner_fetch::{Class, Http, Settings, classify};
 //! use types::{Canon, Request, Web};
 //!
 //! let settings = Settings { contact: Some("https://example.org/crawl".into()), ..Settings::default() };
@@ -30,6 +30,8 @@
 //! | `decode`, `media`, `headers`, `cookies` | what the answer says |
 //! | `classify`, `retry`, `robots` | what it means |
 //! | `post` | questions to a server that the user named |
+
+#![warn(missing_docs)]
 
 mod classify;
 mod connect;

@@ -2,7 +2,8 @@
 
 use crate::decode::{Coding, decode};
 
-/// What the first bytes look like (after the WHATWG MIME Sniffing Standard, reduced to what a crawler of text needs).
+/// What the first bytes look like (after the WHATWG MIME Sniffing Standard, reduced to what a crawler of text
+/// needs).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sniffed {
     Html,

@@ -1,8 +1,8 @@
 //! Open connections and the pool of idle ones.
 //!
-//! An HTTP/1.1 connection is driven by whoever uses it, inside the same task as the request: no background task per
-//! connection, no hand-over between tasks for every piece of a body, and dropping the fetch closes the socket. An
-//! HTTP/2 connection is shared, so it has a task of its own.
+//! An HTTP/1.1 connection is driven by whoever uses it, inside the same task as the request: no background
+//! task per connection, no hand-over between tasks for every piece of a body, and dropping the fetch closes
+//! the socket. An HTTP/2 connection is shared, so it has a task of its own.
 
 use crate::connect::Connected;
 use crate::stream::{Allowance, Stream};
@@ -103,7 +103,8 @@ impl Conn {
         }
     }
 
-    /// Can a request be sent now? Notices a server that closed the idle connection, or sent what nobody asked for.
+    /// Can a request be sent now? Notices a server that closed the idle connection, or sent what nobody asked
+    /// for.
     pub async fn is_usable(&mut self) -> bool {
         match &mut self.sender {
             Sender::H2 { sender } => !sender.is_closed(),

@@ -1,7 +1,7 @@
 //! Questions to a server that the user named (a language model): POST of JSON, and a bounded answer.
 //!
-//! This is not how pages are fetched. The address is the user's own, so it may be on this machine or inside their network; no
-//! redirect is followed, so neither a key nor a page's text is carried anywhere else.
+//! This is not how pages are fetched. The address is the user's own, so it may be on this machine or inside
+//! their network; no redirect is followed, so neither a key nor a page's text is carried anywhere else.
 
 use crate::connect::{Connector, Nowhere};
 use crate::dns::System;
@@ -33,18 +33,21 @@ pub struct Endpoint {
 /// What the server says to one question.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
+    /// HTTP status.
     pub status: u16,
     /// It asks to be left alone for so long.
     pub retry_after: Option<Duration>,
+    /// `Content-Type` without parameters, lower-case.
     pub media_type: String,
+    /// The body, at most as long as was asked for.
     pub body: Vec<u8>,
     /// There was more than was wanted; the rest was not read.
     pub cut: bool,
 }
 
 impl Endpoint {
-    /// `key` goes into the header `Authorization`, and into no message. Of the settings the user agent, the proxy and
-    /// further certificates count.
+    /// `key` goes into the header `Authorization`, and into no message. Of the settings the user agent, the
+    /// proxy and further certificates count.
     pub fn new(url: Url, settings: &Settings, key: Option<&str>) -> Result<Endpoint, Problem> {
         let own = Settings {
             allow_private: true,
@@ -87,11 +90,13 @@ impl Endpoint {
         Ok(Endpoint { connector, url, headers })
     }
 
+    /// Where questions go.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// One question. Of the answer no more than `most` bytes are read; all of it takes no longer than `limit`.
+    /// One question. Of the answer no more than `most` bytes are read; all of it takes no longer than
+    /// `limit`.
     pub async fn post(&self, body: Vec<u8>, most: usize, limit: Duration) -> Result<Reply, Failure> {
         let late = || Failure::Timeout(format!("no whole answer within {} s", limit.as_secs_f64()));
         timeout(limit, self.exchange(body, most)).await.map_err(|_| late())?

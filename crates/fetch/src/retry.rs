@@ -9,11 +9,11 @@ pub const MAX: Duration = Duration::from_secs(15 * 60);
 
 /// How long to wait before attempt number `attempt + 1`, after `attempt` failures (from 1).
 ///
-/// Doubles each time up to [`MAX`]; half of it is jitter, so that hosts which failed together do not come back
-/// together. The same attempt and seed (say, of URL and crawl) always give the same wait.
+/// Doubles each time up to [`MAX`]; half of it is jitter, so that hosts which failed together do not come
+/// back together. The same attempt and seed (say, of URL and crawl) always give the same wait.
 ///
 /// ```
-/// use fetch::retry::backoff;
+/// use gleaner_fetch::retry::backoff;
 /// assert_eq!(backoff(3, 7), backoff(3, 7));
 /// assert!(backoff(9, 7) > backoff(1, 7));
 /// ```

@@ -8,7 +8,7 @@ use types::Problem;
 /// Sends one host and port, or every host, to an address of the user's choice.
 ///
 /// ```
-/// use fetch::ResolveRule;
+/// use gleaner_fetch::ResolveRule;
 /// let rule: ResolveRule = "example.org:443:127.0.0.1:8443".parse().unwrap();
 /// assert_eq!(rule.address_for("example.org", 443), Some("127.0.0.1:8443".parse().unwrap()));
 /// assert_eq!(rule.address_for("example.org", 80), None);
@@ -18,9 +18,19 @@ use types::Problem;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolveRule {
     /// `HOST:PORT:ADDR:PORT`
-    Host { host: String, port: u16, to: SocketAddr },
+    Host {
+        /// Name as it stands in the URL, lower-case.
+        host: String,
+        /// Port of the URL, or that of its scheme.
+        port: u16,
+        /// Connected to instead.
+        to: SocketAddr,
+    },
     /// `*:ADDR:PORT`
-    Every { to: SocketAddr },
+    Every {
+        /// Connected to instead, whatever the host and port.
+        to: SocketAddr,
+    },
 }
 
 impl ResolveRule {

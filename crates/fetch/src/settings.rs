@@ -49,8 +49,8 @@ pub struct Settings {
     pub extra_roots: Vec<Vec<u8>>,
     /// Idle connections kept, in all.
     pub max_idle: usize,
-    /// Idle connections kept of one origin: as many as there are requests to one host at a time, or each burst opens its
-    /// connections anew.
+    /// Idle connections kept of one origin: as many as there are requests to one host at a time, or each
+    /// burst opens its connections anew.
     pub max_idle_per_origin: usize,
 }
 

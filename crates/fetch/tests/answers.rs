@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use fetch::{Class, Settings, classify};
+use gleaner_fetch::{Class, Settings, classify};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -353,7 +353,7 @@ fn settings_that_cannot_work() {
         (Settings { timeout: Duration::ZERO, ..Settings::default() }, "timeout is zero"),
     ];
     for (settings, expected) in table {
-        let problem = fetch::Http::new(settings).err().expect(expected);
+        let problem = gleaner_fetch::Http::new(settings).err().expect(expected);
         assert!(problem.to_string().contains(expected), "{problem}");
         assert_eq!(problem.exit_code(), 2);
     }

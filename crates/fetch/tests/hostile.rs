@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use fetch::{Class, Settings, classify};
+use gleaner_fetch::{Class, Settings, classify};
 use std::time::{Duration, Instant};
 use types::{Failure, Truncation};
 
@@ -186,8 +186,8 @@ async fn an_answer_that_only_drips_ends_as_slow() {
 /// Names under `dead.example` get no answer; all others are on loopback.
 struct SomeDead;
 
-impl fetch::Resolve for SomeDead {
-    fn resolve<'a>(&'a self, host: &'a str) -> fetch::ResolveFuture<'a> {
+impl gleaner_fetch::Resolve for SomeDead {
+    fn resolve<'a>(&'a self, host: &'a str) -> gleaner_fetch::ResolveFuture<'a> {
         Box::pin(async move {
             if host.ends_with(".dead.example") {
                 std::future::pending::<()>().await;
@@ -206,7 +206,7 @@ async fn a_name_that_nobody_answers_for_is_late_by_its_own_clock_only() {
         timeout: Duration::from_millis(1500),
         ..local()
     };
-    let web = |settings| fetch::Http::with_resolver(settings, std::sync::Arc::new(SomeDead)).unwrap();
+    let web = |settings| gleaner_fetch::Http::with_resolver(settings, std::sync::Arc::new(SomeDead)).unwrap();
     let patient = web(settings.clone());
     let got = get(&patient, url(&format!("http://a.dead.example:{port}/"))).await;
     assert!(matches!(&got.failure, Some(Failure::Dns(why)) if why.contains("300ms")), "{got:?}");

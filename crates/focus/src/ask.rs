@@ -1,20 +1,21 @@
-//! Which pages to ask about next: those whose answers teach a judge most. Pure, and the same for every judge and for
-//! whoever answers (a person, a file, a language model).
+//! Which pages to ask about next: those whose answers teach a judge most. Pure, and the same for every judge
+//! and for whoever answers (a person, a file, a language model).
 //!
-//! Ten questions are, in this order: uncertain, top, uncertain, top, uncertain, uncertain, top, uncertain, random, top.
+//! Ten questions are, in this order: uncertain, top, uncertain, top, uncertain, uncertain, top, uncertain,
+//! random, top.
 //!
 //! * **uncertain**: closest to the line between relevant and not, and unlike what was asked before.
-//! * **top**: what the judge likes best. Rare topics need the yes that is most likely here, and a wrong verdict costs
-//!   most here.
+//! * **top**: what the judge likes best. Rare topics need the yes that is most likely here, and a wrong
+//!   verdict costs most here.
 //! * **random**: any page, each as likely as the other. Only these show what a judge is blind to.
-//! * **spread**: until the first yes nobody knows where the line is. Instead of uncertain and top ones: what the judge likes
-//!   best, spread over hosts and kinds of pages, away from where the answer was no.
+//! * **spread**: until the first yes nobody knows where the line is. Instead of uncertain and top ones: what
+//!   the judge likes best, spread over hosts and kinds of pages, away from where the answer was no.
 //!
-//! A page is unlike those asked before when its host, and more so its part of the host, were asked about less often.
-//! A page with nearly the text of one that was asked about is never asked about.
+//! A page is unlike those asked before when its host, and more so its part of the host, were asked about less
+//! often. A page with nearly the text of one that was asked about is never asked about.
 //!
 //! ```
-//! use focus::ask::{Candidate, questions};
+//! use gleaner_focus::ask::{Candidate, questions};
 //! use types::{Canon, UrlId, Verdict};
 //!
 //! let verdict = |relevance| Verdict { relevant: relevance >= 0.5, relevance, threshold: 0.5, version: 0 };
@@ -37,9 +38,11 @@ use types::{Fingerprint, Url, UrlId, Verdict};
 /// A page that could be asked about, or was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
+    /// The page.
     pub id: UrlId,
     /// What the judge makes of it, 0–1, and the line from which on a page is relevant.
     pub relevance: f64,
+    /// See `relevance`.
     pub line: f64,
     /// Pages of one host have one number.
     pub host: u64,
@@ -52,6 +55,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// A page that was judged. One that is ruled out whatever its score counts as relevance 0.
     pub fn new(id: UrlId, url: &Url, verdict: Verdict, simhash: u64, label: Option<bool>) -> Candidate {
         let (relevance, line) = (verdict.relevance, verdict.threshold);
         let (host, kind) = (number(url.host_key()), kind_of(url));
@@ -70,13 +74,18 @@ impl Candidate {
 /// Why a page is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
+    /// Near the line, where an answer tells most.
     Uncertain,
+    /// Among the best that nobody was asked about.
     Top,
+    /// Drawn at random, to notice what the judge never likes.
     Random,
+    /// Well liked, and far from where the answer was no; until the first yes.
     Spread,
 }
 
 impl Reason {
+    /// As the API and the program call it.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Uncertain => "uncertain",
@@ -87,14 +96,17 @@ impl Reason {
     }
 }
 
+/// A page to ask about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
+    /// The page.
     pub id: UrlId,
+    /// Why it was chosen.
     pub reason: Reason,
 }
 
-/// The reasons of ten questions in a row. Five in a row are three uncertain and two top ones, as in the sketches this
-/// was measured with; one in ten is drawn at random.
+/// The reasons of ten questions in a row. Five in a row are three uncertain and two top ones, as in the
+/// sketches this was measured with; one in ten is drawn at random.
 const TURNS: [Reason; 10] = {
     use Reason::{Random, Top, Uncertain};
     [Uncertain, Top, Uncertain, Top, Uncertain, Uncertain, Top, Uncertain, Random, Top]
@@ -106,8 +118,8 @@ const NEAR_BITS: u32 = 3;
 /// As close to the line as so many pages at most (a twentieth of all, if fewer) is uncertain.
 const CLOSE: usize = 50;
 
-/// At most `n` pages to ask about, the most useful first. The order of the candidates does not matter; the same seed
-/// asks the same questions.
+/// At most `n` pages to ask about, the most useful first. The order of the candidates does not matter; the
+/// same seed asks the same questions.
 pub fn questions(candidates: &[Candidate], n: usize, rng: u64) -> Vec<Question> {
     let labelled = candidates.iter().filter(|c| c.label.is_some()).count();
     let any_yes = candidates.iter().any(|c| c.label == Some(true));
@@ -311,8 +323,9 @@ mod tests {
             page(5, 0.47, (2, 21), None),
             page(6, 0.10, (2, 21), None),
         ];
-        // Top: 1 (0.95). Uncertain: the unit is the least distance, 0.02 (of 4): 4 is worth ½, and less by its host, which
-        // was asked once: ½/2^¼ = 0.42; 5 is worth 1/(1 + 1.5) = 0.4. Top: 2 0.93/2^¼ = 0.782, 3 0.80.
+        // Top: 1 (0.95). Uncertain: the unit is the least distance, 0.02 (of 4): 4 is worth ½, and less by
+        // its host, which was asked once: ½/2^¼ = 0.42; 5 is worth 1/(1 + 1.5) = 0.4. Top: 2 0.93/2^¼ =
+        // 0.782, 3 0.80.
         let expected = [(1, "top"), (4, "uncertain"), (3, "top"), (5, "uncertain")];
         assert_eq!(asked(&pages, 4), expected);
         // Turn 8 is drawn from all that is left, and when nothing is left no more is asked.

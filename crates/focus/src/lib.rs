@@ -7,6 +7,8 @@
 //! * [`ask`]: which page to ask the user about next.
 //! * [`model`]: files of what was learnt. The learners themselves are in the crate `learn`.
 
+#![warn(missing_docs)]
+
 pub mod ask;
 pub mod judges;
 pub mod model;

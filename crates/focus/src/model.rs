@@ -16,11 +16,14 @@ const KEY: (u64, u64) = (0x006d_6f64_656c, 0x0067_6c65_616e_6572);
 /// Who a part is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
+    /// A judge's part.
     Judge,
+    /// A strategy's part.
     Strategy,
 }
 
 impl Role {
+    /// As people read it.
     pub fn name(self) -> &'static str {
         match self {
             Role::Judge => "judge",
@@ -32,6 +35,7 @@ impl Role {
 /// What one judge or strategy was taught.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
+    /// Judge or strategy.
     pub role: Role,
     /// Its name in `judges::ALL` or `strategies::ALL`.
     pub kind: String,
@@ -39,10 +43,12 @@ pub struct Part {
     pub note: String,
     /// How texts were read: see [`text_of`].
     pub text: String,
+    /// What it learnt, in a form of its own.
     pub body: Vec<u8>,
 }
 
 impl Part {
+    /// `text` is how texts were read during training; a reader compares it with its own.
     pub fn new(role: Role, kind: &str, note: String, text: &TextOptions, body: Vec<u8>) -> Part {
         Part { role, kind: kind.into(), note, text: text_of(text), body }
     }
@@ -71,14 +77,17 @@ pub fn text_of(o: &TextOptions) -> String {
 /// A file of parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelFile {
+    /// At most one of each role and kind.
     pub parts: Vec<Part>,
 }
 
 impl ModelFile {
+    /// The part for one judge or strategy.
     pub fn find(&self, role: Role, kind: &str) -> Option<&Part> {
         self.parts.iter().find(|p| p.role == role && p.kind == kind)
     }
 
+    /// The bytes of the file.
     pub fn write(&self) -> Vec<u8> {
         let mut w = Writer(MAGIC.to_vec());
         w.u8(VERSION).var(self.parts.len() as u64);

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use types::Task;
 
 impl Order {
-    /// Every URL is in exactly one state and wherever that state puts it; every queue is in order; every counter counts.
+    /// Every URL is in exactly one state and wherever that state puts it; every queue is in order; every
+    /// counter counts.
     pub fn check(&self) -> Result<(), String> {
         let n = self.entries.len();
         ensure(self.pos.len() == n, || format!("{n} URLs, {} positions", self.pos.len()))?;
@@ -40,7 +41,7 @@ impl Order {
                     if queued {
                         let queue = self.hosts[e.host as usize].queue(e.lane);
                         let node = queue.and_then(|q| q.get(self.pos[i] as usize));
-                        ensure(node.is_some_and(|n| n.id == id && n.key == e.key), || {
+                        ensure(node.is_some_and(|n| n.slot == id && n.key == e.key), || {
                             format!("URL {id} is not where its position says")
                         })?;
                     }
@@ -99,8 +100,8 @@ impl Order {
             for (list, there, listed) in lists {
                 for lane in list.all() {
                     let at = lane.pos.get(i).copied().unwrap_or(NOWHERE);
-                    let node = lane.heap.get(at as usize).map(|n| (n.id, n.key));
-                    let top = h.queue(lane.lane).and_then(|q| q.top()).map(|n| (n.id, n.key));
+                    let node = lane.heap.get(at as usize).map(|n| (n.place, n.key));
+                    let top = h.queue(lane.lane).and_then(|q| q.top()).map(|n| (n.place, n.key));
                     let expected = if there { top } else { None };
                     ensure(node == expected, || {
                         format!("{name} in lane {}: {node:?}, not {expected:?}", lane.lane)

@@ -141,8 +141,11 @@ pub(crate) fn outcome_of(code: u8, status: u16) -> Outcome {
 /// Every URL ever admitted is in exactly one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
+    /// Waits in its host's queue, or for another try.
     Pending,
+    /// Somebody has the right to fetch it.
     Leased,
+    /// Will not be leased again.
     Settled(Outcome),
 }
 
@@ -156,8 +159,11 @@ impl State {
 /// What the frontier knows of one URL without looking on disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Info {
+    /// Its number in the collection.
     pub id: UrlId,
+    /// Where it is on its way.
     pub state: State,
+    /// The best priority any sighting gave it, or the last re-scoring.
     pub priority: Priority,
     /// Version of the model that gave the priority.
     pub model: u32,
@@ -165,9 +171,13 @@ pub struct Info {
     pub parent: Option<UrlId>,
     /// The page whose visit last re-scored it.
     pub cause: Option<UrlId>,
+    /// Links from the seed.
     pub depth: u16,
+    /// Links since its host was entered.
     pub site_depth: u16,
+    /// Redirects followed to get here; of a sitemap, how many sitemaps led to it.
     pub hops: u8,
+    /// Tries that failed.
     pub attempts: u8,
     /// The number of its host; `None`: the host is another worker's and has no number here.
     pub host: Option<u32>,

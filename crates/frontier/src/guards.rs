@@ -26,8 +26,8 @@ pub fn host_key(url: &str) -> &str {
     origin.find("://").map_or(origin, |p| &origin[p + 3..])
 }
 
-/// Does one segment occur more than `limit` times in the path? `/a/b/a/b/a/b/a` is what a relative link that climbs
-/// the wrong way makes, for ever.
+/// Does one segment occur more than `limit` times in the path? `/a/b/a/b/a/b/a` is what a relative link that
+/// climbs the wrong way makes, for ever.
 pub fn repeats(url: &str, limit: u32) -> bool {
     let path = parts(url).path;
     // Fewer slashes than that cannot repeat anything often enough; this is nearly every URL.
@@ -53,17 +53,19 @@ pub fn calendar_group(url: &str, key: (u64, u64)) -> Option<u64> {
     if !names_calendar(path, query) || !has_date(path, query) {
         return None;
     }
-    // The other half of the hash: a host's calendars and the queries of its root page must not share a counter.
+    // The other half of the hash: a host's calendars and the queries of its root page must not share a
+    // counter.
     Some(Fingerprint::of(p.origin, key).1)
 }
 
-/// What a host is counted under: its registrable domain. Apart from the groups of URLs, which begin with a scheme.
+/// What a host is counted under: its registrable domain. Apart from the groups of URLs, which begin with a
+/// scheme.
 pub fn domain_group(host_key: &str, key: (u64, u64)) -> u64 {
     Fingerprint::of(types::domain_of(host_key), key).0
 }
 
-/// What a host's requests in flight are counted under: its registrable domain. Loopback is nobody's domain: each port
-/// there is a host of its own.
+/// What a host's requests in flight are counted under: its registrable domain. Loopback is nobody's domain:
+/// each port there is a host of its own.
 pub fn share_group(host_key: &str, key: (u64, u64)) -> u64 {
     let domain = types::domain_of(host_key);
     let loopback = domain == "localhost"

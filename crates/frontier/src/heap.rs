@@ -1,8 +1,8 @@
 //! A heap that knows where everything is: best first, and any member can be moved or taken out.
 //!
-//! Nodes carry their key, so that comparing never leaves the array; four children per node share a cache line. The
-//! position of each member is kept outside (`pos[node.slot]`), which is what makes a re-score one sift and not a
-//! second, stale entry.
+//! Nodes carry their key, so that comparing never leaves the array; four children per node share a cache
+//! line. The position of each member is kept outside (`pos[node.slot]`), which is what makes a re-score one
+//! sift and not a second, stale entry.
 
 /// "Not in any heap."
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -13,15 +13,15 @@ const ARITY: usize = 4;
 pub(crate) struct Node {
     /// Never NaN (see `types::Priority`).
     pub key: f64,
-    /// Breaks ties: first found first. Unique within a heap.
-    pub id: u32,
+    /// Breaks ties: the lowest goes first ([`types::Ties::place`] of the URL). Unique within a heap.
+    pub place: u32,
     /// Index into the position table: the URL itself, or the host whose best URL this is.
     pub slot: u32,
 }
 
 impl Node {
     pub fn beats(&self, other: &Node) -> bool {
-        self.key > other.key || (self.key == other.key && self.id < other.id)
+        self.key > other.key || (self.key == other.key && self.place < other.place)
     }
 }
 
@@ -188,11 +188,11 @@ mod tests {
                 let key = f64::from(key);
                 match (op, model.contains_key(&id)) {
                     (0 | 1, false) => {
-                        heap.push(Node { key, id, slot: id }, &mut pos);
+                        heap.push(Node { key, place: id, slot: id }, &mut pos);
                         model.insert(id, key);
                     }
                     (0 | 1, true) => {
-                        heap.update(pos[id as usize] as usize, Node { key, id, slot: id }, &mut pos);
+                        heap.update(pos[id as usize] as usize, Node { key, place: id, slot: id }, &mut pos);
                         model.insert(id, key);
                     }
                     (_, true) => {
@@ -210,10 +210,10 @@ mod tests {
             prop_assert_eq!(rebuilt.check(&pos2), Ok(()));
             let mut expected: Vec<(u32, f64)> = model.into_iter().collect();
             expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            let seen: Vec<(u32, f64)> = heap.best().map(|n| (n.id, n.key)).collect();
+            let seen: Vec<(u32, f64)> = heap.best().map(|n| (n.place, n.key)).collect();
             prop_assert_eq!(&seen, &expected);
             let popped: Vec<(u32, f64)> =
-                std::iter::from_fn(|| heap.remove(0, &mut pos)).map(|n| (n.id, n.key)).collect();
+                std::iter::from_fn(|| heap.remove(0, &mut pos)).map(|n| (n.place, n.key)).collect();
             prop_assert_eq!(&popped, &expected);
             prop_assert!(pos.iter().all(|&p| p == NOWHERE));
         }

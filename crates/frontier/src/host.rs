@@ -12,9 +12,10 @@ const LONGEST_WAIT: u64 = 30 * DAY;
 /// When a host may be contacted again, and why. A plain value that the ledger writes down.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clock {
+    /// Milliseconds; no request of this host before then.
     pub next_allowed: u64,
-    /// How long the wait until `next_allowed` was when it was set. A wait that looks longer than this at a later start
-    /// means that the machine's clock went backwards.
+    /// How long the wait until `next_allowed` was when it was set. A wait that looks longer than this at a
+    /// later start means that the machine's clock went backwards.
     pub wait_ms: u64,
     /// `Crawl-delay` as the host asked for it.
     pub crawl_delay_ms: u64,
@@ -26,6 +27,7 @@ pub struct Clock {
     pub pages: u64,
     /// Given up until then.
     pub closed_until: u64,
+    /// The address that answered last; hosts of one address may share a clock.
     pub ip: Option<IpAddr>,
 }
 
@@ -35,7 +37,8 @@ impl Clock {
         limits.delay_ms.max(self.crawl_delay_ms.min(limits.max_delay_ms))
     }
 
-    /// The clock after a fetch that taught `u`. Counted from the *end* of the request, so that a slow host rests longer.
+    /// The clock after a fetch that taught `u`. Counted from the *end* of the request, so that a slow host
+    /// rests longer.
     pub fn after(mut self, u: &HostUpdate, limits: &Limits) -> Clock {
         if let Some(ms) = u.crawl_delay {
             self.crawl_delay_ms = ms;
@@ -81,16 +84,19 @@ impl Clock {
 /// What is known of a host's robots.txt; the answer itself is in the log at `offset`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RobotsState {
+    /// Where the answer is in the ledger's log.
     pub offset: u64,
+    /// HTTP status of the answer; 0 when nobody answered.
     pub status: u16,
+    /// Milliseconds; when the answer came.
     pub fetched: u64,
     /// 0 = never asked.
     pub expires: u64,
 }
 
 impl RobotsState {
-    /// At a start at `now`: an answer is kept no longer than it was to be, and for a day at most (RFC 9309 §2.4), else the
-    /// clock was set meanwhile.
+    /// At a start at `now`: an answer is kept no longer than it was to be, and for a day at most (RFC 9309
+    /// §2.4), else the clock was set meanwhile.
     pub fn clamp(&mut self, now: u64) {
         let kept = self.expires.saturating_sub(self.fetched).min(DAY);
         if self.fetched > now || self.expires > now.saturating_add(DAY) {
@@ -98,7 +104,8 @@ impl RobotsState {
         }
     }
 
-    /// No answer, a server error or "too many requests": nothing of the host may be fetched (RFC 9309 §2.3.1.4).
+    /// No answer, a server error or "too many requests": nothing of the host may be fetched (RFC 9309
+    /// §2.3.1.4).
     pub fn failed(&self) -> bool {
         is_robots_failure(self.status) && self.expires > 0
     }
@@ -169,16 +176,22 @@ impl Host {
 /// A host, for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostInfo {
+    /// The host key: name, and port when it is not the scheme's own.
     pub name: String,
+    /// When it may be contacted again.
     pub clock: Clock,
+    /// What is known of its robots.txt.
     pub robots: RobotsState,
+    /// Requests that are out.
     pub in_flight: u32,
     /// URLs that wait in its queues.
     pub pending: u32,
+    /// Why it is asked now, or not.
     pub state: HostState,
 }
 
 impl HostInfo {
+    /// The earliest time of its next request.
     pub fn next_allowed(&self) -> Millis {
         Millis(self.clock.next_allowed)
     }

@@ -6,10 +6,13 @@ use types::{Lease, Millis};
 /// The frontier's answer to "what now?".
 #[derive(Debug)]
 pub enum Next {
+    /// Fetch this.
     Lease(Lease),
     /// Nothing before `until` (`Millis::NEVER`: until a lease is settled).
     Wait {
+        /// When to ask again.
         until: Millis,
+        /// Why it has to wait.
         idle: Idle,
     },
     /// Nothing, and nothing will come by waiting.
@@ -19,6 +22,7 @@ pub enum Next {
 /// Why nothing can be leased.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Idle {
+    /// URLs that wait, for whatever reason.
     pub pending: u64,
     /// Hosts whose time has not come.
     pub hosts_waiting: u64,
@@ -34,27 +38,25 @@ pub struct Idle {
     pub hosts_held_back: u64,
     /// A better URL is worth waiting for.
     pub patient: bool,
+    /// Milliseconds until the first host or retry is due; `None` when nothing has a time.
     pub next_in_ms: Option<u64>,
 }
 
 impl fmt::Display for Idle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
-        let mut say = |n: u64, one: &str, many: &str| {
-            if n > 0 {
-                parts.push(format!("{n} {}", if n == 1 { one } else { many }));
-            }
+        let mut say = |n: u64, one: &str, many: &str| match n {
+            0 => {}
+            1 => parts.push(one.to_string()),
+            n => parts.push(many.replace('#', &n.to_string())),
         };
-        say(
-            self.hosts_waiting - self.hosts_backing_off.min(self.hosts_waiting),
-            "host waiting",
-            "hosts waiting",
-        );
-        say(self.hosts_backing_off, "host backing off", "hosts backing off");
-        say(self.hosts_in_flight, "host in flight", "hosts in flight");
-        say(self.retries, "retry waiting", "retries waiting");
-        say(self.urls_below_floor, "URL below the floor", "URLs below the floor");
-        say(self.hosts_held_back, "new or slow host held back", "new or slow hosts held back");
+        let resting = self.hosts_waiting - self.hosts_backing_off.min(self.hosts_waiting);
+        say(resting, "waiting for 1 host", "waiting for # hosts");
+        say(self.hosts_backing_off, "1 host failed and rests", "# hosts failed and rest");
+        say(self.hosts_in_flight, "1 host is answering", "# hosts are answering");
+        say(self.retries, "1 URL is tried again later", "# URLs are tried again later");
+        say(self.urls_below_floor, "1 URL is below the floor", "# URLs are below the floor");
+        say(self.hosts_held_back, "1 new or slow host waits its turn", "# new or slow hosts wait their turn");
         if self.patient {
             parts.push("a better URL is worth the wait".into());
         }
@@ -62,9 +64,9 @@ impl fmt::Display for Idle {
             parts.push(format!("next in {}", Wait(ms)));
         }
         if parts.is_empty() {
-            return f.write_str("idle: nothing pending");
+            return f.write_str("nothing is pending");
         }
-        write!(f, "idle: {}", parts.join(", "))
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -87,7 +89,7 @@ mod tests {
     #[test]
     fn says_why() {
         let idle = Idle { hosts_waiting: 412, next_in_ms: Some(2_100), ..Idle::default() };
-        assert_eq!(idle.to_string(), "idle: 412 hosts waiting, next in 3 s");
+        assert_eq!(idle.to_string(), "waiting for 412 hosts, next in 3 s");
         let idle = Idle {
             hosts_waiting: 3,
             hosts_backing_off: 2,
@@ -97,8 +99,8 @@ mod tests {
         };
         assert_eq!(
             idle.to_string(),
-            "idle: 1 host waiting, 2 hosts backing off, 1 host in flight, 9 URLs below the floor"
+            "waiting for 1 host, 2 hosts failed and rest, 1 host is answering, 9 URLs are below the floor"
         );
-        assert_eq!(Idle::default().to_string(), "idle: nothing pending");
+        assert_eq!(Idle::default().to_string(), "nothing is pending");
     }
 }

@@ -52,7 +52,8 @@ impl Order {
         Ok(())
     }
 
-    /// Reads what [`Order::write`] wrote; the order is asleep. Any bytes give an order or an error, never a panic.
+    /// Reads what [`Order::write`] wrote; the order is asleep. Any bytes give an order or an error, never a
+    /// panic.
     pub fn read(r: &mut dyn Read, limits: Limits, key: (u64, u64)) -> io::Result<Order> {
         let mut order = Order::asleep(limits, key);
         order.step = get(r)?;
@@ -75,7 +76,8 @@ impl Order {
         if n >= u64::from(u32::MAX) {
             return Err(bad("too many URLs"));
         }
-        // A wrong number must not reserve memory for it: grow with what is really there, by a page of entries a time.
+        // A wrong number must not reserve memory for it: grow with what is really there, by a page of entries
+        // a time.
         order.entries.reserve_exact((n as usize).min(1 << 24));
         let mut buffer = vec![0; ENTRY_BYTES * 1024];
         let mut left = n as usize;
@@ -179,11 +181,11 @@ pub(crate) fn clock_of(b: &[u8; CLOCK_BYTES]) -> Clock {
 }
 
 impl Clock {
-    pub const BYTES: usize = CLOCK_BYTES;
-
+    /// For a ledger in a database.
     pub fn to_bytes(&self) -> [u8; CLOCK_BYTES] {
         clock_bytes(self)
     }
+    /// Reads what `to_bytes` wrote.
     pub fn from_bytes(b: &[u8; CLOCK_BYTES]) -> Clock {
         clock_of(b)
     }

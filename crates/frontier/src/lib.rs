@@ -1,12 +1,13 @@
 //! What to fetch next, and when.
 //!
-//! [`Order`] is the frontier in memory: which URLs are known (the seen set), which wait in which host's queue, which
-//! host may be contacted at what time, who holds a lease. It does no input or output and has no clock: time is an
-//! argument, so that a simulated week and a real one run the same code.
+//! [`Order`] is the frontier in memory: which URLs are known (the seen set), which wait in which host's
+//! queue, which host may be contacted at what time, who holds a lease. It does no input or output and has no
+//! clock: time is an argument, so that a simulated week and a real one run the same code.
 //!
-//! It is built of **facts** (`insert`, `sight`, `settle`, `set_clock` …), which a ledger writes down and replays, and
-//! **decisions** (`refuse`, `choose`, `Clock::after`), which read facts and change nothing that must survive a crash.
-//! A decision depends on [`Limits`]; a fact never does, so a crawl may be resumed under other limits.
+//! It is built of **facts** (`insert`, `sight`, `settle`, `set_clock` …), which a ledger writes down and
+//! replays, and **decisions** (`refuse`, `choose`, `Clock::after`), which read facts and change nothing that
+//! must survive a crash. A decision depends on [`Limits`]; a fact never does, so a crawl may be resumed under
+//! other limits.
 //!
 //! ```text
 //!            ┌ per lane ─────────────┐      ┌ per host and lane ──┐
@@ -18,6 +19,8 @@
 //! ```
 //!
 //! The frontier orders URLs; it does not know why: topics, pages and scores are nobody's business here.
+
+#![warn(missing_docs)]
 
 mod check;
 mod entry;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Caps, clocks and guards. Decisions read them; what is in the ledger never depends on them, so they may change
-/// between two runs of one crawl.
+/// Caps, clocks and guards. Decisions read them; what is in the ledger never depends on them, so they may
+/// change between two runs of one crawl.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Pause between two requests to one host, from the end of one to the start of the next.
@@ -63,8 +63,8 @@ pub struct Limits {
 pub struct Shares {
     /// Requests in flight, over all hosts.
     pub slots: u32,
-    /// Of those, how many one registrable domain may have. While few domains have anything to fetch, each may have its
-    /// equal part of the slots, so that none lies idle.
+    /// Of those, how many one registrable domain may have. While few domains have anything to fetch, each may
+    /// have its equal part of the slots, so that none lies idle.
     pub per_domain: u32,
     /// Of those, how many are kept free for hosts that are quick (at most one per such host).
     pub for_quick: u32,
@@ -72,12 +72,15 @@ pub struct Shares {
     pub quick_ms: u64,
 }
 
-/// If the best that could be fetched now is worth less than `share` of the best URL of a host that becomes free within
-/// `wait_ms` (or is in a lower lane), nothing is leased until then. A host with a request in flight counts as free one delay
-/// from now. Keys of 0 and less are never waited for: strategies that only number their URLs (breadth-first) use them.
+/// If the best that could be fetched now is worth less than `share` of the best URL of a host that becomes
+/// free within `wait_ms` (or is in a lower lane), nothing is leased until then. A host with a request in
+/// flight counts as free one delay from now. Keys of 0 and less are never waited for: strategies that only
+/// number their URLs (breadth-first) use them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Patience {
+    /// Milliseconds; the longest wait for a better URL.
     pub wait_ms: u64,
+    /// 0–1.
     pub share: f64,
 }
 
@@ -139,12 +142,19 @@ impl Limits {
 /// Why a URL was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Refusal {
+    /// More links from its seed than `depth` allows.
     Depth,
+    /// More links since its host was entered than `site_depth` allows.
     SiteDepth,
+    /// The page had its `links_per_page` already.
     LinksPerPage,
+    /// Longer than `url_length` bytes.
     UrlLength,
+    /// A part of its path occurs more than `path_repeat` times.
     PathRepeat,
+    /// The path has `query_variants` different queries already.
     QueryVariants,
+    /// The host has `calendar_pages` pages with a date in their URL already.
     Calendar,
     /// A new host of a domain that has too many already.
     HostsPerDomain,
@@ -157,6 +167,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// In the order in which reports list them.
     pub const ALL: [Refusal; 11] = [
         Refusal::Depth,
         Refusal::SiteDepth,

@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use types::{Candidate, Fingerprint, LinkKind, Millis, Outcome, Priority, UrlId};
+use types::{Candidate, Fingerprint, LinkKind, Millis, Outcome, Priority, Ties, UrlId};
 
 /// How many sightings of a pending URL are remembered.
 pub const SOURCES_KEPT: u8 = 8;
@@ -22,16 +22,25 @@ pub(crate) const ASIDE: u64 = u64::MAX;
 /// A URL on its way into the order.
 #[derive(Clone, Copy, Debug)]
 pub struct Fresh<'a> {
+    /// The canonical URL.
     pub url: &'a str,
+    /// Its name under the collection's key.
     pub print: Fingerprint,
     /// Of its record in the log.
     pub offset: u64,
+    /// Number of its host.
     pub host: u32,
+    /// The page it was found on; `None` for seeds.
     pub parent: Option<UrlId>,
+    /// Links from the seed.
     pub depth: u16,
+    /// Links since its host was entered.
     pub site_depth: u16,
+    /// As in [`types::Candidate::hops`].
     pub hops: u8,
+    /// The strategy's score.
     pub priority: Priority,
+    /// Version of the model that scored it.
     pub model: u32,
     /// The step (lease number) after which it is forgotten.
     pub expires: Option<u64>,
@@ -40,12 +49,15 @@ pub struct Fresh<'a> {
 /// How many URLs are in which state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// URLs that wait.
     pub pending: u64,
+    /// URLs with a lease that is out.
     pub leased: u64,
     pub(crate) settled: [u64; OUTCOMES],
 }
 
 impl Counts {
+    /// URLs that ended, whatever the outcome.
     pub fn settled(&self) -> u64 {
         self.settled.iter().sum()
     }
@@ -58,6 +70,7 @@ impl Counts {
 /// The frontier in memory.
 pub struct Order {
     pub(crate) limits: Limits,
+    pub(crate) ties: Ties,
     pub(crate) key: (u64, u64),
     pub(crate) entries: Vec<Entry>,
     /// Where each URL is in its host's queue.
@@ -107,6 +120,7 @@ impl Order {
     pub fn asleep(limits: Limits, key: (u64, u64)) -> Order {
         Order {
             limits,
+            ties: Ties::First,
             key,
             entries: Vec::new(),
             pos: Vec::new(),
@@ -137,6 +151,7 @@ impl Order {
         }
     }
 
+    /// What decisions depend on.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -148,6 +163,18 @@ impl Order {
             self.recount_shares();
         }
     }
+    /// Another rule for URLs of the same priority, from now on.
+    pub fn set_ties(&mut self, ties: Ties) {
+        if ties == self.ties {
+            return;
+        }
+        let queued: Vec<u32> =
+            (0..self.pos.len() as u32).filter(|id| self.pos[*id as usize] != NOWHERE).collect();
+        queued.iter().for_each(|id| self.dequeue(*id));
+        self.ties = ties;
+        queued.into_iter().for_each(|id| self.enqueue(id));
+    }
+    /// The secret of the fingerprints.
     pub fn key(&self) -> (u64, u64) {
         self.key
     }
@@ -155,12 +182,15 @@ impl Order {
     pub fn len(&self) -> usize {
         self.entries.len()
     }
+    /// No URL was ever admitted.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+    /// How many URLs are in which state.
     pub fn counts(&self) -> Counts {
         self.counts
     }
+    /// Leases given so far, those of robots.txt included; the clock of time-to-live.
     pub fn step(&self) -> u64 {
         self.step
     }
@@ -184,6 +214,7 @@ impl Order {
     pub fn returned(&self) -> u64 {
         self.returned
     }
+    /// Milliseconds; the latest time this order was told.
     pub fn now(&self) -> u64 {
         self.now
     }
@@ -192,7 +223,7 @@ impl Order {
         self.now = self.now.max(now.0);
     }
 
-    // ---- URLs: questions -----------------------------------------------------------------------------------------
+    // ---- URLs: questions ----------------------------------------------------------------------------------
 
     /// Only after [`Order::index`] (or in an order that is awake).
     pub fn find(&self, print: Fingerprint) -> Option<UrlId> {
@@ -200,6 +231,7 @@ impl Order {
         self.seen.find(print.0, |&id| entries[id as usize].print == print).map(|&id| UrlId(id))
     }
 
+    /// What is known of a URL; `None` when it is not here.
     pub fn info(&self, id: UrlId) -> Option<Info> {
         let e = self.entries.get(id.0 as usize).filter(|e| e.phase != GONE)?;
         let some = |id: u32| (id != NONE).then_some(UrlId(id));
@@ -222,9 +254,11 @@ impl Order {
     pub fn offset(&self, id: UrlId) -> Option<u64> {
         self.entries.get(id.0 as usize).map(|e| e.offset)
     }
+    /// The URL's fingerprint.
     pub fn print(&self, id: UrlId) -> Option<Fingerprint> {
         self.entries.get(id.0 as usize).map(|e| e.print)
     }
+    /// How many sightings of a URL are kept in the log.
     pub fn sources_kept(&self, id: UrlId) -> u8 {
         self.entries.get(id.0 as usize).map_or(0, |e| e.sources)
     }
@@ -236,19 +270,21 @@ impl Order {
     pub fn expires(&self, id: UrlId) -> Option<u64> {
         self.expires_at.get(&id.0).copied()
     }
-    /// Pending, or leased (a lease may return).
     /// The number of a URL's host.
     pub fn host_of(&self, id: UrlId) -> Option<u32> {
         self.entries.get(id.0 as usize).filter(|e| e.phase != GONE).map(|e| e.host)
     }
+    /// Pending, or leased (a lease may return).
     pub fn is_open(&self, id: UrlId) -> bool {
         self.entries.get(id.0 as usize).is_some_and(|e| matches!(e.phase, PENDING | LEASED))
     }
+    /// URLs that wait, by number.
     pub fn pending(&self) -> impl Iterator<Item = UrlId> + '_ {
         self.entries.iter().enumerate().filter(|(_, e)| e.phase == PENDING).map(|(i, _)| UrlId(i as u32))
     }
 
-    /// Why a URL that is not in the order may not enter it. `host`: if known. `now`: of the page it was found on.
+    /// Why a URL that is not in the order may not enter it. `host`: if known. `now`: of the page it was found
+    /// on.
     pub fn refuse(&self, c: &Candidate, host: Option<u32>, now: u64) -> Option<Refusal> {
         let l = &self.limits;
         let url = c.url.as_str();
@@ -299,7 +335,7 @@ impl Order {
         None
     }
 
-    // ---- URLs: facts ---------------------------------------------------------------------------------------------
+    // ---- URLs: facts --------------------------------------------------------------------------------------
 
     /// A new URL. Its id is the next one.
     pub fn insert(&mut self, fresh: &Fresh<'_>) -> UrlId {
@@ -333,7 +369,8 @@ impl Order {
         self.enqueue(id.0);
     }
 
-    /// A known URL was seen again; `priority` is the merged one. `offset`: the sighting's record, if it is remembered.
+    /// A known URL was seen again; `priority` is the merged one. `offset`: the sighting's record, if it is
+    /// remembered.
     pub fn sight(
         &mut self,
         id: UrlId,
@@ -355,6 +392,7 @@ impl Order {
         self.reorder(id.0, priority);
     }
 
+    /// Gives a URL that is not settled a new priority. `cause` is the page whose visit changed it.
     pub fn rescore(&mut self, id: UrlId, priority: Priority, model: u32, cause: Option<UrlId>) {
         if !self.is_open(id) {
             return;
@@ -372,6 +410,7 @@ impl Order {
         }
     }
 
+    /// Ends a URL, whatever state it is in.
     pub fn settle(&mut self, id: UrlId, outcome: Outcome) {
         if id.0 as usize >= self.entries.len() {
             return;
@@ -402,8 +441,8 @@ impl Order {
         }
     }
 
-    /// A lease goes back to pending, untouched but for the time before which it is not leased again. (That is not
-    /// written down: the next run may try at once.)
+    /// A lease goes back to pending, untouched but for the time before which it is not leased again. (That is
+    /// not written down: the next run may try at once.)
     pub fn defer(&mut self, id: UrlId, until: Millis) {
         if self.entries.get(id.0 as usize).is_some_and(|e| e.phase == LEASED) && until.0 > self.now {
             self.leave(id.0);
@@ -426,8 +465,8 @@ impl Order {
         }
     }
 
-    /// A pending URL waits until nothing else can be fetched and nothing is in flight. Not kept: whoever starts the order
-    /// again decides again.
+    /// A pending URL waits until nothing else can be fetched and nothing is in flight. Not kept: whoever
+    /// starts the order again decides again.
     pub fn set_aside(&mut self, id: UrlId) {
         if self.entries.get(id.0 as usize).is_some_and(|e| e.phase == PENDING) {
             self.leave(id.0);
@@ -476,7 +515,7 @@ impl Order {
     /// The best `k` URLs that are queued, best first, whether their hosts may be contacted now or not.
     pub fn best(&self, k: usize) -> Vec<UrlId> {
         let rank = |host: usize, lane: u8, at: usize, node: Node| {
-            (Priority::new(lane, node.key), std::cmp::Reverse(node.id), host, at)
+            (Priority::new(lane, node.key), std::cmp::Reverse(node.place), host, at)
         };
         // The first of every host; then what stands behind the best of these.
         let mut open: BinaryHeap<_> = (self.hosts.iter().enumerate())
@@ -486,9 +525,9 @@ impl Order {
             .collect();
         let mut out = Vec::with_capacity(k.min(open.len()));
         while out.len() < k
-            && let Some((priority, std::cmp::Reverse(id), host, at)) = open.pop()
+            && let Some((priority, std::cmp::Reverse(place), host, at)) = open.pop()
         {
-            out.push(UrlId(id));
+            out.push(UrlId(self.ties.url(place)));
             let queue = self.hosts[host].queue(priority.lane);
             let behind = |at| queue.and_then(|q| q.get(at)).map(|node| rank(host, priority.lane, at, node));
             open.extend(Heap::children(at).filter_map(behind));
@@ -499,15 +538,16 @@ impl Order {
     /// Every pending URL of a host, first found first.
     pub fn pending_of(&self, host: u32) -> Vec<UrlId> {
         let Some(h) = self.hosts.get(host as usize) else { return Vec::new() };
-        let queued = h.queues.iter().flat_map(|(_, q)| q.nodes().iter().map(|n| n.id));
+        let queued = h.queues.iter().flat_map(|(_, q)| q.nodes().iter().map(|n| n.slot));
         let delayed = self.delayed_at.keys().copied().filter(|&id| self.entries[id as usize].host == host);
         let mut all: Vec<UrlId> = queued.chain(delayed).map(UrlId).collect();
         all.sort_unstable();
         all
     }
 
-    // ---- hosts ---------------------------------------------------------------------------------------------------
+    // ---- hosts --------------------------------------------------------------------------------------------
 
+    /// The number of a host by its key.
     pub fn find_host(&self, name: &str) -> Option<u32> {
         let hosts = &self.hosts;
         self.names.find(self.hasher.hash_one(name), |&h| &*hosts[h as usize].name == name).copied()
@@ -524,12 +564,15 @@ impl Order {
         id
     }
 
+    /// When a host may be contacted again.
     pub fn clock(&self, host: u32) -> Option<Clock> {
         self.hosts.get(host as usize).map(|h| h.clock)
     }
+    /// What is known of a host's robots.txt.
     pub fn robots(&self, host: u32) -> Option<RobotsState> {
         self.hosts.get(host as usize).map(|h| h.robots)
     }
+    /// All about a host, for people; `None` when it is not here.
     pub fn host_info(&self, host: u32) -> Option<HostInfo> {
         self.hosts.get(host as usize).filter(|h| !h.name.is_empty()).map(|h| HostInfo {
             name: h.name.to_string(),
@@ -541,6 +584,7 @@ impl Order {
         })
     }
 
+    /// A fact: replaces a host's clock.
     pub fn set_clock(&mut self, host: u32, clock: Clock) {
         if let Some(h) = self.hosts.get_mut(host as usize) {
             h.clock = clock;
@@ -551,6 +595,7 @@ impl Order {
         }
     }
 
+    /// A fact: replaces what is known of a host's robots.txt.
     pub fn set_robots(&mut self, host: u32, robots: RobotsState) {
         if let Some(h) = self.hosts.get_mut(host as usize) {
             h.robots = robots;
@@ -558,8 +603,8 @@ impl Order {
         }
     }
 
-    /// Forgets hosts and all their URLs, as if they had never been there: another worker has them from now on. Their
-    /// numbers are not used again. (What the trap guards counted of them stays counted.)
+    /// Forgets hosts and all their URLs, as if they had never been there: another worker has them from now
+    /// on. Their numbers are not used again. (What the trap guards counted of them stays counted.)
     pub fn evict(&mut self, gone: &dyn Fn(u32) -> bool) {
         for id in 0..self.entries.len() as u32 {
             let e = self.entries[id as usize];
@@ -591,7 +636,7 @@ impl Order {
         }
     }
 
-    // ---- inside --------------------------------------------------------------------------------------------------
+    // ---- inside -------------------------------------------------------------------------------------------
 
     fn set_expiry(&mut self, id: u32, at: Option<u64>) {
         let old = match at {
@@ -631,8 +676,9 @@ impl Order {
             return;
         }
         let e = self.entries[id as usize];
+        let place = self.ties.place(id);
         let host = &mut self.hosts[e.host as usize];
-        host.queue_mut(e.lane).push(Node { key: e.key, id, slot: id }, &mut self.pos);
+        host.queue_mut(e.lane).push(Node { key: e.key, place, slot: id }, &mut self.pos);
         host.queued += 1;
         self.queue_changed(e.host, e.lane);
     }
@@ -666,7 +712,7 @@ impl Order {
             return;
         }
         self.entries[id as usize].key = priority.key();
-        let node = Node { key: priority.key(), id, slot: id };
+        let node = Node { key: priority.key(), place: self.ties.place(id), slot: id };
         self.hosts[e.host as usize].queue_mut(e.lane).update(at as usize, node, &mut self.pos);
         self.queue_changed(e.host, e.lane);
     }

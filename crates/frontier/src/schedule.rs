@@ -14,8 +14,25 @@ use types::{Millis, Priority, Task, UrlId};
 /// What the order decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    Lease { id: UrlId, task: Task, number: u64, expires: Millis },
-    Wait { until: Millis, idle: Idle },
+    /// Fetch this.
+    Lease {
+        /// The URL; of a robots lease, the page that waits for the rules.
+        id: UrlId,
+        /// The page, or its host's robots.txt.
+        task: Task,
+        /// Counts leases.
+        number: u64,
+        /// When the lease is taken back.
+        expires: Millis,
+    },
+    /// Nothing before `until`.
+    Wait {
+        /// When to ask again; [`Millis::NEVER`] when only a settled lease can change it.
+        until: Millis,
+        /// Why it has to wait.
+        idle: Idle,
+    },
+    /// Nothing, and nothing will come by waiting.
     Empty(Idle),
 }
 
@@ -136,7 +153,8 @@ impl Order {
         }
     }
 
-    /// The best URL of the ready host that `rank` puts highest (`None`: not that one). It is leased by this call.
+    /// The best URL of the ready host that `rank` puts highest (`None`: not that one). It is leased by this
+    /// call.
     pub fn choose_host(&mut self, now: Millis, rank: &dyn Fn(&str) -> Option<u64>) -> Choice {
         self.advance(now);
         let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
@@ -148,7 +166,8 @@ impl Order {
                 }
                 let Some(rank) = rank(&self.hosts[node.slot as usize].name) else { continue };
                 let new = (rank, Priority::new(l.lane, node.key));
-                let wins = best.is_none_or(|(r, p, n)| new > (r, p) || (new == (r, p) && node.id < n.id));
+                let wins =
+                    best.is_none_or(|(r, p, n)| new > (r, p) || (new == (r, p) && node.place < n.place));
                 if wins {
                     best = Some((new.0, new.1, *node));
                 }
@@ -160,8 +179,8 @@ impl Order {
         }
     }
 
-    /// The best of the ready hosts, and the lane it is in. Of those that are not known to be quick only while they may
-    /// have more requests.
+    /// The best of the ready hosts, and the lane it is in. Of those that are not known to be quick only while
+    /// they may have more requests.
     fn best_ready(&mut self, lane: Option<u8>) -> Option<(Node, u8)> {
         let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
         let first = |list: &Lanes| {
@@ -241,8 +260,9 @@ impl Order {
                         |at| queue.get(at).map(|n| Seen { node: n, host: seen.host, of_host: None, at });
                     open.extend(Heap::children(seen.at).filter_map(child));
                 }
-                let e = &self.entries[seen.node.id as usize];
-                out.push(Peek { id: UrlId(seen.node.id), priority: e.priority(), model: e.model });
+                let id = self.ties.url(seen.node.place);
+                let e = &self.entries[id as usize];
+                out.push(Peek { id: UrlId(id), priority: e.priority(), model: e.model });
             }
             if out.len() >= k {
                 break;
@@ -251,7 +271,8 @@ impl Order {
         out
     }
 
-    /// A lease ends (the caller then says how: `settle`, `retry`, `release`). `contacted`: until when, if it was.
+    /// A lease ends (the caller then says how: `settle`, `retry`, `release`). `contacted`: until when, if it
+    /// was.
     pub fn end_lease(&mut self, id: UrlId, finished: Option<Millis>) -> Option<Task> {
         let held = self.leases.remove(&id.0)?;
         self.lease_expiry.remove(&(held.expires, id.0));
@@ -304,7 +325,7 @@ impl Order {
     }
 
     fn lease(&mut self, node: Node) -> Choice {
-        let (id, host) = (node.id, node.slot);
+        let (id, host) = (self.ties.url(node.place), node.slot);
         let h = &mut self.hosts[host as usize];
         let task =
             if self.limits.use_robots && h.robots.expires <= self.now { Task::Robots } else { Task::Page };
@@ -418,7 +439,7 @@ impl Order {
         }
     }
 
-    // ---- addresses -----------------------------------------------------------------------------------------------
+    // ---- addresses ----------------------------------------------------------------------------------------
 
     /// Until when the host's address may not be contacted: `Some(None)` = until a request to it ends.
     fn address_wait(&self, host: u32) -> Option<Option<u64>> {
@@ -448,7 +469,8 @@ impl Order {
         }
     }
 
-    /// A host was contacted at this address until `finished`. (At the first contact the lease did not know it.)
+    /// A host was contacted at this address until `finished`. (At the first contact the lease did not know
+    /// it.)
     pub fn contacted(&mut self, ip: IpAddr, finished: Millis) {
         if self.limits.per_ip_in_flight.is_some() && shared_address(Some(ip)).is_some() {
             let state = self.ips.entry(ip).or_default();
@@ -471,7 +493,7 @@ impl Order {
         }
     }
 
-    // ---- waiting -------------------------------------------------------------------------------------------------
+    // ---- waiting ------------------------------------------------------------------------------------------
 
     /// Patience: when something clearly better than `ready` becomes free soon, until when to wait.
     fn worth_waiting(&self, ready: Node, from: u8, named: Option<u8>) -> Option<u64> {
@@ -479,7 +501,7 @@ impl Order {
         for lane in self.resting.served(named) {
             let beats = |n: &Node| lane.lane != from || (n.key > 0.0 && ready.key < p.share * n.key);
             // Seeds are fetched anyway: that is no choice between better and worse.
-            let found = |n: &Node| self.entries[n.id as usize].depth > 0;
+            let found = |n: &Node| self.entries[self.ties.url(n.place) as usize].depth > 0;
             let mut best = lane.heap.best().take(LOOKED_AT).take_while(beats).filter(found);
             if let Some(at) = best.find_map(|n| self.free_soon(n.slot)) {
                 // Others may be free before it: whoever comes first is looked at then.
@@ -536,7 +558,7 @@ impl Order {
         }
     }
 
-    // ---- starting ------------------------------------------------------------------------------------------------
+    // ---- starting -----------------------------------------------------------------------------------------
 
     /// Builds the seen set, so that [`Order::find`] works.
     pub fn index(&mut self) {
@@ -546,16 +568,16 @@ impl Order {
         }
     }
 
-    /// Builds everything that is not kept: the seen set, queues, waiting hosts. `clean`: the last run was closed in
-    /// order; else any host may have been contacted a moment ago, so each rests for its delay.
+    /// Builds everything that is not kept: the seen set, queues, waiting hosts. `clean`: the last run was
+    /// closed in order; else any host may have been contacted a moment ago, so each rests for its delay.
     pub fn wake(&mut self, now: Millis, clean: bool) {
         if self.live {
             return;
         }
         self.live = true;
         self.now = now.0;
-        // When the last run ended, by its clock. If that was long ago, our clock may have been set ahead and no time has
-        // passed: then whoever was resting rests for its delay.
+        // When the last run ended, by its clock. If that was long ago, our clock may have been set ahead and
+        // no time has passed: then whoever was resting rests for its delay.
         let contacts = self.hosts.iter().map(|h| h.clock.next_allowed.saturating_sub(h.clock.wait_ms));
         let ended = contacts.max().unwrap_or(0);
         let long_ago = now.0 > ended.saturating_add(LONG_AGO);
@@ -585,7 +607,7 @@ impl Order {
         }
         let (entries, hosts, pos, delayed) =
             (&self.entries, &mut self.hosts, &mut self.pos, &self.delayed_at);
-        let indexed = self.indexed;
+        let (indexed, ties) = (self.indexed, self.ties);
         let seen = std::thread::scope(|s| {
             // Two passes over ten million entries that do not touch each other.
             let seen = s.spawn(|| if indexed { None } else { Some(seen_set(entries)) });
@@ -601,7 +623,7 @@ impl Order {
                 let room = if h.queues.is_empty() { h.queued as usize } else { 0 };
                 let queue = h.queue_mut(e.lane);
                 queue.reserve(room);
-                queue.push_unordered(Node { key: e.key, id: id as u32, slot: id as u32 });
+                queue.push_unordered(Node { key: e.key, place: ties.place(id as u32), slot: id as u32 });
             }
             for h in hosts.iter_mut() {
                 h.queues.iter_mut().for_each(|(_, q)| q.heapify(pos));
@@ -643,7 +665,7 @@ struct Seen {
 }
 impl PartialEq for Seen {
     fn eq(&self, other: &Seen) -> bool {
-        self.node.id == other.node.id
+        self.node.place == other.node.place
     }
 }
 impl Eq for Seen {}
@@ -655,6 +677,6 @@ impl PartialOrd for Seen {
 impl Ord for Seen {
     fn cmp(&self, other: &Seen) -> std::cmp::Ordering {
         let rank = |s: &Seen| Priority::key_only(s.node.key);
-        rank(self).cmp(&rank(other)).then(other.node.id.cmp(&self.node.id))
+        rank(self).cmp(&rank(other)).then(other.node.place.cmp(&self.node.place))
     }
 }

@@ -1,8 +1,10 @@
-//! How the requests in flight are shared out: what a domain may have, and what is kept for hosts that are quick.
+//! How the requests in flight are shared out: what a domain may have, and what is kept for hosts that are
+//! quick.
 //!
-//! A host that hangs, or sends a byte now and then, holds a request for as long as a fetch may take. One domain can have
-//! any number of such hosts, so a domain has a share; and any number of domains can have them, so a part of all requests
-//! is kept for hosts whose last answer came soon. Without [`Limits::shares`](crate::Limits::shares) nothing here counts.
+//! A host that hangs, or sends a byte now and then, holds a request for as long as a fetch may take. One
+//! domain can have any number of such hosts, so a domain has a share; and any number of domains can have
+//! them, so a part of all requests is kept for hosts whose last answer came soon. Without
+//! [`Limits::shares`](crate::Limits::shares) nothing here counts.
 
 use crate::host::HostState;
 use crate::limits::Shares;
@@ -157,8 +159,8 @@ impl Order {
         }
     }
 
-    /// When a domain may have more requests: the best of its hosts that wait for that are ready again, as many as there is
-    /// room for and at least the best of each lane.
+    /// When a domain may have more requests: the best of its hosts that wait for that are ready again, as
+    /// many as there is room for and at least the best of each lane.
     pub(crate) fn release_parked(&mut self, domain: Option<u64>) {
         let (Some(s), Some(domain)) = (self.limits.shares, domain) else { return };
         let most = self.per_domain(s);
@@ -180,7 +182,7 @@ impl Order {
                 let queues = hosts[h as usize].queues.iter();
                 queues.filter_map(move |(lane, q)| {
                     let top = q.top()?;
-                    Some((Priority::new(*lane, top.key), std::cmp::Reverse(top.id), h))
+                    Some((Priority::new(*lane, top.key), std::cmp::Reverse(top.place), h))
                 })
             })
             .collect();
@@ -203,8 +205,8 @@ impl Order {
         }
     }
 
-    /// Hosts that wait for a request of their domain to end though it could have more. (Whoever was released in their
-    /// stead was not served.) `true` when there were any.
+    /// Hosts that wait for a request of their domain to end though it could have more. (Whoever was released
+    /// in their stead was not served.) `true` when there were any.
     pub(crate) fn release_stranded(&mut self) -> bool {
         let Some(s) = self.limits.shares else { return false };
         let most = self.per_domain(s);
@@ -222,7 +224,8 @@ impl Order {
         lanes.map(|l| l.heap.len()).sum()
     }
 
-    /// The limits began, or ceased, to have shares: everything is counted anew. What is in flight is not counted.
+    /// The limits began, or ceased, to have shares: everything is counted anew. What is in flight is not
+    /// counted.
     pub(crate) fn recount_shares(&mut self) {
         self.in_use = InFlight::default();
         for held in self.leases.values_mut() {

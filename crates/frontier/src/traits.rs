@@ -1,21 +1,23 @@
 //! The frontier as the crawl loop sees it: memory, disk or a shared database.
 
 use crate::{Limits, Next, Refusal};
-use types::{Candidate, Millis, Priority, Problem, Rescored, Turn, Url, UrlId};
+use types::{Candidate, Millis, Priority, Problem, Rescored, Ties, Turn, Url, UrlId};
 
-/// What to fetch next, and when. Everything applied changes the order at once and becomes durable with `commit`.
+/// What to fetch next, and when. Everything applied changes the order at once and becomes durable with
+/// `commit`.
 pub trait Frontier {
     /// Offers a URL outside any turn. `true` when it is new; a known one is merged by its best priority.
     fn seed(&mut self, candidate: Candidate, now: Millis) -> Result<bool, Problem>;
 
-    /// The best URL that may be fetched now, by stored priority. A host whose robots.txt is unknown or too old
-    /// answers with a lease of [`types::Task::Robots`] first.
+    /// The best URL that may be fetched now, by stored priority. A host whose robots.txt is unknown or too
+    /// old answers with a lease of [`types::Task::Robots`] first.
     fn lease(&mut self, now: Millis, pick: Pick<'_>) -> Result<Next, Problem>;
 
     /// The best `k` URLs that could be leased now, best first, in the order of `lease`. Memory only.
     fn peek(&mut self, now: Millis, lane: Option<u8>, k: usize) -> Vec<Peek>;
 
-    /// Everything one visit changes. `merge` combines the priority a known URL has with that of a new sighting.
+    /// Everything one visit changes. `merge` combines the priority a known URL has with that of a new
+    /// sighting.
     fn apply(
         &mut self,
         turn: Turn,
@@ -25,8 +27,8 @@ pub trait Frontier {
     /// New priorities; those of URLs that are no longer pending are ignored.
     fn rescore(&mut self, rescored: &[Rescored]) -> Result<(), Problem>;
 
-    /// Everything applied so far is kept, all of it or nothing. When it fails (a full disk), nothing is lost in
-    /// memory and a later commit takes it up again.
+    /// Everything applied so far is kept, all of it or nothing. When it fails (a full disk), nothing is lost
+    /// in memory and a later commit takes it up again.
     fn commit(&mut self) -> Result<(), Problem>;
 
     /// Was this URL sighted before, as far as memory tells? Asked for every link of every page.
@@ -37,6 +39,9 @@ pub trait Frontier {
 
     /// Other caps and clocks from now on: what is decided later obeys them, what was decided stands.
     fn set_limits(&mut self, limits: Limits);
+
+    /// Another rule for URLs of the same priority, from now on.
+    fn set_ties(&mut self, ties: Ties);
 }
 
 /// Which of the URLs that may be fetched now is leased.
@@ -60,7 +65,9 @@ impl Pick<'_> {
 /// One of the best pending URLs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peek {
+    /// Number of the URL.
     pub id: UrlId,
+    /// The priority it waits with.
     pub priority: Priority,
     /// Version of the model that scored it.
     pub model: u32,
@@ -83,11 +90,13 @@ pub struct Applied {
     pub stale: bool,
     /// Handed to the workers that have their hosts; whether they are new is theirs to say.
     pub sent: u32,
-    /// Pending URLs settled along with it, because the host was given up, had its pages, or the frontier is full.
+    /// Pending URLs settled along with it, because the host was given up, had its pages, or the frontier is
+    /// full.
     pub dropped: u32,
 }
 
 impl Applied {
+    /// Counts one more refusal.
     pub fn refuse(&mut self, why: Refusal) {
         match self.refused.binary_search_by_key(&why, |r| r.0) {
             Ok(at) => self.refused[at].1 += 1,

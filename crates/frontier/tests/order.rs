@@ -1,11 +1,11 @@
 //! The order by itself, without a ledger under it.
 
-use frontier::{Choice, Fresh, Limits, Order, Shares, State};
+use gleaner_frontier::{Choice, Fresh, Limits, Order, Shares, State};
 use proptest::prelude::*;
 use types::{Fingerprint, Millis, Outcome, Priority, Task, UrlId};
 
 fn add(order: &mut Order, url: &str, key: f64) -> UrlId {
-    let name = frontier::guards::host_key(url);
+    let name = gleaner_frontier::guards::host_key(url);
     let host = order.find_host(name).unwrap_or_else(|| order.add_host(name));
     order.insert(&Fresh {
         url,
@@ -187,7 +187,7 @@ proptest! {
                     let host = which % order.host_count().max(1) as u32;
                     if let Some(clock) = order.clock(host) {
                         let next_allowed = now + wait;
-                        order.set_clock(host, frontier::Clock { next_allowed, failures: which % 2, ..clock });
+                        order.set_clock(host, gleaner_frontier::Clock { next_allowed, failures: which % 2, ..clock });
                     }
                 }
             }

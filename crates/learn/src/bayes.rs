@@ -1,10 +1,11 @@
-//! Multinomial naive Bayes (S1 §2.1), learnt as the pages come.
+//! Multinomial naive Bayes (Chakrabarti et al. 2002, §2.1), learnt as the pages come.
 //!
-//! `θ_{c,τ} = (1 + Σ_{u∈V_c} n(u,τ)) / (|T| + Σ_{τ'} Σ_{u∈V_c} n(u,τ'))` and `Pr(c|u) ∝ Pr(c) Π θ_{c,τ}^{n(u,τ)}`, in
-//! log space; `Pr(c)` is the share of training documents. Since all θ of a class have one denominator,
-//! `ln Pr(c,u) = ln Pr(c) + Σ n·ln(1 + count) − (Σ n)·ln(|T| + total)`: one table lookup per feature.
+//! `θ_{c,τ} = (1 + Σ_{u∈V_c} n(u,τ)) / (|T| + Σ_{τ'} Σ_{u∈V_c} n(u,τ'))` and
+//! `Pr(c|u) ∝ Pr(c) Π θ_{c,τ}^{n(u,τ)}`, in log space; `Pr(c)` is the share of training documents. Since all
+//! θ of a class have one denominator, `ln Pr(c,u) = ln Pr(c) + Σ n·ln(1 + count) − (Σ n)·ln(|T| + total)`:
+//! one table lookup per feature.
 //!
-//! What S1 leaves open, decided here:
+//! What Chakrabarti et al. 2002 leave open, decided here:
 //! * features never seen in training are not in T and say nothing;
 //! * a class without documents has probability 0; with no documents at all every class is equally likely;
 //! * a document without known features gets the prior.
@@ -30,6 +31,7 @@ fn log1p(table: &[f64], n: u32) -> f64 {
     }
 }
 
+/// Multinomial naive Bayes: counts of features per class, and what follows from them.
 #[derive(Clone, Debug)]
 pub struct Bayes {
     all: Tally,
@@ -44,6 +46,7 @@ pub struct Bayes {
 }
 
 impl Bayes {
+    /// Nothing learnt yet; keeps at most [`MOST_FEATURES`] features.
     pub fn new(classes: usize) -> Bayes {
         let mut b = Bayes {
             all: Tally::new(classes),
@@ -73,9 +76,11 @@ impl Bayes {
         self.totals = self.all.tokens.iter().map(|t| libm::log((vocabulary + *t as f64).max(1.0))).collect();
     }
 
+    /// How many classes there are, learnt or not.
     pub fn classes(&self) -> usize {
         self.all.documents.len()
     }
+    /// Documents learnt of a class.
     pub fn documents(&self, class: usize) -> u64 {
         self.all.documents.get(class).copied().unwrap_or(0)
     }
@@ -127,8 +132,8 @@ impl Bayes {
         self.refresh();
     }
 
-    /// A document that was counted in one class belongs to another. What was never counted is not moved. Other workers, to
-    /// whom only sums can be told, hear of the new class alone.
+    /// A document that was counted in one class belongs to another. What was never counted is not moved.
+    /// Other workers, to whom only sums can be told, hear of the new class alone.
     pub fn relabel(&mut self, from: usize, to: usize, features: impl IntoIterator<Item = (u64, u32)>) {
         if from == to || to >= self.classes() || self.documents(from) == 0 {
             return;
@@ -210,8 +215,8 @@ impl Bayes {
         change.unwrap_or(&self.all).write(&mut w);
         Some(w.0)
     }
-    /// A full save replaces what is here; a change is added to it. On an error nothing has changed. What was loaded
-    /// was told to other workers before (or is theirs), so the next delta starts from here.
+    /// A full save replaces what is here; a change is added to it. On an error nothing has changed. What was
+    /// loaded was told to other workers before (or is theirs), so the next delta starts from here.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let mut r = Reader(bytes);
         let whole = r.u8()? == 1;
@@ -271,7 +276,8 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // T = {1, 2, 3}. Class 0: one document, 1 twice, 2 once. Class 1: three documents, 2 once, 3 three times.
+        // T = {1, 2, 3}. Class 0: one document, 1 twice, 2 once. Class 1: three documents, 2 once, 3 three
+        // times.
         let mut b = Bayes::new(2);
         b.add(0, [(1, 2), (2, 1)]);
         b.add(1, [(2, 1)]);

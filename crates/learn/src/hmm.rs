@@ -1,12 +1,13 @@
-//! A hidden Markov chain counted from labelled paths (S3 §3.4.1): hidden = how many links to a target, visible = which
-//! cluster the page belongs to.
+//! A hidden Markov chain counted from labelled paths (Batsakis, §3.4.1): hidden = how many links to a target,
+//! visible = which cluster the page belongs to.
 //!
-//! `π_i` = share of training pages at level i; `A` = level-to-level transitions and `B` = clusters per level, counted
-//! and row-normalised. Along a path: `α_1(j) = π_j·b_{j,c}`, `α_t(j) = b_{j,c} Σ_i α_{t−1}(i)·a_ij`, normalised;
-//! the prediction is `Σ_i α_t(i)·a_ij`.
+//! `π_i` = share of training pages at level i; `A` = level-to-level transitions and `B` = clusters per level,
+//! counted and row-normalised. Along a path: `α_1(j) = π_j·b_{j,c}`, `α_t(j) = b_{j,c} Σ_i α_{t−1}(i)·a_ij`,
+//! normalised; the prediction is `Σ_i α_t(i)·a_ij`.
 //!
 //! What the source leaves open, decided here (spec §9 asks for a defined answer):
-//! * a row never counted is uniform: a level that was never left, or never seen, says nothing about what follows;
+//! * a row never counted is uniform: a level that was never left, or never seen, says nothing about what
+//!   follows;
 //! * a page no reachable level explains (all `α` 0) is ignored: `α_t` is then the prediction alone.
 
 use crate::bytes::{Reader, Writer, damaged};
@@ -56,9 +57,11 @@ impl Hmm {
         h.finish();
         h
     }
+    /// Number of hidden states.
     pub fn states(&self) -> usize {
         self.states
     }
+    /// Number of observable symbols.
     pub fn symbols(&self) -> usize {
         self.symbols
     }
@@ -85,8 +88,8 @@ impl Hmm {
         self.finish();
     }
 
-    /// Counts pages of a tree of visits, each once: its level, its cluster, and the level of the page it was reached
-    /// from. What is out of range is not counted.
+    /// Counts pages of a tree of visits, each once: its level, its cluster, and the level of the page it was
+    /// reached from. What is out of range is not counted.
     pub fn count_tree(&mut self, pages: &[(usize, usize, Option<usize>)]) {
         let up = |v: &mut [u64], i: usize| v.get_mut(i).into_iter().for_each(|n| *n = n.saturating_add(1));
         for &(state, symbol, before) in pages.iter().filter(|p| p.0 < self.states && p.1 < self.symbols) {
@@ -152,13 +155,15 @@ impl Hmm {
         }
         out
     }
-    /// Probability of a level after one and after two steps: the priority of a link, and what breaks near-ties.
+    /// Probability of a level after one and after two steps: the priority of a link, and what breaks
+    /// near-ties.
     pub fn ahead(&self, alpha: &[f64], state: usize) -> (f64, f64) {
         let one = self.predict(alpha);
         let two = self.predict(&one);
         (one.get(state).copied().unwrap_or(0.0), two.get(state).copied().unwrap_or(0.0))
     }
 
+    /// The counts; `load` computes the probabilities again.
     pub fn save(&self) -> Vec<u8> {
         let mut w = Writer::default();
         w.var(self.states as u64).var(self.symbols as u64);
@@ -167,6 +172,7 @@ impl Hmm {
         }
         w.0
     }
+    /// Reads what `save` wrote.
     pub fn load(bytes: &[u8]) -> Result<Hmm, Problem> {
         let mut r = Reader(bytes);
         let size = |v: u64| usize::try_from(v).ok().filter(|n| (1..=MOST).contains(n)).ok_or_else(damaged);

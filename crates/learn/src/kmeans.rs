@@ -1,7 +1,7 @@
 //! K-means (Lloyd) on sparse vectors or plain numbers, from given centres or k-means++.
 //!
-//! A cluster that loses its last point takes over the point farthest from its own centre. Fewer distinct points than
-//! clusters asked for: as many clusters as there are distinct points.
+//! A cluster that loses its last point takes over the point farthest from its own centre. Fewer distinct
+//! points than clusters asked for: as many clusters as there are distinct points.
 
 use crate::matrix::{Matrix, Row};
 use crate::rng::Rng;
@@ -19,6 +19,7 @@ pub struct Clusters {
     pub labels: Vec<usize>,
     /// Sum of squared distances to the centres.
     pub inertia: f64,
+    /// False when the bound on the number of rounds was reached first.
     pub converged: bool,
 }
 
@@ -100,8 +101,8 @@ pub fn from_centres(data: &Matrix, mut centres: Vec<Vec<f64>>) -> Clusters {
     Clusters { centres, labels, inertia, converged }
 }
 
-/// Gives every empty cluster the point farthest from its centre (the first of equals), if it is not there already
-/// and its cluster can spare it.
+/// Gives every empty cluster the point farthest from its centre (the first of equals), if it is not there
+/// already and its cluster can spare it.
 fn refill(labels: &mut [usize], found: &[(usize, f64)], k: usize) {
     let mut sizes = vec![0usize; k];
     labels.iter().for_each(|l| sizes.get_mut(*l).into_iter().for_each(|s| *s += 1));
@@ -147,7 +148,8 @@ fn means(data: &Matrix, labels: &[usize], old: &[Vec<f64>]) -> Vec<Vec<f64>> {
     sums
 }
 
-/// k-means++: the first centre at random, each further one with probability ∝ squared distance to the nearest so far.
+/// k-means++: the first centre at random, each further one with probability ∝ squared distance to the nearest
+/// so far.
 pub fn plus_plus(data: &Matrix, k: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
     let dense = |i: usize| {
         let mut d = vec![0.0; data.width()];

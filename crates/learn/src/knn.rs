@@ -1,4 +1,5 @@
-//! Which known group does a page belong to? The nearest centroid, or a vote of the k nearest examples, by cosine.
+//! Which known group does a page belong to? The nearest centroid, or a vote of the k nearest examples, by
+//! cosine.
 
 use crate::matrix::Postings;
 use crate::sparse::SparseVec;
@@ -26,9 +27,11 @@ impl Neighbours {
     pub fn of_centroids(centroids: &[SparseVec]) -> Neighbours {
         Neighbours::new(centroids, &(0..centroids.len()).collect::<Vec<_>>())
     }
+    /// How many examples there are.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
+    /// There is no example to vote.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
@@ -49,8 +52,8 @@ impl Neighbours {
         order.into_iter().filter_map(|(i, c)| self.labels.get(i).map(|l| (*l, c))).collect()
     }
 
-    /// The label most of the `k` nearest have; ties go to the larger sum of cosines, then to the smaller label.
-    /// `None` when there are no examples.
+    /// The label most of the `k` nearest have; ties go to the larger sum of cosines, then to the smaller
+    /// label. `None` when there are no examples.
     pub fn assign(&self, x: &SparseVec, k: usize) -> Option<usize> {
         let mut votes: Vec<(usize, usize, f64)> = Vec::new();
         for (label, cosine) in self.nearest(x, k.max(1)) {

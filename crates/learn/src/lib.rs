@@ -12,8 +12,10 @@
 //! * [`kmeans`], [`xmeans`], [`knn`]: groups of pages and of values.
 //! * [`hmm`]: how far along a path to a target a page is.
 //! * [`pagerank`]: over the growing crawled graph.
-//! * [`sparse`], [`matrix`]: vectors over hashed words, alone and as rows of one table.
+//! * [`SparseVec`], [`matrix`]: vectors over hashed words, alone and as rows of one table.
 //! * [`wordnet`]: what words mean. [`rng`]: the one source of chance. [`bytes`]: how states are written.
+
+#![warn(missing_docs)]
 
 pub mod bayes;
 pub mod bytes;
@@ -26,7 +28,7 @@ pub mod pagerank;
 pub mod platt;
 pub mod rng;
 pub mod smo;
-pub mod sparse;
+mod sparse;
 pub mod svm;
 pub mod taxonomy;
 pub mod wordnet;

@@ -72,16 +72,24 @@ impl Rows {
     }
 }
 
+/// How quickly the weights follow examples (AdaGrad).
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
+    /// Step of hashed features.
     pub step: f32,
+    /// Added to the root of the squared gradients of hashed features: keeps first steps small.
     pub damp: f32,
+    /// Step of dense features.
     pub dense_step: f32,
+    /// As `damp`, of dense features.
     pub dense_damp: f32,
+    /// Pulls the dense weights back to their prior with every example.
     pub dense_l2: f32,
+    /// Step of the level (dense feature 0), which is learnt before all others.
     pub level: f32,
 }
 
+/// The regressions, with `D` dense features each.
 pub struct Logistic<const D: usize> {
     rates: Rates,
     prior: [[f64; D]; HEADS],
@@ -100,9 +108,11 @@ pub struct Logistic<const D: usize> {
 pub enum Saving {
     /// What changed since the last save.
     Changes,
+    /// All rows, in one go.
     Everything,
     /// Everything too, but its rows come in pieces, as changes.
     Start,
+    /// The next rows of a `Start`.
     Piece,
 }
 
@@ -149,11 +159,13 @@ struct Told<const D: usize> {
     dense: [Row; D],
 }
 
+/// The logistic function; its argument is held within ±30.
 pub fn sigmoid(z: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-z.clamp(-30.0, 30.0)))
 }
 
 impl<const D: usize> Logistic<D> {
+    /// A model that knows its prior only.
     pub fn new(prior: [[f64; D]; HEADS], rates: Rates) -> Self {
         Logistic { rates, prior, dense: [EMPTY; D], rows: Rows::new(), unsaved: None, told: None, own: true }
     }
@@ -180,9 +192,11 @@ impl<const D: usize> Logistic<D> {
         z
     }
 
+    /// What was learnt of a hashed feature, per head.
     pub fn row(&self, slot: usize) -> [f32; HEADS] {
         self.rows.weights(slot).map_or([0.0; HEADS], |[a, b, c, _]| [*a, *b, *c])
     }
+    /// Weight of a dense feature: its prior and what was learnt.
     pub fn dense_weight(&self, head: usize, feature: usize) -> f64 {
         let (Some(p), Some(d)) = (self.prior[head].get(feature), self.dense.get(feature)) else { return 0.0 };
         p + f64::from(d[head])
@@ -265,6 +279,7 @@ impl<const D: usize> Logistic<D> {
         self.unsaved.as_ref().is_some_and(|u| !u.slots.is_empty())
     }
 
+    /// Reads what `save` wrote: a full save replaces the rows, a change or a piece is laid over them.
     pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {
         let full = r.u8()? == 1;
         for row in &mut self.dense {
@@ -308,6 +323,7 @@ impl<const D: usize> Logistic<D> {
         }
     }
 
+    /// Adds what another worker's `delta` says.
     pub fn apply(&mut self, r: &mut Reader) -> Result<(), Problem> {
         let mut dense = [EMPTY; D];
         for row in &mut dense {

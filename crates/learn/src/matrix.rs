@@ -18,12 +18,16 @@ pub struct Matrix {
 /// One row: parallel slices, columns ascending.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
+    /// Columns that are not zero.
     pub columns: &'a [u32],
+    /// Their values.
     pub values: &'a [f64],
+    /// Sum of the squares of the values.
     pub square: f64,
 }
 
 impl Row<'_> {
+    /// Columns with their values.
     pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         self.columns.iter().zip(self.values).map(|(c, v)| (*c as usize, *v))
     }
@@ -31,6 +35,7 @@ impl Row<'_> {
     pub fn dot_dense(&self, dense: &[f64]) -> f64 {
         self.iter().map(|(c, v)| v * dense.get(c).copied().unwrap_or(0.0)).sum()
     }
+    /// Dot product with a row of the same matrix.
     pub fn dot(&self, other: &Row) -> f64 {
         let (mut i, mut j, mut sum) = (0, 0, 0.0);
         while let (Some(a), Some(b)) = (self.columns.get(i), other.columns.get(j)) {
@@ -63,6 +68,7 @@ fn finite(v: f64) -> f64 {
 }
 
 impl Matrix {
+    /// One row per vector; values that are not finite count as 0.
     pub fn of(vectors: &[SparseVec]) -> Matrix {
         Matrix::with(vectors, &[]).0
     }
@@ -112,9 +118,11 @@ impl Matrix {
         self.starts.push(self.columns.len());
     }
 
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.squares.len()
     }
+    /// There are no rows.
     pub fn is_empty(&self) -> bool {
         self.squares.is_empty()
     }
@@ -134,6 +142,7 @@ impl Matrix {
             square: self.squares.get(i).copied().unwrap_or(0.0),
         }
     }
+    /// All rows in order.
     pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         (0..self.len()).map(|i| self.row(i))
     }
@@ -164,6 +173,7 @@ pub struct Postings {
 }
 
 impl Postings {
+    /// Lists the vectors that have each feature.
     pub fn of(vectors: &[SparseVec]) -> Postings {
         let mut all: Vec<(u64, u32, f64)> = Vec::new();
         for (i, v) in vectors.iter().enumerate() {
@@ -181,6 +191,7 @@ impl Postings {
         p.starts.push(p.entries.len() as u32);
         p
     }
+    /// Number of vectors.
     pub fn rows(&self) -> usize {
         self.rows
     }

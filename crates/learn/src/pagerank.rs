@@ -1,12 +1,14 @@
-//! PageRank over the graph crawled so far. Nodes and links are added as pages come; ranks are computed when asked for,
-//! starting from the last ones (a graph that grew by a few percent needs a few steps).
+//! PageRank over the graph crawled so far. Nodes and links are added as pages come; ranks are computed when
+//! asked for, starting from the last ones (a graph that grew by a few percent needs a few steps).
 //!
-//! `r(v) = (1−d)/n + d·(Σ_{u→v} r(u)/out(u) + Σ_{dangling u} r(u)/n)`: pages without known links (also those not fetched
-//! yet) spread their rank evenly. A link counts once, however often it stands on the page; links to itself do not.
+//! `r(v) = (1−d)/n + d·(Σ_{u→v} r(u)/out(u) + Σ_{dangling u} r(u)/n)`: pages without known links (also those
+//! not fetched yet) spread their rank evenly. A link counts once, however often it stands on the page; links
+//! to itself do not.
 
 use crate::bytes::{Reader, Writer, damaged};
 use types::Problem;
 
+/// The graph, and the ranks at the last computation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageRank {
     /// (from, to), sorted and without doubles up to `sorted`; later ones in order of arrival.
@@ -19,9 +21,11 @@ pub struct PageRank {
 /// How to compute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steps {
+    /// `d`: the share of rank that follows links.
     pub damping: f64,
     /// Stop when the ranks change by less than this in sum.
     pub tolerance: f64,
+    /// Most steps of one computation.
     pub most: usize,
 }
 
@@ -36,6 +40,7 @@ impl PageRank {
     pub fn node(&mut self, node: u32) {
         self.nodes = self.nodes.max(node.saturating_add(1));
     }
+    /// Adds a link and its ends. Links of a page to itself are left out.
     pub fn link(&mut self, from: u32, to: u32) {
         self.node(from);
         self.node(to);
@@ -43,6 +48,7 @@ impl PageRank {
             self.edges.push((from, to));
         }
     }
+    /// Number of pages known.
     pub fn nodes(&self) -> usize {
         self.nodes as usize
     }
@@ -112,6 +118,7 @@ impl PageRank {
         self.ranks.get(node as usize).copied().unwrap_or(0.0)
     }
 
+    /// The graph without its ranks.
     pub fn save(&mut self) -> Vec<u8> {
         self.sort();
         let mut w = Writer::default();
@@ -131,6 +138,7 @@ impl PageRank {
         }
         w.0
     }
+    /// Reads what `save` wrote. Ranks are 0 until they are computed.
     pub fn load(bytes: &[u8]) -> Result<PageRank, Problem> {
         let mut r = Reader(bytes);
         let number = |v: u64| u32::try_from(v).map_err(|_| damaged());

@@ -1,12 +1,14 @@
-//! Decision values to probabilities: Platt's sigmoid, fitted by Newton's method with backtracking in the numerically
-//! stable form of Lin, Lin & Weng (2007).
+//! Decision values to probabilities: Platt's sigmoid, fitted by Newton's method with backtracking in the
+//! numerically stable form of Lin, Lin & Weng (2007).
 
 use crate::sigmoid;
 
 /// `Pr(positive|f) = 1 / (1 + e^(A·f + B))`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Platt {
+    /// Slope; negative when larger values mean "positive".
     pub a: f64,
+    /// Offset.
     pub b: f64,
 }
 
@@ -18,13 +20,14 @@ impl Default for Platt {
 }
 
 impl Platt {
+    /// Probability that an example with this decision value is positive; 0.5 for NaN.
     pub fn probability(&self, value: f64) -> f64 {
         let z = -(self.a * value + self.b);
         if z.is_nan() { 0.5 } else { sigmoid(z) }
     }
 
-    /// Fits to decision values and labels. One class only gives (almost) its constant: the targets are Platt's
-    /// `(N₊+1)/(N₊+2)` and `1/(N₋+2)`, never 0 or 1. No values at all: the default.
+    /// Fits to decision values and labels. One class only gives (almost) its constant: the targets are
+    /// Platt's `(N₊+1)/(N₊+2)` and `1/(N₋+2)`, never 0 or 1. No values at all: the default.
     pub fn fit(values: &[f64], positive: &[bool]) -> Platt {
         let data: Vec<(f64, bool)> =
             values.iter().copied().zip(positive.iter().copied()).filter(|d| d.0.is_finite()).collect();

@@ -1,9 +1,12 @@
-//! The one source of chance: SplitMix64, seeded by the caller. Small, stable between versions, good enough to shuffle.
+//! The one source of chance: SplitMix64, seeded by the caller. Small, stable between versions, good enough to
+//! shuffle.
 
+/// Its state. Two of the same seed draw the same numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rng(pub u64);
 
 impl Rng {
+    /// The next number, uniform over all `u64`.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
@@ -16,6 +19,7 @@ impl Rng {
     pub fn unit(&mut self) -> f64 {
         unit(self.draw())
     }
+    /// Fisher–Yates: every order is equally likely.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));

@@ -1,10 +1,13 @@
-//! Sequential minimal optimisation for the C-SVC dual, with second-order working sets (Fan, Chen & Lin 2005) and a
-//! bounded cache of kernel rows: `min ½ αᵀQα − Σα`, `0 ≤ α_i ≤ C_i`, `Σ y_i α_i = 0`, `Q_ij = y_i y_j K(x_i, x_j)`.
+//! Sequential minimal optimisation for the C-SVC dual, with second-order working sets (Fan, Chen & Lin 2005)
+//! and a bounded cache of kernel rows: `min ½ αᵀQα − Σα`, `0 ≤ α_i ≤ C_i`, `Σ y_i α_i = 0`,
+//! `Q_ij = y_i y_j K(x_i, x_j)`.
 
 use crate::matrix::Matrix;
 
+/// How alike two vectors are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kernel {
+    /// The dot product.
     Linear,
     /// `e^(−γ‖x−y‖²)`
     Rbf(f64),
@@ -32,6 +35,7 @@ pub struct Gram {
 const MOST_IN_FULL: usize = 2048;
 
 impl Gram {
+    /// Products of all pairs of rows, unless there are too many: then they are computed when needed.
     pub fn of(data: &Matrix) -> Gram {
         let n = data.len();
         let mut gram = Gram {
@@ -49,9 +53,11 @@ impl Gram {
         }
         gram
     }
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.squares.len()
     }
+    /// There are no rows.
     pub fn is_empty(&self) -> bool {
         self.squares.is_empty()
     }
@@ -135,9 +141,12 @@ impl Cache<'_> {
     }
 }
 
+/// The problem to be solved, beside its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
+    /// How alike two vectors are.
     pub kernel: Kernel,
+    /// Cost of an example on the wrong side: larger fits the examples more closely.
     pub c: f64,
     /// Multiply C for the positive and the negative examples.
     pub weights: (f64, f64),
@@ -148,6 +157,7 @@ pub struct Params {
 }
 
 impl Params {
+    /// Both classes weigh 1, tolerance 0.001, 64 MB of kernel rows.
     pub fn new(kernel: Kernel, c: f64) -> Params {
         Params { kernel, c, weights: (1.0, 1.0), tolerance: 1e-3, cache: 64 << 20 }
     }
@@ -158,13 +168,14 @@ impl Params {
 pub struct Solution {
     /// `y_i α_i`, one per row of the subset.
     pub coefficients: Vec<f64>,
+    /// Offset of the decision value.
     pub rho: f64,
     /// False when the bound on the number of steps was reached first.
     pub converged: bool,
 }
 
-/// Solves for the rows `subset` with labels `positive` (parallel to `subset`). One class only, or nothing: all
-/// coefficients 0 and the constant +1, −1 or 0.
+/// Solves for the rows `subset` with labels `positive` (parallel to `subset`). One class only, or nothing:
+/// all coefficients 0 and the constant +1, −1 or 0.
 pub fn solve(gram: &Gram, subset: &[usize], positive: &[bool], params: &Params) -> Solution {
     let n = subset.len().min(positive.len());
     let subset = subset.get(..n).unwrap_or(&[]);
@@ -231,7 +242,8 @@ struct State {
 }
 
 impl State {
-    /// (label, may grow, may shrink, gradient) of every variable. Slices of one length: no bounds to check inside.
+    /// (label, may grow, may shrink, gradient) of every variable. Slices of one length: no bounds to check
+    /// inside.
     fn each(&self) -> impl Iterator<Item = (f64, bool, bool, f64)> + '_ {
         let values = self.alpha.iter().zip(&self.bound).zip(self.y.iter().zip(&self.gradient));
         values.map(|((a, c), (y, g))| (*y, *a < *c, *a > 0.0, *g))

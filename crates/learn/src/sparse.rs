@@ -22,21 +22,27 @@ impl SparseVec {
     pub fn from_sorted(entries: Vec<(u64, f64)>) -> SparseVec {
         SparseVec(entries)
     }
+    /// Hashes with their weights, hashes ascending.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u64, f64)> + '_ {
         self.0.iter().copied()
     }
+    /// Number of features that are not zero.
     pub fn len(&self) -> usize {
         self.0.len()
     }
+    /// It has no feature.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+    /// Weight of a feature; 0 when it is not there.
     pub fn get(&self, hash: u64) -> f64 {
         self.0.binary_search_by_key(&hash, |e| e.0).ok().and_then(|i| self.0.get(i)).map_or(0.0, |e| e.1)
     }
+    /// Euclidean length.
     pub fn norm(&self) -> f64 {
         libm::sqrt(self.0.iter().map(|e| e.1 * e.1).sum())
     }
+    /// Dot product.
     pub fn dot(&self, other: &SparseVec) -> f64 {
         let (short, long) = if self.len() <= other.len() { (self, other) } else { (other, self) };
         if short.len() * 8 < long.len() {
@@ -63,6 +69,7 @@ impl SparseVec {
         // Rounding may leave the last bit above one.
         if length > 0.0 { (self.dot(other) / length).clamp(-1.0, 1.0) } else { 0.0 }
     }
+    /// Multiplies every weight.
     pub fn scale(&mut self, by: f64) {
         self.0.iter_mut().for_each(|e| e.1 *= by);
     }

@@ -1,7 +1,9 @@
-//! A support vector machine with probabilities (S0 §4.1.2): C and γ by grid search with cross-validation, Platt's
-//! sigmoid on cross-validated decision values. The solver is [`super::smo`], the sigmoid [`super::platt`].
+//! A support vector machine with probabilities (Assis 2008, §4.1.2): C and γ by grid search with
+//! cross-validation, Platt's sigmoid on cross-validated decision values. The solver is [`super::smo`], the
+//! sigmoid [`super::platt`].
 //!
-//! Only one class of examples gives a constant: probability 1 or 0 (no example: ½), so that a crawl can start.
+//! Only one class of examples gives a constant: probability 1 or 0 (no example: ½), so that a crawl can
+//! start.
 
 use crate::bytes::{Reader, Writer, damaged};
 use crate::matrix::{Matrix, Postings};
@@ -14,13 +16,17 @@ use types::Problem;
 /// What to try, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
+    /// Costs of an example on the wrong side to try.
     pub c: Vec<f64>,
     /// Of the RBF kernel; empty = the linear kernel.
     pub gamma: Vec<f64>,
+    /// Parts of the cross-validation; each is left out once.
     pub folds: usize,
     /// Weigh the classes so that both count alike, in training and in choosing.
     pub balanced: bool,
+    /// Decides which example falls into which part.
     pub seed: u64,
+    /// Bytes of kernel rows kept.
     pub cache: usize,
 }
 
@@ -41,13 +47,16 @@ impl Default for Search {
 /// One cell of the grid, for the report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tried {
+    /// Kernel of the cell, with its γ.
     pub kernel: Kernel,
+    /// Cost of the cell.
     pub c: f64,
     /// Share of examples judged right when left out (weighted when balanced).
     pub accuracy: f64,
 }
 
-/// Every example's fold: shuffled by the seed, then dealt out class by class, so that each fold has its share of both.
+/// Every example's fold: shuffled by the seed, then dealt out class by class, so that each fold has its share
+/// of both.
 pub fn stratified(positive: &[bool], folds: usize, seed: u64) -> Vec<usize> {
     let folds = folds.max(1);
     let mut order: Vec<usize> = (0..positive.len()).collect();
@@ -134,7 +143,8 @@ impl Svm {
         Svm { kernel, c, vectors, coefficients, squares, rho, platt, constant, sum, postings }
     }
 
-    /// Trains with fixed parameters. `folds` (one number per example) are those of the sigmoid's cross-validation.
+    /// Trains with fixed parameters. `folds` (one number per example) are those of the sigmoid's
+    /// cross-validation.
     pub fn train(examples: &[SparseVec], positive: &[bool], params: &Params, folds: &[usize]) -> Svm {
         let gram = Gram::of(&Matrix::of(examples));
         Svm::train_on(&gram, examples, positive, params, folds)
@@ -167,8 +177,8 @@ impl Svm {
         Svm::build(params.kernel, params.c, vectors, coefficients, rho, platt, constant)
     }
 
-    /// Chooses C and γ by cross-validation and trains with the best; ties go to the smaller C, then the smaller γ
-    /// (the smoother machine). Also returns what was tried.
+    /// Chooses C and γ by cross-validation and trains with the best; ties go to the smaller C, then the
+    /// smaller γ (the smoother machine). Also returns what was tried.
     pub fn search(examples: &[SparseVec], positive: &[bool], search: &Search) -> (Svm, Vec<Tried>) {
         let n = examples.len().min(positive.len());
         let (examples, positive) = (examples.get(..n).unwrap_or(&[]), positive.get(..n).unwrap_or(&[]));
@@ -217,12 +227,15 @@ impl Svm {
         (Svm::train_on(&gram, examples, positive, &params(kernel, c), &folds), tried)
     }
 
+    /// The kernel that cross-validation chose.
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
+    /// The cost that cross-validation chose.
     pub fn c(&self) -> f64 {
         self.c
     }
+    /// Examples that define the boundary.
     pub fn support_vectors(&self) -> usize {
         self.vectors.len()
     }
@@ -236,7 +249,8 @@ impl Svm {
         let parts = dots.iter().zip(&self.squares).zip(&self.coefficients);
         parts.map(|((dot, yy), c)| c * self.kernel.of(*dot, xx, *yy)).sum::<f64>() - self.rho
     }
-    /// How much each word of `x` pushes the decision up: its weight times the slope of the decision in its direction.
+    /// How much each word of `x` pushes the decision up: its weight times the slope of the decision in its
+    /// direction.
     pub fn contributions(&self, x: &SparseVec) -> SparseVec {
         let x = clean(x);
         let Kernel::Rbf(gamma) = self.kernel else {
@@ -253,10 +267,12 @@ impl Svm {
         let slope = |h, w| self.postings.weighted(h, &pulls) - all * w;
         SparseVec::new(x.iter().map(|(h, w)| (h, w * slope(h, w))).collect())
     }
+    /// Probability of the positive class (Platt scaling).
     pub fn probability(&self, x: &SparseVec) -> f64 {
         self.constant.unwrap_or_else(|| self.platt.probability(self.decision(x)))
     }
 
+    /// Support vectors, offset and scaling.
     pub fn save(&self) -> Vec<u8> {
         let mut w = Writer::default();
         let (kind, gamma) = match self.kernel {
@@ -275,6 +291,7 @@ impl Svm {
         }
         w.0
     }
+    /// Reads what `save` wrote.
     pub fn load(bytes: &[u8]) -> Result<Svm, Problem> {
         let mut r = Reader(bytes);
         let (kind, gamma, c, rho) = (r.u8()?, r.f64()?, r.f64()?, r.f64()?);

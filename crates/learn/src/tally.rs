@@ -1,7 +1,8 @@
 //! Counts per feature and class in an open-addressing table: what naive Bayes is made of.
 //!
-//! A lookup touches one cache line of keys and one of counts. Few classes: the counts of a feature lie side by side.
-//! Many classes (a taxonomy of hundreds): only those that are not zero are kept, since `ln(1 + 0) = 0` adds nothing.
+//! A lookup touches one cache line of keys and one of counts. Few classes: the counts of a feature lie side
+//! by side. Many classes (a taxonomy of hundreds): only those that are not zero are kept, since
+//! `ln(1 + 0) = 0` adds nothing.
 
 use crate::bytes::{Reader, Writer, damaged};
 use types::Problem;
@@ -166,7 +167,8 @@ impl Tally {
         taken
     }
 
-    /// Calls `each(class, count)` for every class in which the feature was counted, in order; false if it is unknown.
+    /// Calls `each(class, count)` for every class in which the feature was counted, in order; false if it is
+    /// unknown.
     #[inline]
     pub fn of(&self, hash: u64, mut each: impl FnMut(usize, u32)) -> bool {
         if self.keys.is_empty() {

@@ -1,6 +1,7 @@
-//! From a topic tree with examples to the classes of a classifier (S1 §3.1).
+//! From a topic tree with examples to the classes of a classifier (Chakrabarti et al. 2002, §3.1).
 //!
-//! 1. As long as there is a leaf with fewer than `least` examples, its examples go to its parent and it is deleted.
+//! 1. As long as there is a leaf with fewer than `least` examples, its examples go to its parent and it is
+//!    deleted.
 //! 2. Examples that internal nodes still have of their own go to a new leaf `Other` below them.
 //! 3. Classes with more than `most` examples are sampled down to it.
 //! 4. Only the leaves are classes; the tree is forgotten, except for the names.
@@ -8,7 +9,7 @@
 use crate::rng::Rng;
 use std::collections::BTreeMap;
 
-/// S1's k: smallest and largest number of examples of a class.
+/// Chakrabarti's k: smallest and largest number of examples of a class.
 pub const EXAMPLES: usize = 300;
 
 /// A leaf of the prepared tree.
@@ -16,6 +17,7 @@ pub const EXAMPLES: usize = 300;
 pub struct Class<D> {
     /// From the root, as `Science/Biology/Other`; empty when all of the tree fell into the root.
     pub path: String,
+    /// The documents of the leaf.
     pub examples: Vec<D>,
 }
 
@@ -27,7 +29,7 @@ fn parts(path: &str) -> Vec<String> {
     path.split('/').map(str::trim).filter(|p| !p.is_empty()).map(str::to_owned).collect()
 }
 
-/// The path and all paths above it, longest first: `a/b/c`, `a/b`, `a`. S1's `topic` features.
+/// The path and all paths above it, longest first: `a/b/c`, `a/b`, `a`. Chakrabarti's `topic` features.
 pub fn prefixes(path: &str) -> Vec<String> {
     let parts = parts(path);
     (1..=parts.len()).rev().filter_map(|n| parts.get(..n)).map(|p| p.join("/")).collect()
@@ -56,8 +58,8 @@ pub fn prepare<D>(
         }
         nodes.entry(path).or_default().extend(docs);
     }
-    // Children come after their parent in the order of paths: going backwards, a node has lost all the children it
-    // is going to lose before it is looked at itself. Only a node without children is a leaf.
+    // Children come after their parent in the order of paths: going backwards, a node has lost all the
+    // children it is going to lose before it is looked at itself. Only a node without children is a leaf.
     let mut children: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for path in nodes.keys() {
         if let Some((_, above)) = path.split_last() {
@@ -123,8 +125,8 @@ mod tests {
 
     #[test]
     fn small_leaves_are_pushed_up() {
-        // Bio/Cells (2) and Bio/Genes (2) both go to Bio (1), which is then a leaf of 5 and stays. Sci keeps its own 1
-        // in Other. Maths (3) stays. Arts/Film (1) goes to Arts (0), which goes to the root.
+        // Bio/Cells (2) and Bio/Genes (2) both go to Bio (1), which is then a leaf of 5 and stays. Sci keeps
+        // its own 1 in Other. Maths (3) stays. Arts/Film (1) goes to Arts (0), which goes to the root.
         let tree = [
             ("/Sci", 1),
             ("Sci/Bio", 1),

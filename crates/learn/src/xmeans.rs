@@ -1,12 +1,13 @@
-//! X-means (Pelleg & Moore 2000): K-means that finds the number of clusters. Each cluster is split in two and keeps the
-//! halves if that raises the Bayesian information criterion of its own points.
+//! X-means (Pelleg & Moore 2000): K-means that finds the number of clusters. Each cluster is split in two and
+//! keeps the halves if that raises the Bayesian information criterion of its own points.
 //!
-//! Four clouds at the corners of a square are no better as two halves, but far better as four quarters: when two parts
-//! do not pay, three and four may: the best of these is taken (ours).
+//! Four clouds at the corners of a square are no better as two halves, but far better as four quarters: when
+//! two parts do not pay, three and four may: the best of these is taken (ours).
 //!
-//! The model is K spherical Gaussians with one variance in M dimensions. The paper's variance estimate lacks the
-//! factor 1/M, which makes splits ever easier as the vocabulary grows; here it has it:
-//! `σ² = Σ‖x−μ‖² / (M(R−K))`, `l = Σ R_n ln(R_n/R) − RM/2·ln(2πσ²) − M(R−K)/2`, `BIC = l − ½(K−1 + MK + 1)·ln R`.
+//! The model is K spherical Gaussians with one variance in M dimensions. The paper's variance estimate lacks
+//! the factor 1/M, which makes splits ever easier as the vocabulary grows; here it has it:
+//! `σ² = Σ‖x−μ‖² / (M(R−K))`, `l = Σ R_n ln(R_n/R) − RM/2·ln(2πσ²) − M(R−K)/2`,
+//! `BIC = l − ½(K−1 + MK + 1)·ln R`.
 
 use crate::kmeans::{Clusters, distance2, from_centres, kmeans, square};
 use crate::matrix::Matrix;

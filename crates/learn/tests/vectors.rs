@@ -3,15 +3,15 @@
 #[path = "../../../tests/support/tools.rs"]
 mod tools;
 
-use learn::SparseVec;
-use learn::bayes::Bayes;
-use learn::matrix::Matrix;
-use learn::platt::Platt;
-use learn::rng::Rng;
-use learn::smo::{Gram, Kernel, Params};
-use learn::svm::{Svm, left_out_values};
-use learn::wordnet::WordNet;
-use learn::{kmeans, xmeans};
+use gleaner_learn::SparseVec;
+use gleaner_learn::bayes::Bayes;
+use gleaner_learn::matrix::Matrix;
+use gleaner_learn::platt::Platt;
+use gleaner_learn::rng::Rng;
+use gleaner_learn::smo::{Gram, Kernel, Params};
+use gleaner_learn::svm::{Svm, left_out_values};
+use gleaner_learn::wordnet::WordNet;
+use gleaner_learn::{kmeans, xmeans};
 use serde_json::Value;
 
 fn load(text: &str) -> Value {

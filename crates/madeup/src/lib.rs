@@ -12,14 +12,16 @@
 //! | `wordnet.rs` | a WordNet of seven words |
 //! | `server.rs`, `log.rs` | the HTTP server on loopback and its request log |
 
+#![warn(missing_docs)]
+
 pub mod fetched;
-pub mod log;
-pub mod markup;
-pub mod reply;
-pub mod server;
+mod log;
+mod markup;
+mod reply;
+mod server;
 pub mod sim;
-pub mod site;
-pub mod string;
+mod site;
+mod string;
 mod wordnet;
 
 #[cfg(test)]

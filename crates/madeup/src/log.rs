@@ -13,7 +13,9 @@ use types::Problem;
 /// never go back while a server lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
+    /// When the head of the request was read.
     pub arrived: u64,
+    /// When the last byte was handed to the socket, or the connection ended.
     pub finished: u64,
     /// 0 when the connection was closed without an answer.
     pub status: u16,
@@ -21,8 +23,11 @@ pub struct Entry {
     pub bytes: u64,
     /// False when the client went away, or the answer was cut on purpose.
     pub whole: bool,
+    /// The `Host` header.
     pub host: String,
+    /// Path and query.
     pub path: String,
+    /// The `User-Agent` header.
     pub agent: String,
 }
 
@@ -39,6 +44,7 @@ impl Entry {
         )
     }
 
+    /// Reads a line of the log file; `None` for any other text.
     pub fn parse(line: &str) -> Option<Entry> {
         let mut fields = line.split('\t');
         Some(Entry {
@@ -103,6 +109,7 @@ impl Log {
         Log(Arc::new(Inner { epoch, started: Instant::now(), state: Mutex::new(state) }))
     }
 
+    /// The time that entries are stamped with.
     pub fn now(&self) -> u64 {
         self.0.epoch + self.0.started.elapsed().as_millis() as u64
     }

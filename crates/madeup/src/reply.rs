@@ -23,6 +23,7 @@ impl<'a> Ask<'a> {
 /// How the answer is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Behaviour {
+    /// All of it, at once.
     #[default]
     Whole,
     /// `Content-Length` promises everything; the connection breaks after this many bytes of the body.
@@ -31,33 +32,42 @@ pub enum Behaviour {
     Drop,
 }
 
+/// What a made-up web answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
+    /// HTTP status.
     pub status: u16,
     /// Lower-case names; `content-length` and `content-encoding` are the server's business.
     pub headers: Vec<(String, String)>,
+    /// Before content encoding.
     pub body: Vec<u8>,
     /// Wait this long before the first byte of the answer.
     pub delay_ms: u64,
+    /// How it is sent.
     pub behaviour: Behaviour,
     /// Send gzip-encoded to clients that accept it.
     pub gzip: bool,
 }
 
 impl Reply {
+    /// An answer of this type, sent whole.
     pub fn new(status: u16, media_type: &str, body: impl Into<Vec<u8>>) -> Reply {
         Reply { status, body: body.into(), ..Reply::default() }.with("content-type", media_type)
     }
+    /// Status 200.
     pub fn html(body: impl Into<Vec<u8>>) -> Reply {
         Reply::new(200, "text/html; charset=utf-8", body)
     }
+    /// Plain text, for robots.txt and errors.
     pub fn text(status: u16, body: impl Into<Vec<u8>>) -> Reply {
         Reply::new(status, "text/plain; charset=utf-8", body)
     }
+    /// Leads to `location`, which may be relative.
     pub fn redirect(status: u16, location: &str) -> Reply {
         let body = format!("<html><body>Moved <a href=\"{}\">here</a>.</body></html>", escape(location));
         Reply { status, ..Reply::html(body) }.with("location", location)
     }
+    /// Status 404 with a page that says so.
     pub fn not_found() -> Reply {
         Reply { status: 404, ..Reply::html("<html><title>404</title><body><h1>Not found</h1></body></html>") }
     }
@@ -68,6 +78,7 @@ impl Reply {
         self.headers.push((name.to_string(), value.into()));
         self
     }
+    /// The first header of this name, which is given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
@@ -75,6 +86,7 @@ impl Reply {
 
 /// Anything that can stand behind the server: the generated site, a web in a string, a closure of a test.
 pub trait Answer: Send + Sync + 'static {
+    /// The same request gets the same answer, unless the web counts its visitors.
     fn answer(&self, ask: &Ask) -> Reply;
 }
 

@@ -62,6 +62,7 @@ impl Server {
         Ok(Server { addr, log, stop, thread: Some(thread) })
     }
 
+    /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -71,6 +72,7 @@ impl Server {
         format!("*:{}", self.addr)
     }
 
+    /// The requests so far.
     pub fn log(&self) -> &Log {
         &self.log
     }

@@ -34,12 +34,14 @@ use types::{Canon, FetchFuture, Fetched, Millis, Page, Payload, Problem, Request
 
 const HTML: &str = "text/html; charset=utf-8";
 
+/// A whole web in one string; the grammar is at the top of this file.
 #[derive(Clone, Debug, Default)]
 pub struct WebString {
     /// Answers by `host/path?query`, in turn.
     answers: HashMap<String, Vec<Reply>>,
     /// The pages in short form.
     pub pages: BTreeMap<Url, Arc<Page>>,
+    /// Pages marked as seeds, in order; the first page when none is marked.
     pub seeds: Vec<Url>,
     /// How long an answer takes on a virtual clock.
     pub latency: Millis,
@@ -61,6 +63,7 @@ impl WebString {
         WebString::parse(text).unwrap_or_else(|problem| panic!("{problem}"))
     }
 
+    /// Reads a web; the problem names the line.
     pub fn parse(text: &str) -> Result<WebString, Problem> {
         let mut web = WebString::default();
         let mut current: Option<Open> = None;
@@ -142,6 +145,7 @@ impl WebString {
         let base = self.base.as_ref().expect("a web has a page");
         Canon::exact().join(base, path).expect("a URL or a path")
     }
+    /// The page of a path. Panics when there is none: for tests.
     pub fn page(&self, path: &str) -> Arc<Page> {
         self.pages.get(&self.url(path)).expect("a page of the web").clone()
     }

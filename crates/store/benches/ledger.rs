@@ -1,21 +1,21 @@
 //! The ledger at size, against a plain hash map and heap doing the same operations in the same run.
 //!
 //! ```sh
-//! cargo bench -p store --bench ledger                  # one million URLs
-//! cargo bench -p store --bench ledger -- --size 10M    # the target of issue 2
+//! cargo bench -p gleaner-store --bench ledger                  # one million URLs
+//! cargo bench -p gleaner-store --bench ledger -- --size 10M    # the target of issue 2
 //! ```
 //! `--dir PATH` puts the ledger elsewhere than the temporary folder; `--always` syncs each commit.
 //!
 //! CPU time is that of the one thread that works; wall time includes waiting for the disk and for other processes.
 
 use frontier::{Frontier, Limits, Next, Pick};
+use gleaner_store::ledger::{Durability, FileLog, Ledger, Options};
+use gleaner_store::{Records, Stats};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-use store::ledger::{Durability, FileLog, Ledger, Options};
-use store::{Records, Stats};
 use types::{Candidate, Canon, HostUpdate, LinkKind, Millis, Outcome, Priority, Settle, Turn, UrlId};
 
 const LINKS: usize = 50;

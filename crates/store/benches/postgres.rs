@@ -1,7 +1,7 @@
 //! The shared ledger at size: admission, settling, re-scoring, take-over, and what the tables weigh.
 //!
 //! ```text
-//! cargo bench -p store --bench postgres -- 1000000 [SETTLE]     # URLs, and how many of them are settled
+//! cargo bench -p gleaner-store --bench postgres -- 1000000 [SETTLE]     # URLs, and how many of them are settled
 //! ```
 //! Starts a PostgreSQL of its own (durable: `fsync = on`) in /tmp. One line per measurement.
 
@@ -9,8 +9,8 @@
 mod postgres;
 
 use frontier::{Frontier, Limits, Next, Pick};
+use gleaner_store::{Fleet, Journal, Records, Shared, SharedOptions, Which};
 use std::time::{Duration, Instant};
-use store::{Fleet, Journal, Records, Shared, SharedOptions, Which};
 use types::{
     Candidate, Canon, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, Settle, Turn, UrlId,
 };

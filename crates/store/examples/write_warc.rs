@@ -1,20 +1,20 @@
 //! Writes a small collection's files, to be looked at with other tools:
 //!
 //! ```text
-//! cargo run -p store --example write_warc -- /tmp/sample
+//! cargo run -p gleaner-store --example write_warc -- /tmp/sample
 //! python tests/py/check_warc.py /tmp/sample/warc/*.warc.gz /tmp/sample/subset.warc.gz
 //! python tests/py/check_parquet.py /tmp/sample/pages.parquet 30
 //! ```
 //!
 //! Thirty pages in several WARC files: plain, compressed, empty, truncated, redirected and repeated ones.
 
+use gleaner_store::archive::{Archive, ArchiveSettings, Digest, Original, PageNote};
+use gleaner_store::export::{self, Options, Row};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::archive::{Archive, ArchiveSettings, Digest, Original, PageNote};
-use store::export::{self, Options, Row};
 use types::{
     ArchiveRef, Assessment, Canon, Fetched, LinkKind, Millis, Part, Payload, Problem, Record, Truncation,
     UrlId, Verdict,
@@ -42,8 +42,8 @@ fn main() -> Result<(), Problem> {
         };
         let verdict = Verdict { relevant: id >= 10, relevance: assessment.score, threshold: 0.5, version: 1 };
         let digest = match &fetched.payload {
-            Payload::Bytes { wire, .. } => store::archive::payload_digest(wire),
-            _ => store::archive::payload_digest(&[]),
+            Payload::Bytes { wire, .. } => gleaner_store::archive::payload_digest(wire),
+            _ => gleaner_store::archive::payload_digest(&[]),
         };
         let twin =
             (fetched.status == 200).then(|| *first.entry(digest).or_insert(id)).filter(|twin| *twin != id);

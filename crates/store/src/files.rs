@@ -1,9 +1,10 @@
 //! Files and folders of a collection. Two rules:
 //!
-//! * What pages say may be private, so new collections are: `0700` for the folder. Everything below takes its folder's
-//!   bits, so that a folder which is shared (`[archive] mode`, or made by an earlier version) stays shared.
-//! * A collection may come from somebody else, and a link in it may point at any file of the user. So nothing is written
-//!   through a link: files are made new, replaced by name, or refused.
+//! * What pages say may be private, so new collections are: `0700` for the folder. Everything below takes its
+//!   folder's bits, so that a folder which is shared (`[archive] mode`, or made by an earlier version) stays
+//!   shared.
+//! * A collection may come from somebody else, and a link in it may point at any file of the user. So nothing
+//!   is written through a link: files are made new, replaced by name, or refused.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -151,7 +152,8 @@ fn make(dir: &Path, bits: Option<u32>) -> io::Result<()> {
     set_bits(dir, bits)
 }
 
-/// Bits that something inside a folder gets. A folder in which everybody may write (`/tmp`) is no example: private.
+/// Bits that something inside a folder gets. A folder in which everybody may write (`/tmp`) is no example:
+/// private.
 fn bits_around(path: &Path) -> Option<u32> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     bits_of(parent).map(|bits| if bits & 0o002 == 0 { bits } else { 0o700 })

@@ -53,10 +53,11 @@ pub trait Fleet {
 /// What other workers of the same crawl did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct News {
-    /// Pages fetched and judged relevant by all other workers, those that are gone included, and what they
-    /// have in flight.
+    /// Pages fetched by all other workers, those that are gone included.
     pub pages: u64,
+    /// Of those, how many were judged relevant.
     pub relevant: u64,
+    /// Requests that the other workers have out.
     pub in_flight: u64,
     /// Workers that are alive, this one included.
     pub workers: u32,
@@ -89,6 +90,7 @@ pub struct Ticket {
 pub struct SharedCommand {
     /// Its number: each is one more than the one before.
     pub n: u64,
+    /// Name of the command, as whoever gave it calls it.
     pub kind: String,
     /// JSON.
     pub payload: String,
@@ -101,14 +103,18 @@ pub struct Wanted {
     pub n: u64,
     /// JSON; whoever gives commands knows what it means.
     pub json: String,
+    /// Labels that hold, by page.
     pub labels: Vec<(UrlId, bool)>,
 }
 
 /// What came of a command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Done {
+    /// How much it changed: pages, links, or URLs, as the command has it.
     pub changed: u64,
+    /// It could not be done; `text` says why.
     pub failed: bool,
+    /// For people.
     pub text: String,
 }
 
@@ -118,12 +124,14 @@ pub struct Gate(Arc<Mutex<Instant>>);
 
 impl Gate {
     /// Closed until it is opened.
-    pub fn closed() -> Gate {
+    pub(crate) fn closed() -> Gate {
         Gate(Arc::new(Mutex::new(Instant::now())))
     }
-    pub fn open_until(&self, at: Instant) {
+    /// Requests may be sent until then.
+    pub(crate) fn open_until(&self, at: Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }
+    /// May a request be sent now?
     pub fn is_open(&self) -> bool {
         Instant::now() < *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,6 +6,7 @@ use types::UrlId;
 /// One change of [`types::StateKey::Labels`]: five bytes, the number of a page and what was said of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelChange {
+    /// The page.
     pub id: UrlId,
     /// A language model said it, not a person.
     pub by_model: bool,
@@ -19,6 +20,7 @@ impl LabelChange {
         LabelChange { id, by_model: false, said: Some(said) }
     }
 
+    /// Number of the page (little-endian), then one byte for who said what.
     pub fn to_bytes(self) -> [u8; 5] {
         let [a, b, c, d] = self.id.0.to_le_bytes();
         // 0, 1 and 2 were there before models spoke.

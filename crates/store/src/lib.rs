@@ -1,4 +1,7 @@
-//! Keep it: what was fetched and what was decided, so that nothing is lost and everything can be taken out again.
+//! Keep it: what was fetched and what was decided, so that nothing is lost and everything can be taken out
+//! again.
+
+#![warn(missing_docs)]
 
 pub mod archive;
 pub mod export;
@@ -7,7 +10,7 @@ mod fleet;
 pub mod formats;
 pub mod index;
 pub mod ledger;
-pub mod postgres;
+mod postgres;
 pub mod s3;
 mod traits;
 mod trust;
@@ -16,5 +19,6 @@ pub use fleet::{Done, Fleet, Gate, News, SharedCommand, Ticket, Wanted};
 pub use ledger::{Durability, FileLog, Ledger, LedgerReader, MemLog, Options};
 pub use postgres::{
     CommandInfo, Given, Helm, Judged, LOAD_AT_ONCE, Reached, Shared, SharedOptions, SharedReader, WorkerInfo,
+    check_address,
 };
 pub use traits::{Each, Journal, Records, Revision, Stats, Storage, Which};

@@ -13,11 +13,12 @@ pub type Each<'a, T> = Box<dyn Iterator<Item = Result<T, Problem>> + 'a>;
 
 /// What is known of a collection. Read-only; works while a crawl writes.
 pub trait Records {
-    // ---- URLs
-    // ------------------------------------------------------------------------------------------------
+    // ---- URLs ---------------------------------------------------------------------------------------------
 
+    /// The number of a URL; `None` when it was never admitted.
     fn find(&self, url: &Url) -> Result<Option<UrlId>, Problem>;
 
+    /// The address of a number; an error when there is no such URL.
     fn url(&self, id: UrlId) -> Result<Url, Problem>;
 
     /// As `url`, of many at once; those that are not there are left out.
@@ -60,8 +61,7 @@ pub trait Records {
         Ok(out)
     }
 
-    // ---- pages
-    // -----------------------------------------------------------------------------------------------
+    // ---- pages --------------------------------------------------------------------------------------------
 
     /// A fetched page, with its newest verdict.
     fn record(&self, id: UrlId) -> Result<Option<Record>, Problem>;
@@ -78,8 +78,7 @@ pub trait Records {
     /// Every verdict that was changed after the page was recorded.
     fn revised(&self) -> Result<Vec<(UrlId, Verdict)>, Problem>;
 
-    // ---- hosts, state, totals
-    // --------------------------------------------------------------------------------
+    // ---- hosts, state, totals -----------------------------------------------------------------------------
 
     /// Every host, in the order of the numbers that [`Info::host`] has.
     fn hosts(&self) -> Result<Vec<HostInfo>, Problem>;
@@ -104,6 +103,7 @@ pub trait Records {
         }
     }
 
+    /// Totals, without reading the pages.
     fn stats(&self) -> Result<Stats, Problem>;
 
     /// Verifies every invariant (slow).
@@ -137,7 +137,9 @@ pub trait Journal {
 /// A page's new verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision {
+    /// The page.
     pub id: UrlId,
+    /// Replaces the old one.
     pub verdict: Verdict,
     /// What the verdict rests on, when that changed too: the topic is another now.
     pub assessment: Option<Assessment>,
@@ -156,6 +158,7 @@ impl Revision {
 pub trait Storage: Frontier + Records + Journal + Send {
     /// The other workers, if the crawl is shared.
     fn fleet(&self) -> Option<&dyn Fleet>;
+    /// As `fleet`, to write.
     fn fleet_mut(&mut self) -> Option<&mut dyn Fleet>;
 }
 
@@ -164,13 +167,17 @@ pub trait Storage: Frontier + Records + Journal + Send {
 pub struct Stats {
     /// URLs ever admitted = pending + leased + settled.
     pub urls: u64,
+    /// URLs that wait.
     pub pending: u64,
+    /// URLs with a lease that is out.
     pub leased: u64,
+    /// URLs that ended, whatever the outcome.
     pub settled: u64,
     /// Settled, by outcome.
     pub outcomes: Vec<(&'static str, u64)>,
     /// Records of fetched pages.
     pub pages: u64,
+    /// Hosts ever met.
     pub hosts: usize,
     /// Leases given so far.
     pub leases: u64,

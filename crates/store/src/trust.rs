@@ -14,7 +14,8 @@ pub(crate) fn tls() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, Proble
         .map_err(|e| Problem::new("TLS cannot be set up").because(e))
 }
 
-/// The authorities of a PEM file, else the public ones. `setting` names the file, `hint` says what it should be.
+/// The authorities of a PEM file, else the public ones. `setting` names the file, `hint` says what it should
+/// be.
 pub(crate) fn authorities(file: Option<&str>, setting: &str, hint: &str) -> Result<RootCertStore, Problem> {
     let Some(file) = file else {
         return Ok(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });

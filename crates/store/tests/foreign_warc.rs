@@ -5,9 +5,9 @@
 #[path = "../../../tests/support/tools.rs"]
 mod tools;
 
+use gleaner_store::archive::{HttpLimits, Limits, WarcReader, http_message, read_at};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use store::archive::{HttpLimits, Limits, WarcReader, http_message, read_at};
 
 /// The Python to use, or `None` after saying loudly that the test does not run.
 fn python(test: &str) -> Option<PathBuf> {

@@ -1,5 +1,6 @@
 //! URL canonicalisation: WHATWG parsing, then the few rewritings that never change what a server answers in
-//! practice (fragment, default port, dot segments, case of percent escapes, session ids, tracking parameters).
+//! practice (fragment, default port, dot segments, case of percent escapes, session ids, tracking
+//! parameters).
 
 use crate::url::{Url, UrlError};
 use std::borrow::Cow;

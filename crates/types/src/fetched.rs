@@ -7,14 +7,17 @@ use std::time::Duration;
 /// The answer to one request, of one hop: a redirect is an answer, not something to be followed here.
 #[derive(Clone, Debug)]
 pub struct Fetched {
+    /// The URL that was asked for.
     pub url: Url,
     /// HTTP status; 0 when there was no HTTP answer (see `failure`).
     pub status: u16,
     /// Response headers in order, names lower-case, values as Latin-1/UTF-8 text.
     pub headers: Vec<(String, String)>,
+    /// The body, or what a recorded web has instead of it.
     pub payload: Payload,
     /// Why there is no (whole) answer.
     pub failure: Option<Failure>,
+    /// What cut the body short, when it is not whole.
     pub truncated: Option<Truncation>,
     /// Absolute target of a 3xx answer, unparsed.
     pub location: Option<String>,
@@ -22,7 +25,9 @@ pub struct Fetched {
     pub retry_after: Option<Duration>,
     /// The address that was really connected to.
     pub ip: Option<IpAddr>,
+    /// When the request began.
     pub started: Millis,
+    /// From the start of the request to the end of the answer.
     pub elapsed: Duration,
     /// Bytes of the body on the wire.
     pub wire_bytes: u64,
@@ -35,16 +40,22 @@ pub struct Fetched {
 /// What came with the answer.
 #[derive(Clone, Debug, Default)]
 pub enum Payload {
+    /// No body: a failure, or an answer without one.
     #[default]
     None,
-    /// `wire` is the body as it was sent (still content-encoded); `decoded` after content decoding. They share
-    /// one allocation when there was no encoding.
-    Bytes { wire: Arc<[u8]>, decoded: Arc<[u8]> },
+    /// A body. Both forms share one allocation when there was no content encoding.
+    Bytes {
+        /// As it was sent, still content-encoded.
+        wire: Arc<[u8]>,
+        /// After content decoding.
+        decoded: Arc<[u8]>,
+    },
     /// A page that a recorded web already extracted (its cache); same value extraction would give.
     Page(Arc<Page>),
 }
 
 impl Payload {
+    /// A body that was sent without content encoding.
     pub fn plain(bytes: impl Into<Arc<[u8]>>) -> Payload {
         let wire: Arc<[u8]> = bytes.into();
         Payload::Bytes { decoded: wire.clone(), wire }
@@ -59,6 +70,7 @@ impl Payload {
     }
 }
 
+/// What ended a body before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Truncation {
     /// The size limit was reached.
@@ -72,10 +84,15 @@ pub enum Truncation {
 /// Why a request got no usable answer. The text is for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
+    /// The host name could not be looked up.
     Dns(String),
+    /// No address of the host accepted a connection.
     Connect(String),
+    /// The handshake failed or the certificate is not valid.
     Tls(String),
+    /// The host did not answer within the time limit.
     Timeout(String),
+    /// The answer is not valid HTTP.
     Protocol(String),
     /// The SSRF guard refused the address.
     Guarded(String),
@@ -170,10 +187,12 @@ impl Fetched {
         }
     }
 
+    /// The first header of this name, which is given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
+    /// A redirect status that names its target.
     pub fn is_redirect(&self) -> bool {
         matches!(self.status, 301 | 302 | 303 | 307 | 308) && self.location.is_some()
     }

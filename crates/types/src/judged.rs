@@ -20,21 +20,28 @@ pub struct Assessment {
     pub features: Features,
 }
 
+/// One named part of a score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
+    /// As the judge calls it: `genre`, `content`, `url`, the name of a class.
     pub name: String,
+    /// In the judge's own unit, most often 0–1.
     pub value: f64,
 }
 
+/// A term of the topic that was found on the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     /// Which of the topic's sets the term belongs to (`genre`, `content`, `url` …).
     pub set: String,
+    /// As the topic writes it.
     pub term: String,
+    /// How often it was found.
     pub count: u32,
 }
 
 impl Assessment {
+    /// The value of the part of this name.
     pub fn part(&self, name: &str) -> Option<f64> {
         self.parts.iter().find(|p| p.name == name).map(|p| p.value)
     }
@@ -43,6 +50,7 @@ impl Assessment {
 /// The judge's decision. It may be revised later without fetching the page again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
+    /// The page is wanted: it counts as found and goes into exports.
     pub relevant: bool,
     /// 0–1; what strategies learn from. Usually the assessment's score.
     pub relevance: f64,

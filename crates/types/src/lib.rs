@@ -7,7 +7,9 @@
 //! Nothing here does anything but hold data, keep its own invariants and say what it means. Every other
 //! crate depends on this one; this one depends on none of ours.
 
-pub mod canon;
+#![warn(missing_docs)]
+
+mod canon;
 mod features;
 mod fetched;
 mod judged;
@@ -26,7 +28,7 @@ pub use fetched::{Failure, Fetched, Payload, Truncation};
 pub use judged::{Assessment, Hit, Part, Verdict};
 pub use order::{
     Candidate, HostUpdate, Lease, LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source, Task,
-    Turn, UrlId,
+    Ties, Turn, UrlId,
 };
 pub use page::{Block, Heading, Leaf, Link, MetaRobots, NESTED_SITEMAP, Page, PageKind, Region, Rel, Span};
 pub use problem::{Problem, ProblemKind, with_causes};

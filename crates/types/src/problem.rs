@@ -14,7 +14,7 @@ pub fn with_causes(e: &dyn std::error::Error) -> String {
 /// An error for a person: what happened to which thing, why, and what to do next.
 ///
 /// ```
-/// use types::Problem;
+/// use gleaner_types::Problem;
 /// let p = Problem::usage("topic.toml:3:1: unknown key `treshold`").hint("did you mean `threshold`?");
 /// assert_eq!(p.to_string(), "topic.toml:3:1: unknown key `treshold`\n\nhint: did you mean `threshold`?");
 /// assert_eq!(p.exit_code(), 2);
@@ -51,10 +51,12 @@ impl Problem {
     pub fn nothing(what: impl Into<String>) -> Problem {
         Problem { kind: ProblemKind::Nothing, ..Problem::new(what) }
     }
+    /// Adds why it happened.
     pub fn because(mut self, cause: impl fmt::Display) -> Problem {
         self.cause = Some(cause.to_string());
         self
     }
+    /// Adds what the user can do next.
     pub fn hint(mut self, hint: impl Into<String>) -> Problem {
         self.hint = Some(hint.into());
         self
@@ -68,6 +70,7 @@ impl Problem {
     pub fn or_hint(self, hint: &str) -> Problem {
         if self.hint.is_some() { self } else { self.hint(hint) }
     }
+    /// Decides the exit code and the HTTP status.
     pub fn kind(&self) -> ProblemKind {
         self.kind
     }
@@ -79,6 +82,7 @@ impl Problem {
             ProblemKind::Nothing => 4,
         }
     }
+    /// The first line: what went wrong.
     pub fn what(&self) -> &str {
         &self.what
     }

@@ -8,6 +8,8 @@ pub enum StateKey {
     Strategy,
     /// Which strategy and judge made the state that is kept.
     Run,
+    /// The last run: when it began, what the command line asked, how it ended.
+    Session,
     /// What the judge learned.
     Judge,
     /// Running totals of requests, errors and refusals.
@@ -67,6 +69,7 @@ impl StateKey {
         match self {
             StateKey::Strategy => "strategy",
             StateKey::Run => "run",
+            StateKey::Session => "session",
             StateKey::Judge => "judge",
             StateKey::Counts => "counts",
             StateKey::Pages => "pages",
@@ -90,10 +93,11 @@ impl StateKey {
         }
     }
 
+    /// Who has this piece of state in a shared crawl.
     pub fn holder(self) -> Holder {
         match self {
             StateKey::Control | StateKey::Labels => Holder::Crawl,
-            StateKey::Counts => Holder::EveryWorker,
+            StateKey::Counts | StateKey::Session => Holder::EveryWorker,
             _ => Holder::OneWorker,
         }
     }

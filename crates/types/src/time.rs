@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub struct Millis(pub u64);
 
 impl Millis {
+    /// Later than every other time.
     pub const NEVER: Millis = Millis(u64::MAX);
 
     /// By this machine's clock; for whoever lives in real time.
@@ -18,14 +19,15 @@ impl Millis {
         Millis(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64))
     }
 
-    /// By this machine's clock when the process first asked, and by a stopwatch since then: whoever sets the clock does
-    /// not move it. For whoever decides when something may happen.
+    /// By this machine's clock when the process first asked, and by a stopwatch since then: whoever sets the
+    /// clock does not move it. For whoever decides when something may happen.
     pub fn steady() -> Millis {
         static START: OnceLock<(Millis, Instant)> = OnceLock::new();
         let (wall, since) = START.get_or_init(|| (Millis::now(), Instant::now()));
         wall.plus(since.elapsed())
     }
 
+    /// Later by `d`; never beyond [`Millis::NEVER`].
     pub fn plus(self, d: Duration) -> Millis {
         Millis(self.0.saturating_add(d.as_millis() as u64))
     }

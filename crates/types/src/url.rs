@@ -9,17 +9,19 @@ use std::hash::Hasher;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Url(pub(crate) url::Url);
 
-/// A 128-bit name of a URL, keyed per collection: two URLs never share one in practice, and nobody who does not
-/// know the key can make them.
+/// A 128-bit name of a URL, keyed per collection: two URLs never share one in practice, and nobody who does
+/// not know the key can make them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Fingerprint(pub u64, pub u64);
 
+/// Why a text is not a [`Url`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UrlError {
     /// Not a URL at all.
     Malformed(String),
     /// A URL, but not one a web crawler fetches (`mailto:`, `javascript:`, `ftp:` …).
     Scheme(String),
+    /// Longer than the limit; has the length in bytes.
     TooLong(usize),
 }
 
@@ -35,9 +37,11 @@ impl fmt::Display for UrlError {
 impl std::error::Error for UrlError {}
 
 impl Url {
+    /// The whole URL as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
+    /// `http` or `https`.
     pub fn scheme(&self) -> &str {
         self.0.scheme()
     }
@@ -45,16 +49,20 @@ impl Url {
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or("")
     }
+    /// The port, unless it is the scheme's own.
     pub fn port(&self) -> Option<u16> {
         self.0.port()
     }
+    /// The path with its leading slash, percent-encoded.
     pub fn path(&self) -> &str {
         self.0.path()
     }
+    /// What follows `?`, percent-encoded.
     pub fn query(&self) -> Option<&str> {
         self.0.query()
     }
-    /// `host`, or `host:port` when the port is not the scheme's own: the unit of politeness and of robots rules.
+    /// `host`, or `host:port` when the port is not the scheme's own: the unit of politeness and of robots
+    /// rules.
     pub fn host_key(&self) -> &str {
         &self.0[url::Position::BeforeHost..url::Position::AfterPort]
     }
@@ -66,6 +74,7 @@ impl Url {
     pub fn without_scheme(&self) -> &str {
         &self.0[url::Position::BeforeHost..]
     }
+    /// The parsed form, for resolving references against it.
     pub fn as_url(&self) -> &url::Url {
         &self.0
     }
@@ -77,13 +86,14 @@ impl Url {
         Url(u)
     }
 
+    /// Its name under the collection's key.
     pub fn fingerprint(&self, key: (u64, u64)) -> Fingerprint {
         Fingerprint::of(self.as_str(), key)
     }
 }
 
-/// The registrable domain of a host name or host key (`www.example.co.uk:81` → `example.co.uk`), or the host itself
-/// for IP addresses and unknown suffixes.
+/// The registrable domain of a host name or host key (`www.example.co.uk:81` → `example.co.uk`), or the host
+/// itself for IP addresses and unknown suffixes.
 pub fn domain_of(host_key: &str) -> &str {
     let host = match host_key.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !host.contains(':') => host,
@@ -101,6 +111,7 @@ impl Fingerprint {
     pub fn of(text: &str, key: (u64, u64)) -> Fingerprint {
         Fingerprint::of_bytes(text.as_bytes(), key)
     }
+    /// Of any bytes; `of` for URLs.
     pub fn of_bytes(bytes: &[u8], key: (u64, u64)) -> Fingerprint {
         let mut h = SipHasher24::new_with_keys(key.0, key.1);
         h.write(bytes);

@@ -1,15 +1,16 @@
 //! Steering: start, pause, resume, stop, settings, seeds, hosts, labels, new crawls.
 
 use super::super::App;
-use super::super::jobs::{Job, Phase};
+use super::super::jobs::{Job, Phase, Task};
 use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
 use super::super::shelf::Volume;
 use super::topic;
 use crawl::collection::Collection;
 use crawl::config::Config;
+use crawl::reader::Reader;
 use crawl::steer::fleet::{Address, Asked};
-use crawl::steer::{Command, Effect, HostRule, Settings};
+use crawl::steer::{Command, Effect, HostRule, Limits, Pace, Settings};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ fn editable(app: &App, volume: &Volume) -> Result<Arc<Job>, Refusal> {
         t.entry("contact").or_insert_with(|| "https://localhost/".into());
     }
     let loaded = Config::read(&Collection::topic_file(&volume.dir), flags).map_err(Refusal::conflict)?;
-    let job = app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, Vec::new(), true)?;
+    let job = app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, Task::Edit)?;
     opened(&job)?;
     Ok(job)
 }
@@ -104,6 +105,9 @@ fn opened(job: &Job) -> Result<(), Refusal> {
 #[serde(deny_unknown_fields)]
 struct Action {
     action: Do,
+    /// With `start`: to go by.
+    #[serde(default)]
+    settings: Option<Settings>,
 }
 
 #[derive(Deserialize)]
@@ -117,7 +121,7 @@ enum Do {
 
 pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
-    let Action { action } = call.body()?;
+    let Action { action, settings } = call.body()?;
     match action {
         Do::Pause => command(app, &volume, Command::Pause, false),
         Do::Resume => command(app, &volume, Command::Resume, false),
@@ -140,12 +144,37 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
                 .map_err(Refusal::conflict)?;
             let canon = Collection::canon(&loaded.config);
             let seeds = loaded.config.seeds.urls.iter().filter_map(|u| canon.parse_typed(u).ok()).collect();
-            let job = app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, seeds, false);
-            opened(&*job?)?;
+            let before = as_before(&volume.view()?.reader)?;
+            let given = settings.unwrap_or_default();
+            let settings = Settings {
+                limits: given.limits.or(before.limits),
+                fetch: given.fetch.or(before.fetch),
+                ..given
+            };
+            let task = Task::Crawl { seeds, settings: Some(Box::new(settings)) };
+            opened(&*app.shelf.jobs().start(&volume.name, volume.dir.clone(), loaded, task)?)?;
             volume.look_again();
             Ok(Reply::json(&Effect::says("going on")))
         }
     }
+}
+
+/// Limits and pace of the last run's command line, as settings of the next: what people see is what goes on. A limit
+/// that is reached already would end it at once, and is none.
+fn as_before(reader: &Reader) -> Result<Settings, Problem> {
+    let Some(flags) = reader.session().map(|s| s.flags()) else { return Ok(Settings::default()) };
+    let (limits, fetch) = (&reader.config().limits, &reader.config().fetch);
+    let s = reader.summary()?;
+    let limits = flags.contains_key("limits").then(|| Limits {
+        pages: limits.pages.filter(|most| *most > s.pages),
+        relevant: limits.relevant.filter(|most| *most > s.relevant),
+        time_ms: limits.time.map(|t| t.0.as_millis() as u64),
+    });
+    let fetch = flags.contains_key("fetch").then_some(Pace {
+        concurrency: Some(fetch.concurrency),
+        delay_ms: Some(fetch.delay.0.as_millis() as u64),
+    });
+    Ok(Settings { limits, fetch, ..Settings::default() })
 }
 
 pub fn settings(app: &App, call: &Call) -> Result<Reply, Refusal> {
@@ -272,7 +301,7 @@ pub fn create(app: &App, call: &Call) -> Result<Reply, Refusal> {
             Problem::new(format!("there is a folder `{name}` already")).hint("choose another name"),
         ));
     }
-    let job = app.shelf.jobs().start(&name, dir, loaded, urls, false)?;
+    let job = app.shelf.jobs().start(&name, dir, loaded, Task::Crawl { seeds: urls, settings: None })?;
     opened(&job)?;
     Ok(Reply::json(&json!({ "name": name })))
 }

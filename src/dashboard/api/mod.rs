@@ -2,6 +2,8 @@
 
 pub mod compare;
 pub mod control;
+pub mod errors;
+pub mod export;
 pub mod frontier;
 pub mod overview;
 pub mod page;

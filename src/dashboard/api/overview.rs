@@ -7,14 +7,18 @@ use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
 use super::super::shelf::{View, Volume};
 use super::finite;
+use crawl::Stop;
+use crawl::reader::Summary;
 use serde_json::{Value, json};
 use std::time::Duration;
-use types::Problem;
+use types::{Problem, UrlId};
 
 /// The pace is measured over this long.
 const PACE: Duration = Duration::from_secs(30);
 /// Newest pages told with the progress.
 const NEWEST: usize = 8;
+/// Points of a card's curve.
+const TREND: usize = 40;
 /// Commands shown.
 const COMMANDS: usize = 12;
 
@@ -29,16 +33,57 @@ pub fn list(app: &App, _: &Call) -> Result<Reply, Refusal> {
                 "pages": view.rows.len(),
                 "relevant": view.rows.relevant,
                 "pending": view.queue.pending,
-                "running": !matches!(state(&volume, &view).0, "stopped" | "paused"),
+                "running": is_running(state(&volume, &view).0),
                 "problem": null,
+                "stopped": why_stopped(&view, state(&volume, &view).0),
+                "began": view.rows.all().first().map(|r| r.fetched),
+                "fetched": view.rows.all().last().map(|r| r.fetched),
+                "trend": trend(&view),
             }),
             Err(refusal) => json!({
                 "name": volume.name, "title": volume.name, "pages": 0, "relevant": 0, "pending": 0, "running": false,
-                "problem": refusal.problem.what(),
+                "problem": refusal.problem.what(), "stopped": null, "began": null, "fetched": null, "trend": [],
             }),
         });
     }
     Ok(Reply::json(&json!({ "collections": out })))
+}
+
+/// A curve small enough for a card.
+fn trend(view: &View) -> Vec<(u64, u64)> {
+    let points = view.rows.curve.points();
+    let step = points.len().div_ceil(TREND).max(1);
+    let last = points.last().filter(|_| !(points.len() - 1).is_multiple_of(step));
+    points.iter().step_by(step).chain(last).copied().collect()
+}
+
+fn is_running(state: &str) -> bool {
+    !matches!(state, "stopped" | "paused")
+}
+
+/// Why nothing is fetched any more; of a crawl that runs, nothing.
+fn why_stopped(view: &View, state: &str) -> Option<String> {
+    view.reader.why_stopped().filter(|_| state == "stopped")
+}
+
+/// The limit that ended the last run: it can be raised.
+fn reached(view: &View) -> Option<&'static str> {
+    match view.reader.session()?.ended.as_ref()?.stop {
+        Stop::Pages => Some("pages"),
+        Stop::Relevant => Some("relevant"),
+        Stop::Time => Some("time"),
+        Stop::Requests => Some("requests"),
+        Stop::Exhausted | Stop::User | Stop::Pauses => None,
+    }
+}
+
+/// What a list of finds says of a page.
+fn find(view: &View, id: UrlId) -> Option<Value> {
+    let record = view.reader.record(id).ok().flatten()?;
+    Some(json!({
+        "id": id, "url": record.url, "title": record.title, "score": finite(record.assessment.score),
+        "relevant": view.rows.get(id).is_some_and(|r| r.relevant),
+    }))
 }
 
 pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
@@ -61,8 +106,13 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
         "errors": counts(&s.errors),
         "refused": counts(&s.refused),
         "disk": { "ledger": s.ledger_bytes, "archive": s.archive_bytes, "index": s.index_bytes },
-        "strategy": config.strategy.kind.as_deref().unwrap_or(focus::strategies::DEFAULT),
-        "judge": config.judge.kind.as_deref().unwrap_or(focus::judges::DEFAULT),
+        "strategy": set(&s, "strategy"),
+        "judge": set(&s, "judge"),
+        "settings": s.settings,
+        "best": view.rows.best(NEWEST).into_iter().filter_map(|id| find(&view, id)).collect::<Vec<_>>(),
+        "began": s.session.as_ref().map(|run| run.began),
+        "ended": s.session.as_ref().and_then(|run| run.ended.as_ref()).map(|end| end.at),
+        "version": s.session.as_ref().map(|run| run.version.clone()),
         "workers": s.workers,
         "commands": commands(&view)?,
         "damage": view.reader.damage().map(|p| p.what().to_string()),
@@ -71,6 +121,12 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
         out.extend(extra);
     }
     Ok(Reply::json(&out))
+}
+
+/// A setting that is in force.
+fn set(summary: &Summary, name: &str) -> String {
+    let found = summary.settings.iter().find(|s| s.name == name);
+    found.map_or(String::new(), |s| s.value.clone())
 }
 
 /// What was asked of the workers of a shared crawl of late, and how many have done it.
@@ -110,7 +166,7 @@ pub fn progress(volume: &Volume, view: &View) -> Result<Value, Problem> {
     let (pages, relevant) = (rows.len() as u64, view.rows.relevant);
     let now = types::Millis::now();
     let (state, controlled, told, problem) = state(volume, view);
-    let running = !matches!(state, "stopped" | "paused");
+    let running = is_running(state);
     let since = now.0.saturating_sub(PACE.as_millis() as u64);
     let recent = rows.iter().rev().take_while(|r| r.fetched >= since).count();
     let first = rows.first().map_or(now.0, |r| r.fetched);
@@ -128,18 +184,10 @@ pub fn progress(volume: &Volume, view: &View) -> Result<Value, Problem> {
     let outlook = view.outlook()?;
     let recall = outlook.and_then(|o| o.recall);
     let limits = &view.reader.config().limits;
-    let newest: Vec<Value> = rows
-        .iter()
-        .rev()
-        .take(NEWEST)
-        .filter_map(|r| {
-            let record = view.reader.record(r.id).ok().flatten()?;
-            Some(json!({
-                "id": r.id, "url": record.url, "title": record.title, "score": finite(record.assessment.score),
-                "relevant": r.relevant,
-            }))
-        })
-        .collect();
+    let finds = |relevant: bool| -> Vec<Value> {
+        let newest = rows.iter().rev().filter(|r| !relevant || (r.relevant && !r.folded));
+        newest.take(NEWEST).filter_map(|r| find(view, r.id)).collect()
+    };
     let eta = running.then(|| eta(limits, pages, relevant, rate, harvest)).flatten();
     let h = view.queue.states;
     Ok(json!({
@@ -169,7 +217,10 @@ pub fn progress(volume: &Volume, view: &View) -> Result<Value, Problem> {
             "pages": limits.pages, "relevant": limits.relevant,
             "time_ms": limits.time.map(|t| t.0.as_millis() as u64),
         },
-        "newest": newest,
+        "newest": finds(false),
+        "found": finds(true),
+        "stopped": why_stopped(view, state),
+        "limit": reached(view).filter(|_| state == "stopped"),
     }))
 }
 

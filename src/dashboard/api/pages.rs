@@ -28,6 +28,7 @@ pub fn list(app: &App, call: &Call) -> Result<Reply, Refusal> {
             "any" => Label::Any,
             _ => Label::None,
         }),
+        folded: call.flag("copies") == Some(false),
         fetched: None,
     };
     let sort = call.text("sort").unwrap_or("newest");
@@ -95,6 +96,7 @@ fn entry(view: &View, row: &Row) -> Result<Option<Value>, Refusal> {
         "label": row.label, "language": r.language, "depth": r.depth, "fetched": r.fetched, "status": r.status,
         "media_type": r.media_type, "links": r.links, "bytes": r.bytes,
         "duplicate": r.duplicate_of.is_some() || r.near_duplicate_of.is_some(),
+        "copies": view.rows.copies(row.id),
     })))
 }
 

@@ -25,6 +25,7 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let limit = call.int("limit").unwrap_or(USUAL) as usize;
     let offset = call.int("offset").unwrap_or(0) as usize;
     let filter = Filter {
+        folded: true,
         relevant: (!call.flag("all").unwrap_or(false)).then_some(true),
         host: call.words("host").map(str::to_lowercase),
         language: call.words("language").map(String::from),

@@ -6,6 +6,7 @@ use super::super::route::Call;
 use crawl::config::Config;
 use focus::judges::JudgeSetup;
 use focus::strategies::StrategySetup;
+use focus::topic::sentence::Sentence;
 use focus::topic::{TermList, Topic, presets};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -31,6 +32,8 @@ pub fn meaning(config: &Config, topic: &Topic) -> Value {
     let l = &config.limits;
     json!({
         "name": topic.name,
+        "description": config.description,
+        "examples": config.examples.relevant,
         "query": topic.query,
         "genre": terms(&topic.genre, topic),
         "content": terms(&topic.content, topic),
@@ -87,6 +90,26 @@ pub fn read(text: &str) -> Result<(Config, Topic), Problem> {
         focus::strategies::build(&StrategySetup::new(&topic))?;
     }
     Ok((config, topic))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wish {
+    sentence: String,
+}
+
+/// A sentence in parts: the kind of page, the subject, what is not wanted. By rules alone; nothing is asked elsewhere.
+pub fn draft(_: &App, call: &Call) -> Result<Reply, Refusal> {
+    let Wish { sentence } = call.body()?;
+    let read = Sentence::read(&sentence);
+    // A whole phrase can be dropped; a single word may stand on wanted pages, too.
+    let exclude: Vec<String> = read.not.into_iter().filter(|n| n.contains(' ')).collect();
+    let wanted = sentence.split([',', ';', '.']).next().unwrap_or("").trim();
+    let mut letters = wanted.chars();
+    let name = letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect());
+    Ok(Reply::json(&json!({
+        "name": name, "genre": read.genre, "subject": read.subject, "exclude": exclude,
+    })))
 }
 
 pub fn problem(p: &Problem) -> Value {

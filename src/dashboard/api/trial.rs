@@ -7,12 +7,16 @@ use super::finite;
 use super::topic::read;
 use crawl::collection::Collection;
 use crawl::config::Config;
+use focus::judges::Judge;
+use focus::text::Doc;
+use focus::topic::Topic;
+use focus::topic::generate::{Known, Options, Rank, generate};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use types::{Fetched, Problem, Request, Web};
+use types::{Assessment, Fetched, Problem, Request, Web};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +28,8 @@ struct Trial {
 /// Pages in one dry run, fetched so many at a time, in so long.
 const TRIED: usize = 30;
 const AT_ONCE: usize = 6;
+/// Terms suggested.
+const SUGGESTED: usize = 12;
 const TRIAL: Duration = Duration::from_secs(60);
 
 /// Fetches pages and judges them, without keeping anything.
@@ -32,8 +38,9 @@ pub fn dry_run(app: &App, call: &Call) -> Result<Reply, Refusal> {
     if urls.len() > TRIED {
         return Err(Refusal::bad(format!("at most {TRIED} pages at once")));
     }
-    read(&topic)?;
-    let config = Config::load(&topic, "topic.toml", app.flags.clone())?.config;
+    let text = topic;
+    let (_, topic) = read(&text)?;
+    let config = Config::load(&text, "topic.toml", app.flags.clone())?.config;
     // One at a time: these are fetches of other people's servers.
     let Ok(_turn) = app.trial.try_lock() else {
         return Err(Refusal::conflict(
@@ -81,6 +88,7 @@ pub fn dry_run(app: &App, call: &Call) -> Result<Reply, Refusal> {
         }
     }
     let mut threshold = None;
+    let suggestions = suggest(&pages, judge.as_ref(), &topic);
     let out: Vec<Value> = pages
         .iter()
         .map(|(url, read)| match read {
@@ -99,7 +107,40 @@ pub fn dry_run(app: &App, call: &Call) -> Result<Reply, Refusal> {
             }),
         })
         .collect();
-    Ok(Reply::json(&json!({ "pages": out, "threshold": threshold, "why": judge.explain() })))
+    Ok(Reply::json(&json!({
+        "pages": out, "threshold": threshold, "why": judge.explain(), "suggestions": suggestions,
+    })))
+}
+
+/// A page that was tried: its address, what was made of it and its text; or why there is none.
+type Tried<'a> = (&'a String, Result<(String, Assessment, Doc), String>);
+
+/// Terms of the relevant pages that the topic does not have, compared with the others.
+fn suggest(pages: &[Tried], judge: &dyn Judge, topic: &Topic) -> Vec<String> {
+    let read = || pages.iter().filter_map(|(_, read)| read.as_ref().ok());
+    let is_relevant = |a: &Assessment| judge.decide(a).relevant && a.excluded.is_none();
+    let (relevant, others): (Vec<&Doc>, Vec<&Doc>) = (
+        read().filter(|(_, a, _)| is_relevant(a)).map(|(.., doc)| doc).collect(),
+        read().filter(|(_, a, _)| !is_relevant(a)).map(|(.., doc)| doc).collect(),
+    );
+    // Without something to compare with, what every page says would come first.
+    if relevant.is_empty() || others.is_empty() {
+        return Vec::new();
+    }
+    let lists = [&topic.genre, &topic.content, &topic.url];
+    let known: Vec<String> =
+        lists.iter().flat_map(|list| list.for_language(None, &topic.text.options)).collect();
+    let options = Options {
+        rank: Rank::LogOdds,
+        genre: 0,
+        content: SUGGESTED,
+        tidy: true,
+        sure: true,
+        ..Options::default()
+    };
+    let known = Known { subject: &topic.content.own, terms: &known };
+    let found = generate(&[], &relevant, &others, known, &options);
+    found.content.into_iter().map(|s| s.term).collect()
 }
 
 /// The page at a URL, redirects followed hop by hop; each hop passes the guard. Never a file.

@@ -12,9 +12,12 @@ import search from './search.js';
 import teach from './teach.js';
 import compare from './compare.js';
 import create from './create.js';
+import errors from './errors.js';
+import glossary from './glossary.js';
 
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
+const where = document.getElementById('where');
 
 /** Of one collection: path after its name, title, view. */
 const VIEWS = [
@@ -22,6 +25,7 @@ const VIEWS = [
   ['pages', 'Pages', pages, 'p'],
   ['frontier', 'Frontier', frontier, 'f'],
   ['hosts', 'Hosts', hosts, 'h'],
+  ['errors', 'Errors', errors, 'e'],
   ['search', 'Search', search, 's'],
   ['teach', 'Teach', teach, 't'],
 ];
@@ -31,7 +35,7 @@ let current = { collection: null };
 let keys = null;
 
 /** `#/c/NAME/view/rest?a=b` in parts. */
-function where() {
+function place() {
   const [path, q] = location.hash.replace(/^#/, '').split('?');
   const parts = path.split('/').filter(Boolean).map((p) => { try { return decodeURIComponent(p); } catch { return p; } });
   return { parts, params: new URLSearchParams(q ?? '') };
@@ -39,19 +43,38 @@ function where() {
 
 export const link = (collection, view, rest = '') => `#/c/${encodeURIComponent(collection)}/${view}${rest}`;
 
+const titles = new Map();
+/** What a collection is called; its folder's name until that is known. */
+async function titleOf(collection) {
+  if (!titles.has(collection)) {
+    const { collections } = await get('/collections');
+    for (const c of collections) titles.set(c.name, c.title);
+  }
+  return titles.get(collection) ?? collection;
+}
+
 function menu(collection, view) {
   const item = (href, text, on) => h('a', { href, 'aria-current': on ? 'page' : null }, text);
   const own = collection ? VIEWS.map(([name, title]) => item(link(collection, name), title, view === name)) : [item('#/', 'Collections', view === 'home')];
   show(nav, ...own, h('span', { class: 'gap' }), item('#/compare', 'Compare', view === 'compare'), item('#/new', 'New crawl', view === 'new'));
   // On a narrow screen the list of views can be wider than the screen.
   nav.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  where.replaceChildren();
+  if (collection) {
+    const name = h('a', { href: link(collection, 'overview') }, collection);
+    show(where, name);
+    titleOf(collection).then((title) => { name.textContent = title; document.title = document.title.replace(collection, title); }).catch(() => {});
+  }
 }
+
+/** Views that belong to no collection. */
+const OTHERS = { home: ['Collections', home], compare: ['Compare', compare], new: ['New crawl', create], glossary: ['Words', glossary] };
 
 async function route() {
   leave();
   leave = () => {};
   keys = null;
-  const { parts, params } = where();
+  const { parts, params } = place();
   show(main, loading());
   const stops = [];
   const context = { params, main, link, onLeave: (fn) => stops.push(fn), onKey: (fn) => { keys = fn; } };
@@ -68,9 +91,10 @@ async function route() {
       built = await (view === 'pages' && id ? page : found[2])({ ...context, collection, id });
     } else {
       current = { collection: null };
-      const view = parts[0] === 'compare' ? compare : parts[0] === 'new' ? create : home;
-      menu(null, parts[0] ?? 'home');
-      document.title = (parts[0] === 'compare' ? 'Compare' : parts[0] === 'new' ? 'New crawl' : 'Collections') + ' · Gleaner';
+      const name = parts[0] in OTHERS ? parts[0] : 'home';
+      const [title, view] = OTHERS[name];
+      menu(null, name);
+      document.title = title + ' · Gleaner';
       built = await view(context);
     }
     if (leave === mine) show(main, built);

@@ -1,5 +1,7 @@
 // Building the page. Text is always text: nothing here (or anywhere) turns a string into markup.
 
+import { explained } from './words.js';
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 function fill(el, props, children) {
@@ -47,8 +49,14 @@ export function show(el, ...children) {
 
 const whole = new Intl.NumberFormat('en');
 export const count = (n) => (n === null || n === undefined ? '–' : whole.format(n));
-export const percent = (x, digits = 1) => (x === null || x === undefined ? '–' : (100 * x).toFixed(digits) + ' %');
-export const fixed = (x, digits = 2) => (x === null || x === undefined ? '–' : Number(x).toFixed(digits));
+/** As the terminal rounds: a tie goes to the even digit. */
+function rounded(x, digits) {
+  const scaled = x * 10 ** digits;
+  const tie = Math.abs(scaled - Math.trunc(scaled)) === 0.5;
+  return tie ? (2 * Math.round(scaled / 2) / 10 ** digits).toFixed(digits) : x.toFixed(digits);
+}
+export const percent = (x, digits = 1) => (x === null || x === undefined ? '–' : rounded(100 * x, digits) + ' %');
+export const fixed = (x, digits = 2) => (x === null || x === undefined ? '–' : rounded(Number(x), digits));
 export function bytes(n) {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let i = 0;
@@ -80,10 +88,12 @@ export const failure = (e) =>
 export const meter = (share, kind) =>
   h('div', { class: 'meter' }, h('i', { class: kind || '', style: { width: Math.max(0, Math.min(100, 100 * share)) + '%' } }));
 
-/** Rows of a name, a bar and a number. */
+/** Rows of a name, a bar and a number. An item with `href` opens its list; `text` stands for the number. */
 export function bars(items, kind) {
   const most = Math.max(1, ...items.map((i) => i.count));
-  return h('div', { class: 'bars' }, items.map((i) => h('div', {}, h('span', { title: i.name }, i.name), meter(i.count / most, kind), h('span', { class: 'num' }, count(i.count)))));
+  return h('div', { class: 'bars' }, items.map((i) =>
+    h(i.href ? 'a' : 'div', { class: 'barrow', href: i.href, title: explained(i.name) }, h('span', {}, i.name),
+      meter(i.count / most, kind), h('span', { class: 'num' }, i.text ?? count(i.count)))));
 }
 
 export function note(text, bad) {

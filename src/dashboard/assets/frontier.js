@@ -21,7 +21,7 @@ export default async function frontier({ collection, params, link, onLeave }) {
       const openRows = new Set([...list.querySelectorAll('details[open]')].map((d) => d.dataset.id));
       show(list, got.urls.map((u, i) => h('tr', {},
         h('td', { class: 'n' }, i + 1),
-        h('td', { class: 'n' }, key(u.priority)),
+        h('td', { class: 'n', 'data-name': 'Priority' }, key(u.priority)),
         h('td', {}, h('div', { class: 'wrap' }, u.url), h('details', { 'data-id': u.id, open: openRows.has(String(u.id)) }, h('summary', { class: 'small soft' }, u.sources[0]?.anchor ? `“${u.sources[0].anchor}”` : 'why', u.seen > 1 ? ` · seen ${u.seen} times` : ''), sourcesOf(u.sources))),
         h('td', { class: 'n wide-only' }, u.depth))));
     } catch (e) {
@@ -36,5 +36,5 @@ export default async function frontier({ collection, params, link, onLeave }) {
     h('div', { class: 'head' }, h('h1', {}, 'Frontier'), total),
     h('p', { class: 'soft' }, 'The best URLs that were found but not fetched yet, best first. A host that has to wait lets others go first.'),
     h('div', { class: 'filters' }, h('label', { class: 'field' }, 'Host', input)),
-    h('div', { class: 'card' }, h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', { class: 'n', scope: 'col' }, '#'), h('th', { class: 'n', scope: 'col' }, 'Priority'), h('th', { scope: 'col' }, 'URL and why'), h('th', { class: 'n wide-only', scope: 'col' }, 'Depth'))), list)), none));
+    h('div', { class: 'card' }, h('div', { class: 'scroll rows' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', { class: 'n', scope: 'col' }, '#'), h('th', { class: 'n', scope: 'col' }, 'Priority'), h('th', { scope: 'col' }, 'URL and why'), h('th', { class: 'n wide-only', scope: 'col' }, 'Depth'))), list)), none));
 }

@@ -3,6 +3,7 @@
 import { h, count, percent, fixed, badge, empty, note, span } from './dom.js';
 import { get, put, query, of } from './api.js';
 import { endless } from './table.js';
+import { explained } from './words.js';
 
 export default async function hosts({ collection, link, onLeave }) {
   const state = { q: '', sort: 'relevant' };
@@ -17,7 +18,7 @@ export default async function hosts({ collection, link, onLeave }) {
   };
   const button = (x, value, text, title) => h('button', { class: 'small', title, 'aria-pressed': x.rule === value, on: { click: () => rule(x.host, x.rule === value ? 'none' : value) } }, text);
   const table = endless({
-    columns: [{ name: 'Host' }, { name: 'State' }, { name: 'Relevant', class: 'n' }, { name: 'Pages', class: 'n' }, { name: 'Share', class: 'n' }, { name: 'Mean score', class: 'n wide-only' }, { name: 'Pending', class: 'n' }, { name: 'robots.txt', class: 'wide-only' }, { name: 'Pause', class: 'n wide-only' }, { name: 'Failures', class: 'n wide-only' }, { name: '' }],
+    columns: [{ name: 'Host' }, { name: 'State' }, { name: 'Relevant', class: 'n' }, { name: 'Pages', class: 'n' }, { name: 'Share', class: 'n' }, { name: 'Mean score', class: 'n wide-only' }, { name: 'Pending', class: 'n' }, { name: 'robots.txt', class: 'wide-only' }, { name: 'Pause', class: 'n wide-only' }, { name: 'Failures', class: 'n wide-only' }, { name: 'Rule' }],
     none: empty('No host yet'),
     async load(cursor) {
       const got = await get(of(collection, '/hosts') + query({ ...state, cursor }));
@@ -26,10 +27,10 @@ export default async function hosts({ collection, link, onLeave }) {
     },
     row: (x) => h('tr', {},
       h('td', {}, h('a', { class: 'title', href: link(collection, 'pages', query({ host: x.host })) }, x.host), x.address && h('span', { class: 'url' }, x.address)),
-      h('td', {}, badge(x.rule === 'block' ? 'blocked by you' : x.state, x.rule === 'block' ? 'blocked' : undefined)),
-      h('td', { class: 'n' }, count(x.relevant)), h('td', { class: 'n' }, count(x.pages)), h('td', { class: 'n' }, percent(x.share, 0)),
+      h('td', { 'data-name': 'State', title: explained(x.state) }, badge(x.rule === 'block' ? 'blocked by you' : x.state, x.rule === 'block' ? 'blocked' : undefined)),
+      h('td', { class: 'n', 'data-name': 'Relevant' }, count(x.relevant)), h('td', { class: 'n', 'data-name': 'Pages' }, count(x.pages)), h('td', { class: 'n', 'data-name': 'Share' }, percent(x.share, 0)),
       h('td', { class: 'n wide-only' }, fixed(x.mean_score)),
-      h('td', { class: 'n' }, x.pending ? h('a', { href: link(collection, 'frontier', query({ host: x.host })) }, count(x.pending)) : '0'),
+      h('td', { class: 'n', 'data-name': 'Pending' }, x.pending ? h('a', { href: link(collection, 'frontier', query({ host: x.host })) }, count(x.pending)) : '0'),
       h('td', { class: 'wide-only' }, x.robots + (x.robots_status ? ` (${x.robots_status})` : '')),
       h('td', { class: 'n wide-only' }, span(x.delay_ms)), h('td', { class: 'n wide-only' }, count(x.failures)),
       h('td', {}, h('div', { class: 'row' }, button(x, 'boost', '↑', 'Fetch from this host first'), button(x, 'block', '⊘', 'Fetch nothing more from this host')))),

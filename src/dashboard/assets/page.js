@@ -4,6 +4,7 @@ import { h, show, count, fixed, bytes, when, key, badge, verdict, pieces, out, n
 import { get, of } from './api.js';
 import { lastList } from './pages.js';
 import { say, LABEL_KEYS } from './label.js';
+import { explained } from './words.js';
 
 /** The pages from the seed to this one. */
 export const pathOf = (e, threshold) =>
@@ -19,7 +20,7 @@ export const sourcesOf = (list) => list.map((s) => {
   const most = Math.max(1e-9, ...s.reasons.map((r) => Math.abs(r.value ?? 0)));
   return h('div', { style: { marginBottom: '.8rem' } },
     h('div', { class: 'small wrap' }, s.anchor ? `“${s.anchor}” on ` : 'on ', s.parent.startsWith('http') ? out(s.parent) : s.parent, h('span', { class: 'soft' }, ' · priority ' + key(s.priority))),
-    s.reasons.length > 0 && h('div', { class: 'bars' }, s.reasons.slice(0, 8).map((r) => h('div', {}, h('span', { title: r.label }, r.label), meter(Math.abs(r.value ?? 0) / most, r.value < 0 ? 'rust' : 'leaf'), h('span', { class: 'num' }, (r.value > 0 ? '+' : '') + fixed(r.value, 3))))));
+    s.reasons.length > 0 && h('div', { class: 'bars' }, s.reasons.slice(0, 8).map((r) => h('div', { class: 'barrow', title: explained(r.label) }, h('span', {}, r.label), meter(Math.abs(r.value ?? 0) / most, r.value < 0 ? 'rust' : 'leaf'), h('span', { class: 'num' }, (r.value > 0 ? '+' : '') + fixed(r.value, 3))))));
 });
 
 export default async function page({ collection, id, link, onKey }) {
@@ -61,7 +62,7 @@ export default async function page({ collection, id, link, onKey }) {
   /** What each part of the score says: shares, or what it adds to the log-odds. */
   const measures = (list) => {
     const most = Math.max(1, ...list.map((x) => Math.abs(x.value ?? 0)));
-    return list.map((x) => h('div', {}, h('span', { title: x.name }, x.name), meter(Math.abs(x.value ?? 0) / most, x.value < 0 ? 'rust' : 'leaf'), h('span', { class: 'num' }, fixed(x.value, 3))));
+    return list.map((x) => h('div', { class: 'barrow', title: explained(x.name) }, h('span', {}, x.name), meter(Math.abs(x.value ?? 0) / most, x.value < 0 ? 'rust' : 'leaf'), h('span', { class: 'num' }, fixed(x.value, 3))));
   };
   const parts = h('div', { class: 'bars', style: { margin: '.8rem 0' } }, measures(p.parts));
   const why = h('div', { id: 'reasons' });

@@ -7,7 +7,7 @@ export function endless({ columns, load, row, none }) {
   const body = h('tbody');
   const foot = h('div', {});
   const table = h('table', {}, h('thead', {}, h('tr', {}, columns.map((c) => h('th', { class: c.class, scope: 'col' }, c.name)))), body);
-  const el = h('div', {}, h('div', { class: 'scroll' }, table), foot);
+  const el = h('div', {}, h('div', { class: 'scroll rows' }, table), foot);
   const items = [];
   let next = null;
   let busy = false;

@@ -72,7 +72,9 @@ impl std::fmt::Display for Unread {
 /// How a child is started: the program, and the arguments that make it call [`serve`].
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// The executable, most often this one.
     pub path: PathBuf,
+    /// What comes before anything of a document.
     pub args: Vec<OsString>,
 }
 

@@ -12,7 +12,9 @@ use types::{Problem, StateKey, UrlId, Verdict};
 /// See the module. Everything here goes by what [`Kept::refresh`] last saw; what is known of URLs and pages
 /// is [`Records`].
 pub enum Kept {
+    /// A ledger in a folder.
     Folder(Box<LedgerReader>),
+    /// A crawl in a database.
     Shared(Box<SharedReader>),
 }
 
@@ -123,9 +125,13 @@ pub struct Said {
 
 /// A page, and what was said of it when it came.
 pub struct Line {
+    /// The page.
     pub id: UrlId,
+    /// The judge's verdict.
     pub relevant: bool,
+    /// The judge's score, 0–1.
     pub score: f64,
+    /// An earlier page with the same, or nearly the same, text.
     pub copy_of: Option<UrlId>,
     /// Of its text; 0 = unknown.
     pub simhash: u64,

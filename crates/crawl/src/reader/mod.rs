@@ -1,4 +1,5 @@
-//! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl writes.
+//! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl
+//! writes.
 
 mod kept;
 
@@ -11,22 +12,27 @@ use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality, Who};
 use crate::outlook::Outlook;
+use crate::session::{InForce, Origin, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
 use focus::strategies::{Reason, Strategy, StrategySetup};
+use focus::topic::Threshold;
 use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use store::archive::{Stacks, UNCOMMITTED, lost_pages};
 use store::index::Index;
-use store::{Ledger, SharedReader, WorkerInfo};
+use store::{Ledger, SharedReader, Which, WorkerInfo};
 use types::{Priority, Problem, Record, StateKey, Url, UrlId};
 
+/// Reads a collection without changing it, while a crawl may be writing to it.
 pub struct Reader {
     dir: PathBuf,
     kept: Kept,
     loaded: Loaded,
+    /// The last run.
+    session: Option<Session>,
     /// What was changed while a crawl ran.
     adjustments: Adjustments,
     /// The topic file with the changes laid over it.
@@ -60,24 +66,39 @@ struct Newest {
 /// How a collection stands.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
+    /// What the collection is called.
     pub name: String,
+    /// Pages fetched.
     pub pages: u64,
+    /// Relevant pages; labels count, and copies count once.
     pub relevant: u64,
+    /// URLs ever admitted.
     pub urls: u64,
+    /// URLs that wait.
     pub pending: u64,
+    /// Hosts ever met.
     pub hosts: usize,
+    /// URLs that ended, by outcome.
     pub outcomes: Vec<(&'static str, u64)>,
+    /// What went wrong, by kind.
     pub errors: BTreeMap<String, u64>,
+    /// Links that were not taken, by reason.
     pub refused: BTreeMap<String, u64>,
+    /// Threshold of the judge.
     pub threshold: f64,
     /// The thresholds the judge chose by itself, with its reasons, the newest last.
     pub choices: Vec<Choice>,
+    /// `(pages, relevant)`, ascending.
     pub curve: Vec<(u64, u64)>,
     /// What is still to be found; `None` = too little is known.
     pub outlook: Option<Outlook>,
+    /// Size of the ledger.
     pub ledger_bytes: u64,
+    /// Size of the archive.
     pub archive_bytes: u64,
+    /// Size of the search index.
     pub index_bytes: u64,
+    /// A crawl is writing to it now.
     pub running: bool,
     /// How the judge does on the pages the user labelled.
     pub labels: Option<Quality>,
@@ -86,21 +107,32 @@ pub struct Summary {
     pub teacher: Option<Usage>,
     /// Of a shared crawl, those that are alive.
     pub workers: Vec<WorkerInfo>,
+    /// The last run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
+    /// Why nothing is fetched at the moment; `None` while a crawl runs, and before the first.
+    pub stopped: Option<String>,
+    /// The settings in force, and where each comes from.
+    pub settings: Vec<InForce>,
 }
 
 /// What the user taught the judge, and what came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Taught {
+    /// Pages with a label.
     pub answered: u64,
+    /// Of those, how many are wanted.
     pub yes: u64,
     /// Pages that are relevant now.
     pub relevant: u64,
     /// `None`: too little was answered to tell.
     pub estimate: Option<Estimate>,
+    /// `None`: too little was answered to tell.
     pub settled: Option<Settled>,
 }
 
 impl Summary {
+    /// Relevant share of the pages, 0–1; 0 without pages.
     pub fn harvest(&self) -> f64 {
         if self.pages == 0 { 0.0 } else { self.relevant as f64 / self.pages as f64 }
     }
@@ -109,13 +141,17 @@ impl Summary {
 /// Why a URL was fetched (or not), and what came of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
+    /// Canonical address.
     pub url: String,
     /// Pending, leased or settled, and how.
     pub state: String,
+    /// Name of the strategy.
     pub strategy: String,
+    /// The priority it has, or was fetched with.
     pub priority: Priority,
     /// From the seed to the page.
     pub path: Vec<PathStep>,
+    /// Sightings, first seen first.
     pub sources: Vec<SeenOn>,
     /// The page whose verdict changed its place in the queue.
     pub rescored_by: Option<String>,
@@ -123,26 +159,59 @@ pub struct Explanation {
     pub label: Option<bool>,
     /// Who said so.
     pub label_by: Option<Who>,
+    /// What is kept of the page, if it was fetched.
     pub record: Option<Record>,
+    /// Address of an earlier page with the same payload.
     pub duplicate_of: Option<String>,
+    /// Address of an earlier page with nearly the same text.
     pub near_duplicate_of: Option<String>,
 }
 
+/// One page on the way from a seed.
 #[derive(Clone, Debug, Serialize)]
 pub struct PathStep {
+    /// Its address.
     pub url: String,
+    /// Its title; empty when it was not fetched.
     pub title: String,
     /// Text of the link that led to it.
     pub anchor: String,
+    /// The judge's score; `None` when it was not fetched.
     pub score: Option<f64>,
 }
 
+/// A page on which the link was seen.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeenOn {
+    /// Its address, or "the seeds".
     pub parent: String,
+    /// Text of the link.
     pub anchor: String,
+    /// What the strategy made of this sighting.
     pub priority: Priority,
+    /// Why, in the strategy's words.
     pub reasons: Vec<Reason>,
+}
+
+/// A URL that was asked for, or would have been, and gave no page.
+#[derive(Clone, Debug, Serialize)]
+pub struct Miss {
+    /// The URL.
+    pub id: UrlId,
+    /// Canonical address.
+    pub url: String,
+    /// The outcome's name, as in [`Summary::outcomes`].
+    pub kind: &'static str,
+    /// What happened, for people.
+    pub what: String,
+    /// Tries that failed.
+    pub attempts: u8,
+    /// Links from the seed.
+    pub depth: u16,
+    /// The page on which the link stands, and the link's text.
+    pub parent: Option<String>,
+    /// See `parent`.
+    pub anchor: String,
 }
 
 /// Why links have their place: the strategy, with what it has learnt.
@@ -172,6 +241,7 @@ impl Explainer {
 const LONGEST_PATH: usize = 200;
 
 impl Reader {
+    /// Opens the collection in a folder.
     pub fn open(dir: &Path) -> Result<Reader, Problem> {
         Collection::check_remains(dir)?;
         if !Collection::exists(dir) {
@@ -187,7 +257,8 @@ impl Reader {
         Self::with(dir.to_path_buf(), kept, loaded)
     }
 
-    /// Opens a crawl in a shared database. `dir`: where this machine keeps what it makes of it (an index to search in).
+    /// Opens a crawl in a shared database. `dir`: where this machine keeps what it makes of it (an index to
+    /// search in).
     pub fn open_shared(url: &str, crawl: Option<&str>, dir: &Path) -> Result<Reader, Problem> {
         let shared = SharedReader::open(url, crawl)?;
         let loaded = Config::load(shared.topic(), "the topic in the database", toml::Table::new())?;
@@ -200,6 +271,7 @@ impl Reader {
             archive: Stacks::new(Some(Collection::warc_dir(&dir))),
             dir,
             kept,
+            session: None,
             adjustments: Adjustments::default(),
             config: loaded.config.clone(),
             loaded,
@@ -213,7 +285,7 @@ impl Reader {
             lost: None,
         };
         reader.read_verdicts()?;
-        reader.read_adjustments()?;
+        reader.read_settings()?;
         if reader.kept.damage().is_none() {
             reader.lost = reader.find_lost();
         }
@@ -225,17 +297,26 @@ impl Reader {
         let new = self.kept.refresh()?;
         if new {
             self.read_verdicts()?;
-            self.read_adjustments()?;
+            self.read_settings()?;
         }
         Ok(new)
     }
 
-    fn read_adjustments(&mut self) -> Result<(), Problem> {
+    /// Which settings are in force: the topic file, what was changed, the command line of the last run.
+    fn read_settings(&mut self) -> Result<(), Problem> {
+        let session = Session::of(&*self.kept)?;
         let adjustments = Adjustments::read(&*self.kept)?;
-        if adjustments != self.adjustments {
+        let flags = |session: &Option<Session>| session.as_ref().map(|s| s.flags.clone());
+        let other_flags = flags(&session) != flags(&self.session);
+        if other_flags && let Some(session) = &session {
+            // The topic file may be another by now.
+            self.loaded = self.loaded.with_flags(session.flags()).unwrap_or_else(|_| self.loaded.clone());
+        }
+        if other_flags || adjustments != self.adjustments {
             self.config = adjustments.over(&self.loaded)?;
             self.adjustments = adjustments;
         }
+        self.session = session;
         Ok(())
     }
 
@@ -301,8 +382,8 @@ impl Reader {
         (unknown > most).then(|| lost_pages(&warc))
     }
 
-    /// When the archive does not reach as far as the ledger says. The pages themselves are there: their text is in the
-    /// ledger.
+    /// When the archive does not reach as far as the ledger says. The pages themselves are there: their text
+    /// is in the ledger.
     pub fn archive_damage(&self) -> Option<String> {
         let committed = crate::collection::committed(&*self.kept).ok()??;
         let path = Collection::warc_dir(&self.dir).join(&committed.file);
@@ -320,6 +401,7 @@ impl Reader {
     pub fn shared_name(&self) -> Option<&str> {
         self.kept.shared_name()
     }
+    /// The collection's folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -331,6 +413,7 @@ impl Reader {
     pub fn config_with(&self, adjustments: &Adjustments) -> Result<Config, Problem> {
         adjustments.over(&self.loaded)
     }
+    /// What was changed while running.
     pub fn adjustments(&self) -> &Adjustments {
         &self.adjustments
     }
@@ -346,9 +429,11 @@ impl Reader {
     pub fn topic_text(&self) -> &str {
         &self.loaded.text
     }
+    /// What is known of URLs and pages.
     pub fn ledger(&self) -> &Kept {
         &self.kept
     }
+    /// What was said of pages.
     pub fn labels(&self) -> &Labels {
         &self.labels
     }
@@ -379,8 +464,8 @@ impl Reader {
     pub fn is_running(&self) -> bool {
         self.kept.is_running(&self.dir)
     }
-    /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time. One that is
-    /// damaged or gone is made again ([`Index::was_reset`] says so).
+    /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time.
+    /// One that is damaged or gone is made again ([`Index::was_reset`] says so).
     pub fn index(&self) -> Result<Index, Problem> {
         let dir = Collection::index_dir(&self.dir);
         let opened = self.kept.index(&dir);
@@ -403,7 +488,8 @@ impl Reader {
 
     /// Makes the index again from the ledger.
     fn make_index(&self, dir: &Path, why: Problem) -> Result<Index, Problem> {
-        // Whoever crawls into the collection has the index open and makes it again when the next crawl begins.
+        // Whoever crawls into the collection has the index open and makes it again when the next crawl
+        // begins.
         let Ok(_held) = store::ledger::hold(&self.dir) else {
             return Err(why.hint("a crawl is running here: when it has ended, search again"));
         };
@@ -417,6 +503,7 @@ impl Reader {
         Ok(index.made_again(&why))
     }
 
+    /// Is the page relevant by its label, or else by its newest verdict?
     pub fn is_relevant(&self, id: UrlId) -> bool {
         self.newest.get(&id).is_some_and(|n| n.relevant)
     }
@@ -424,8 +511,8 @@ impl Reader {
     pub fn is_counted(&self, id: UrlId) -> bool {
         self.is_relevant(id) && self.copies.get(&id).is_none_or(|original| !self.is_relevant(*original))
     }
-    /// How many pages would count as relevant if the line were there instead of at `now`. Labels stand, near-duplicates
-    /// count once, and what is ruled out at any line stays so.
+    /// How many pages would count as relevant if the line were there instead of at `now`. Labels stand,
+    /// near-duplicates count once, and what is ruled out at any line stays so.
     pub fn count_at(&self, line: f64, now: f64) -> usize {
         let would_be = |id: UrlId| {
             self.newest.get(&id).is_some_and(|n| {
@@ -464,6 +551,7 @@ impl Reader {
     pub fn has_probabilities(&self) -> bool {
         self.probabilities
     }
+    /// What was answered, with what the judge thought before.
     pub fn answers(&self) -> Result<Answers, Problem> {
         Answers::read(&*self.kept)
     }
@@ -507,10 +595,12 @@ impl Reader {
     pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool, f64)> + '_ {
         self.verdicts.iter().map(|(id, relevant)| (*id, *relevant, self.score(*id).unwrap_or(0.0)))
     }
+    /// The address of a page; `None` when there is no such page.
     pub fn url(&self, id: UrlId) -> Option<String> {
         self.kept.url(id).ok().map(|u| u.to_string())
     }
 
+    /// How the collection stands.
     pub fn summary(&self) -> Result<Summary, Problem> {
         let stats = self.kept.stats()?;
         // One of each worker.
@@ -535,7 +625,7 @@ impl Reader {
             urls: stats.urls,
             pending: stats.pending + stats.leased,
             hosts: stats.hosts,
-            outcomes: stats.outcomes.into_iter().filter(|(_, n)| *n > 0).collect(),
+            outcomes: outcomes(stats.outcomes, self.verdicts.len() as u64),
             errors: counts.errors,
             refused: counts.refused,
             threshold,
@@ -549,7 +639,105 @@ impl Reader {
             labels: self.quality()?,
             teacher: Usage::of(&self.config.teacher, Spent::read(&*self.kept)?),
             workers: self.kept.workers()?,
+            session: self.session.clone(),
+            stopped: self.why_stopped().filter(|_| !self.is_running()),
+            settings: self.in_force()?,
         })
+    }
+
+    /// The last run, if there was one since the program keeps them.
+    pub fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// Why the last run ended, for people. Only when none is under way.
+    pub fn why_stopped(&self) -> Option<String> {
+        let session = self.session.as_ref()?;
+        let cut_off = || "cut off: the program was killed, or the machine stopped".to_string();
+        Some(session.ended.as_ref().map_or_else(cut_off, |ended| ended.reason()))
+    }
+
+    /// The settings that people ask about, as they are in force, and where each comes from.
+    pub fn in_force(&self) -> Result<Vec<InForce>, Problem> {
+        let (limits, fetch) = (&self.config.limits, &self.config.fetch);
+        let from = |section: &str, key: &str| Origin::of(section, key, &self.loaded, &self.adjustments);
+        let count = |n: Option<u64>| n.map(|n| n.to_string());
+        let mut all = Vec::new();
+        let mut add = |name, value: Option<String>, from| {
+            // What is not limited, and by nobody's wish, goes without saying.
+            if value.is_some() || from != Origin::Default {
+                all.push(InForce { name, value: value.unwrap_or_else(|| "none".into()), from });
+            }
+        };
+        add("page limit", count(limits.pages), from("limits", "pages"));
+        add("limit of relevant pages", count(limits.relevant), from("limits", "relevant"));
+        add("time limit", limits.time.map(|t| t.to_string()), from("limits", "time"));
+        add("request limit", count(limits.requests), from("limits", "requests"));
+        add("deepest link", limits.depth.map(|d| d.to_string()), from("limits", "depth"));
+        add("pages per host", count(limits.per_host), from("limits", "per_host"));
+        add("requests in flight", Some(fetch.concurrency.to_string()), from("fetch", "concurrency"));
+        add("pause per host", Some(fetch.delay.to_string()), from("fetch", "delay"));
+        let run = Run::of(&*self.kept)?;
+        let own = (&self.config.strategy.kind, &self.config.judge.kind);
+        let ran = run.as_ref().map(|r| (r.strategy.as_str(), r.judge.as_str())).unzip();
+        let defaults = (focus::strategies::DEFAULT, focus::judges::DEFAULT);
+        for (name, ran, own, default) in
+            [("strategy", ran.0, own.0, defaults.0), ("judge", ran.1, own.1, defaults.1)]
+        {
+            let own = own.as_deref();
+            let now = ran.or(own).unwrap_or(default);
+            let origin = match own {
+                Some(own) if own == now => Origin::Topic,
+                None if now == default => Origin::Default,
+                _ => Origin::CommandLine,
+            };
+            add(name, Some(now.to_string()), origin);
+        }
+        if !self.verdicts.is_empty() {
+            let fixed = matches!(self.config.judge.threshold, Some(Threshold::Fixed(_)));
+            let origin = if fixed { Origin::Topic } else { Origin::Judge };
+            add("threshold", Some(format!("{:.3}", self.threshold()?)), origin);
+        }
+        Ok(all)
+    }
+
+    /// URLs that gave no page, in the order they were found: all, or those of one outcome. `skip` of them are
+    /// left out.
+    pub fn misses(&self, kind: Option<&str>, skip: usize, most: usize) -> Result<Vec<Miss>, Problem> {
+        let mut out = Vec::new();
+        let mut left = skip;
+        for entry in self.kept.entries(Which::All) {
+            let entry = entry?;
+            let State::Settled(outcome) = entry.state else { continue };
+            let name = store::ledger::outcome_name(outcome);
+            if !kind.map_or(!matches!(name, "fetched" | "redirected"), |kind| kind == name) {
+                continue;
+            }
+            if left > 0 {
+                left -= 1;
+                continue;
+            }
+            if out.len() == most {
+                break;
+            }
+            let sources = self.kept.sources(entry.id)?;
+            out.push(Miss {
+                id: entry.id,
+                url: self.url(entry.id).unwrap_or_default(),
+                kind: name,
+                what: describe(outcome),
+                attempts: entry.attempts,
+                depth: entry.depth,
+                parent: entry.parent.and_then(|id| self.url(id)),
+                anchor: sources.first().map_or(String::new(), |s| s.anchor.to_string()),
+            });
+        }
+        Ok(out)
+    }
+
+    /// Is it a copy of another page, and of which?
+    pub fn copy_of(&self, id: UrlId) -> Option<UrlId> {
+        self.copies.get(&id).copied()
     }
 
     /// The strategy as the crawl left it, to tell why links have their place.
@@ -623,6 +811,14 @@ impl Reader {
         out.reverse();
         Ok(out)
     }
+}
+
+/// What URLs came to. Sitemaps and feeds are fetched as well, and are no pages.
+fn outcomes(all: Vec<(&'static str, u64)>, pages: u64) -> Vec<(&'static str, u64)> {
+    let fetched = all.iter().find(|(name, _)| *name == "fetched").map_or(0, |(_, n)| *n);
+    let split = [("fetched", fetched.min(pages)), ("sitemap", fetched.saturating_sub(pages))];
+    let rest = all.into_iter().filter(|(name, _)| *name != "fetched");
+    split.into_iter().chain(rest).filter(|(_, n)| *n > 0).collect()
 }
 
 fn describe(outcome: types::Outcome) -> String {

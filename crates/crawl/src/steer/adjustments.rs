@@ -1,4 +1,5 @@
-//! What all commands of a crawl add up to. It is kept in the ledger and laid over the topic file when the crawl goes on.
+//! What all commands of a crawl add up to. It is kept in the ledger and laid over the topic file when the
+//! crawl goes on.
 //!
 //! The order of who is right: the command line, then what was changed while running, then the topic file.
 
@@ -16,7 +17,9 @@ use types::{Priority, Problem, StateKey};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Adjustments {
+    /// Limits, pace, terms and options that are in force instead of the topic file's.
     pub settings: Settings,
+    /// Hosts that are treated differently, by host key.
     pub hosts: BTreeMap<String, HostRule>,
     /// Of a shared crawl: whoever joins waits until it goes on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -41,6 +44,7 @@ const MOST: usize = 10_000;
 const LONGEST_TERM: usize = 200;
 
 impl Adjustments {
+    /// Reads what is in force; the default when nothing was ever changed.
     pub fn read(store: &(impl Records + ?Sized)) -> Result<Adjustments, Problem> {
         let bytes = store.state(STATE)?.pop();
         Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default())
@@ -165,6 +169,7 @@ impl Adjustments {
         Ok(())
     }
 
+    /// Sets what is wanted of a host. A host that would be one too many is refused.
     pub fn rule(&mut self, host: &str, rule: HostRule) -> Result<(), Problem> {
         match rule {
             HostRule::None => {
@@ -181,6 +186,7 @@ impl Adjustments {
         Ok(())
     }
 
+    /// What is wanted of a host.
     pub fn rule_of(&self, host: &str) -> HostRule {
         self.hosts.get(host).copied().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! What can be asked of a crawl. A [`Command`] is a plain value; the loop takes them between turns, in the order they came,
-//! and answers with an [`Effect`].
+//! What can be asked of a crawl. A [`Command`] is a plain value; the loop takes them between turns, in the
+//! order they came, and answers with an [`Effect`].
 
 use serde::{Deserialize, Serialize};
 use std::sync::mpsc::Sender;
@@ -11,7 +11,9 @@ use types::{Problem, Url, UrlId};
 pub enum Command {
     /// Finish what is in flight, save, and return.
     Stop,
+    /// Send no new request until `Resume`.
     Pause,
+    /// Go on.
     Resume,
     /// More URLs to start from.
     Seeds(Vec<Url>),
@@ -19,7 +21,9 @@ pub enum Command {
     Settings(Box<Settings>),
     /// What the user wants of a host.
     Host {
+        /// Its host key.
         host: String,
+        /// What is wanted of it.
         rule: HostRule,
     },
     /// What the user says of pages; `None` takes it back.
@@ -28,7 +32,9 @@ pub enum Command {
 
 /// A command, and where the answer goes if anyone waits for it.
 pub struct Order {
+    /// What is asked.
     pub command: Command,
+    /// Gets one answer when the command is done.
     pub reply: Option<Sender<Result<Effect, Problem>>>,
 }
 
@@ -52,18 +58,23 @@ pub struct Effect {
     pub workers: Option<Workers>,
 }
 
+/// How far a command has come in a shared crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Workers {
+    /// Workers that have done it.
     pub applied: usize,
+    /// Workers that are alive.
     pub of: usize,
 }
 
 impl Effect {
+    /// An effect that changed nothing.
     pub fn says(text: impl Into<String>) -> Effect {
         Effect { text: text.into(), ..Effect::default() }
     }
 }
 
+/// What the user wants of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostRule {
@@ -111,9 +122,13 @@ pub(crate) fn verdicts_changed(n: u64) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// When to stop.
     pub limits: Option<Limits>,
+    /// How fast.
     pub fetch: Option<Pace>,
+    /// Terms that count from now on.
     pub add_terms: Vec<NewTerm>,
+    /// Terms that count no more.
     pub mute_terms: Vec<String>,
     /// The strategy's own options, as TOML.
     pub strategy: Option<String>,
@@ -123,8 +138,11 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
+    /// Pages fetched.
     pub pages: Option<u64>,
+    /// Relevant pages.
     pub relevant: Option<u64>,
+    /// Milliseconds.
     pub time_ms: Option<u64>,
 }
 
@@ -132,22 +150,32 @@ pub struct Limits {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pace {
+    /// Requests at once.
     pub concurrency: Option<usize>,
+    /// Milliseconds between two requests of one host.
     pub delay_ms: Option<u64>,
 }
 
+/// A term that the user adds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewTerm {
+    /// Where it belongs.
     pub set: TermSet,
+    /// A word or phrase.
     pub term: String,
 }
 
+/// The lists of terms of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TermSet {
+    /// Words of the wanted kind of page.
     Genre,
+    /// Words of the subject.
     Content,
+    /// Words of addresses.
     Url,
+    /// Words that rule a page out.
     Exclude,
 }

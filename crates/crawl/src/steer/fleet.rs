@@ -1,9 +1,9 @@
 //! Steering a crawl that several workers share, from both ends.
 //!
-//! Whoever steers ([`Asked`]: the dashboard, `gleaner label`) writes a command into the shared store, where it is at once part
-//! of what the crawl wants. Each worker's loop is told of it by its ledger, obeys it as it would obey one of its own
-//! process ([`Crawl::obey`]), and says what came of it. A worker that joins, or was away for too long, makes up the
-//! difference between what its slot last knew and what the crawl wants.
+//! Whoever steers ([`Asked`]: the dashboard, `gleaner label`) writes a command into the shared store, where
+//! it is at once part of what the crawl wants. Each worker's loop is told of it by its ledger, obeys it as it
+//! would obey one of its own process ([`Crawl::obey`]), and says what came of it. A worker that joins, or was
+//! away for too long, makes up the difference between what its slot last knew and what the crawl wants.
 
 use crate::crawl::{Crawl, Ledger};
 use crate::labels::{Labels, Who};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use store::{Done, Gate, Given, Helm, News, Reached, SharedCommand, Ticket, Wanted};
 use types::{Millis, Priority, Problem, StateKey, Url, UrlId};
 
-// ---- a worker's end --------------------------------------------------------------------------------------------------
+// ---- a worker's end ---------------------------------------------------------------------------------------
 
 /// Brings what the slot kept of commands up to what the crawl wants, before anything is made of it.
 pub(crate) fn update_adjustments(ledger: &mut dyn Ledger, new: &Adjustments) -> Result<(), Problem> {
@@ -102,7 +102,8 @@ impl Crawl {
         self.parts.ledger.fleet().map(|fleet| fleet.gate())
     }
 
-    /// Just joined: the settings are what the crawl wants (but for what could not be taken over); now the rest of it.
+    /// Just joined: the settings are what the crawl wants (but for what could not be taken over); now the
+    /// rest of it.
     pub(crate) fn join_fleet(&mut self, wanted: Wanted, failed: Option<Problem>) -> Result<(), Problem> {
         self.pause(self.steer.adjustments.paused);
         self.learn_labels(&wanted.labels)?;
@@ -140,10 +141,10 @@ impl Crawl {
         Ok(())
     }
 
-    /// What was done since the last commit is void. Pages whose commit was refused were never fetched: whoever has their
-    /// host by now fetches them. Labels were not learnt, nor verdicts revised; and should the slot be another one, so are
-    /// its pages. All of it is read as the ledger has it, and judged again. Only the strategy remembers, and is told what
-    /// is different from what it knew.
+    /// What was done since the last commit is void. Pages whose commit was refused were never fetched:
+    /// whoever has their host by now fetches them. Labels were not learnt, nor verdicts revised; and should
+    /// the slot be another one, so are its pages. All of it is read as the ledger has it, and judged again.
+    /// Only the strategy remembers, and is told what is different from what it knew.
     fn rejoin(&mut self) -> Result<(), Problem> {
         let before: HashMap<UrlId, bool> =
             self.judging.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
@@ -263,13 +264,14 @@ impl Crawl {
     }
 }
 
-// ---- the end of whoever steers ---------------------------------------------------------------------------------------
+// ---- the end of whoever steers ----------------------------------------------------------------------------
 
 /// Whom a command is for, and who gives it.
 #[derive(Clone, Debug)]
 pub struct Address<'a> {
     /// `postgres://…`
     pub store: &'a str,
+    /// Name of the crawl.
     pub crawl: &'a str,
     /// For people: who gave it, and from where.
     pub who: &'a str,

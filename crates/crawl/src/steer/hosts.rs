@@ -1,4 +1,5 @@
-//! What the user wants of hosts, and what mirrors deserve: which URLs go first, which go last, which are not fetched.
+//! What the user wants of hosts, and what mirrors deserve: which URLs go first, which go last, which are not
+//! fetched.
 
 use super::adjustments::{BOOSTED, boosted, plain};
 use super::command::{Effect, HostRule};
@@ -53,8 +54,8 @@ impl Crawl {
         Ok(moved.len())
     }
 
-    /// Pending URLs that are not where the rule of their host puts them: of all (`None`), or of some. Those who had them,
-    /// or sent them, may not have heard what the user wants, or not any more.
+    /// Pending URLs that are not where the rule of their host puts them: of all (`None`), or of some. Those
+    /// who had them, or sent them, may not have heard what the user wants, or not any more.
     pub(crate) fn put_in_place(&mut self, which: Option<&[UrlId]>) -> Result<usize, Problem> {
         if which.is_some_and(<[UrlId]>::is_empty) {
             return Ok(0);
@@ -125,8 +126,8 @@ impl Crawl {
         !self.steer.adjustments.hosts.is_empty() || self.judging.mirrors.any()
     }
 
-    /// A page came; the same stands under `original`, if anywhere. Pending URLs of a host that shows itself a mirror go last,
-    /// and go back if it was none.
+    /// A page came; the same stands under `original`, if anywhere. Pending URLs of a host that shows itself a
+    /// mirror go last, and go back if it was none.
     pub(crate) fn watch_for_mirrors(&mut self, url: &Url, original: Option<UrlId>) -> Result<(), Problem> {
         let ledger = &self.parts.ledger;
         let original = original.filter(|id| self.holds(*id)).map(|id| ledger.url(id)).transpose()?;

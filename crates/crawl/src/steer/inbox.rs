@@ -1,5 +1,6 @@
-//! Labels for a crawl that another process runs: files in the folder `inbox` of its collection. Whoever has the collection
-//! open looks there a few times a second, obeys, and answers beside the order. What nobody took is there for the next run.
+//! Labels for a crawl that another process runs: files in the folder `inbox` of its collection. Whoever has
+//! the collection open looks there a few times a second, obeys, and answers beside the order. What nobody
+//! took is there for the next run.
 
 use crate::steer::{Command, Effect};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// An answer that nobody came for is cleared away after this long.
 const OLD: Duration = Duration::from_secs(600);
 
+/// The folder `inbox` of a collection: each order is a file in it.
 #[derive(Clone, Debug)]
 pub struct Inbox {
     dir: PathBuf,
@@ -74,8 +76,8 @@ impl Inbox {
         }
     }
 
-    /// Leaves an order and waits for the answer. `None`: nobody has the collection open (any more), and nobody took it.
-    /// `is_running` says whether somebody has.
+    /// Leaves an order and waits for the answer. `None`: nobody has the collection open (any more), and
+    /// nobody took it. `is_running` says whether somebody has.
     pub fn ask(
         &self,
         command: &Command,

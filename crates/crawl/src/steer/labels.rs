@@ -1,5 +1,5 @@
-//! Labels in a running crawl: the judge learns, verdicts are given again, the strategy is told, what is pending is scored
-//! again.
+//! Labels in a running crawl: the judge learns, verdicts are given again, the strategy is told, what is
+//! pending is scored again.
 
 use super::command::Effect;
 use crate::crawl::Crawl;

@@ -10,8 +10,8 @@
 //! | `fleet.rs` | commands reach the workers of a shared crawl through their database |
 //! | `stopped.rs` | labels reach a collection that nobody crawls into |
 
-pub mod adjustments;
-pub mod command;
+mod adjustments;
+mod command;
 pub mod fleet;
 mod hosts;
 pub mod inbox;

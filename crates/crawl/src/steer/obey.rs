@@ -1,5 +1,5 @@
-//! What the loop does with each [`Command`], between two turns. Everything that can fail comes first; then what changed is
-//! kept in the ledger, so a crawl that is taken up again keeps it.
+//! What the loop does with each [`Command`], between two turns. Everything that can fail comes first; then
+//! what changed is kept in the ledger, so a crawl that is taken up again keeps it.
 
 use super::adjustments::Adjustments;
 use super::command::{Command, Effect, Settings};
@@ -9,6 +9,7 @@ use crate::config::Loaded;
 use crate::crawl::Crawl;
 use crate::labels::Who;
 use crate::rules::Stop;
+use crate::session::Session;
 use crate::steer::rejudging::Rejudging;
 use focus::judges::Judge;
 use store::archive::Stacks;
@@ -96,6 +97,13 @@ impl Crawl {
         let mut adjustments = self.steer.adjustments.clone();
         adjustments.add(new)?;
         let mut effect = self.adopt(adjustments)?;
+        // Between two runs the command line of the last one has no say over what is changed now.
+        if self.pace.session.is_none()
+            && let Some(mut last) = Session::of(self.parts.ledger.as_ref())?
+        {
+            last.yield_to(new);
+            last.write(self.parts.ledger.as_mut())?;
+        }
         let overruled = match &self.steer.collection {
             Some(steering) => Adjustments::overruled(new, &steering.loaded),
             None => Vec::new(),
@@ -138,6 +146,7 @@ impl Crawl {
             tracing::warn!("the strategy begins to learn anew");
         }
         self.parts.strategy = made.strategy;
+        self.parts.ledger.set_ties(self.parts.strategy.wants().ties);
         self.save_strategy_now()?;
         self.judging.make_judge = Some(made.make_judge);
         self.begin_rejudging()?;

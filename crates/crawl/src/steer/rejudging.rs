@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use store::Revision;
 use types::{Assessment, Problem, StateKey, UrlId};
 
-/// All pages being judged again by a changed topic, a few at a time. The old judge goes on until the new one has seen
-/// everything.
+/// All pages being judged again by a changed topic, a few at a time. The old judge goes on until the new one
+/// has seen everything.
 pub(crate) struct Rejudging {
     judge: Box<dyn Judge>,
     measurer: Measurer,
@@ -37,7 +37,8 @@ struct New {
 /// Judging again takes at most this much of the loop's time at once.
 const SLICE: Duration = Duration::from_millis(40);
 
-/// State in the ledger: 1 while pages wait to be judged again, so that a crawl that was stopped meanwhile goes on with it.
+/// State in the ledger: 1 while pages wait to be judged again, so that a crawl that was stopped meanwhile
+/// goes on with it.
 pub(crate) const REJUDGING: StateKey = StateKey::Rejudging;
 
 impl Crawl {

@@ -1,5 +1,6 @@
-//! Labels in a folder that nobody crawls into: the judge learns and every verdict is given again, at once, from what the
-//! ledger keeps of each page. No crawl is opened: no frontier is asked, no archive and no index is touched.
+//! Labels in a folder that nobody crawls into: the judge learns and every verdict is given again, at once,
+//! from what the ledger keeps of each page. No crawl is opened: no frontier is asked, no archive and no index
+//! is touched.
 
 use crate::collection::{Collection, Made, MakeJudge, earlier_judge};
 use crate::config::Loaded;
@@ -25,7 +26,8 @@ pub struct StoppedCollection {
     ledger: Box<dyn Ledger>,
     make_judge: MakeJudge,
     roll: Roll,
-    /// The topic was changed and pages wait to be judged by it: what is kept of them was measured by another judge.
+    /// The topic was changed and pages wait to be judged by it: what is kept of them was measured by another
+    /// judge.
     waits: bool,
     inbox: Inbox,
 }
@@ -62,7 +64,8 @@ impl StoppedCollection {
         inbox.obey(|said| self.label(said));
     }
 
-    /// What the user says of pages (`None` takes it back), and what came of it. It is on the disk when this returns.
+    /// What the user says of pages (`None` takes it back), and what came of it. It is on the disk when this
+    /// returns.
     pub fn label(&mut self, said: &[(UrlId, Option<bool>)]) -> Result<Effect, Problem> {
         let mut heard =
             self.roll.hear(self.ledger.as_ref(), Who::Person, said, &|record| Ok(record.assessment))?;
@@ -92,10 +95,12 @@ impl StoppedCollection {
         Labels::read(self.ledger.as_ref())
     }
 
+    /// What is known of URLs and pages.
     pub fn ledger(&self) -> &dyn Records {
         self.ledger.as_ref()
     }
 
+    /// Pages fetched.
     pub fn pages(&self) -> usize {
         self.roll.judged.len()
     }
@@ -139,11 +144,14 @@ fn made(
 /// What speaks for and against a page now, by a judge that has seen all pages and labels.
 #[derive(Clone, Debug, Serialize)]
 pub struct PageReasons {
+    /// The page's own words and numbers.
     #[serde(flatten)]
     pub reasons: Reasons,
     /// The labelled page that is most like it: number, address and title.
     pub like_id: Option<UrlId>,
+    /// See `like_id`.
     pub like_url: Option<String>,
+    /// See `like_id`.
     pub like_title: Option<String>,
 }
 
@@ -189,7 +197,8 @@ fn first_pages(store: &(impl Records + ?Sized)) -> Result<usize, Problem> {
     Ok(first)
 }
 
-/// Verdicts that labels changed while nobody crawled, as the strategy knows them: it is told when a crawl goes on.
+/// Verdicts that labels changed while nobody crawled, as the strategy knows them: it is told when a crawl
+/// goes on.
 pub(crate) struct Untold;
 
 impl Untold {

@@ -1,5 +1,5 @@
-//! What of a reply is an answer. Servers that ignore the schema wrap it in prose and fences, models think aloud, and some answer
-//! nonsense. Pure.
+//! What of a reply is an answer. Servers that ignore the schema wrap it in prose and fences, models think
+//! aloud, and some answer nonsense. Pure.
 
 use serde_json::{Value, json};
 
@@ -58,8 +58,8 @@ pub fn schema(pages: usize) -> Value {
     })
 }
 
-/// What is said of each of so many pages; `None` of those that no valid entry is about. An entry about a page that was not asked
-/// about, or two that contradict each other, make nothing of the rest.
+/// What is said of each of so many pages; `None` of those that no valid entry is about. An entry about a page
+/// that was not asked about, or two that contradict each other, make nothing of the rest.
 pub fn read(content: &str, pages: usize) -> Result<Vec<Option<Said>>, String> {
     let object = object(content, "answers")?;
     let list = object.get("answers").and_then(Value::as_array).ok_or("it has no list of answers")?;
@@ -89,8 +89,8 @@ pub fn read(content: &str, pages: usize) -> Result<Vec<Option<Said>>, String> {
     Ok(said)
 }
 
-/// The one JSON object with this key in a text: the whole text, what is in its fence, or what stands between prose. Several that
-/// differ are as good as none: a page may have been quoted.
+/// The one JSON object with this key in a text: the whole text, what is in its fence, or what stands between
+/// prose. Several that differ are as good as none: a page may have been quoted.
 pub fn object(content: &str, key: &str) -> Result<Value, String> {
     // A model that thinks aloud says what it means afterwards.
     let content = content.rsplit("</think>").next().unwrap_or(content).trim();

@@ -1,4 +1,5 @@
-//! Asks an OpenAI-compatible `/chat/completions`, and says in plain words what went wrong. Blocking: for a thread of its own.
+//! Asks an OpenAI-compatible `/chat/completions`, and says in plain words what went wrong. Blocking: for a
+//! thread of its own.
 
 use super::answer::{self, Said};
 use super::prompt::Prompt;
@@ -20,6 +21,7 @@ const TRIES: u32 = 3;
 /// A server that wants a longer pause is left alone, and asked again another time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Speaks to a chat-completions endpoint.
 pub struct Client {
     endpoint: Endpoint,
     model: String,
@@ -36,6 +38,7 @@ pub struct Client {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
+    /// For people.
     pub why: String,
     /// It will not be better the next time: a wrong key, a wrong address.
     pub for_good: bool,
@@ -46,7 +49,9 @@ pub struct Failed {
 /// What a question cost, whatever came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
+    /// Requests that reached the server.
     pub calls: u64,
+    /// Tokens sent and received; an estimate where the server does not say.
     pub tokens: u64,
     /// Calls without a usable answer.
     pub failed: u64,
@@ -85,8 +90,8 @@ impl Client {
         })
     }
 
-    /// One conversation of one question: tried again after a pause when that may help, with at most `calls` requests. `read`
-    /// says whether the text will do.
+    /// One conversation of one question: tried again after a pause when that may help, with at most `calls`
+    /// requests. `read` says whether the text will do.
     pub fn chat<T>(
         &self,
         system: &str,

@@ -1,5 +1,5 @@
-//! The teacher beside a crawl: which pages it is asked about, what of them may be sent, what its answers change. All of it on
-//! the loop's thread, except for the talk with the server.
+//! The teacher beside a crawl: which pages it is asked about, what of them may be sent, what its answers
+//! change. All of it on the loop's thread, except for the talk with the server.
 
 use super::Usage;
 use super::answer::Said;
@@ -34,8 +34,8 @@ const LOOK_AGAIN: u64 = 20;
 /// Rounds of choosing for one batch: some of the chosen may not be sent.
 const CHOICES: usize = 10;
 
-/// State: pages that are not in the archive although they do not ask for that (`noarchive`). Others that are not there may
-/// have asked for it, and are not sent.
+/// State: pages that are not in the archive although they do not ask for that (`noarchive`). Others that are
+/// not there may have asked for it, and are not sent.
 pub(crate) const UNARCHIVED: StateKey = StateKey::Unarchived;
 
 /// A model that is asked while a collection is open.
@@ -98,9 +98,13 @@ pub enum Asked {
 /// What came of one batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lesson {
+    /// Pages asked about.
     pub questions: usize,
+    /// Pages it calls wanted.
     pub yes: usize,
+    /// Pages it calls unwanted.
     pub no: usize,
+    /// Pages it cannot tell.
     pub unsure: usize,
     /// What it changed, for people.
     pub text: String,
@@ -228,8 +232,8 @@ impl Drop for Teaching {
     }
 }
 
-/// After how many pages batch number `n` (from 0) of `calls` is due. Few are asked for early: they are worth most while most of the
-/// crawl is still to come.
+/// After how many pages batch number `n` (from 0) of `calls` is due. Few are asked for early: they are worth
+/// most while most of the crawl is still to come.
 fn due(n: u64, calls: u64, every: Option<u64>, pages: Option<u64>) -> u64 {
     if let Some(every) = every {
         return every.saturating_mul(n + 1);

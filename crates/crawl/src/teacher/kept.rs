@@ -1,5 +1,5 @@
-//! What the teacher was asked and what it cost, in the ledger: a crawl that is taken up again asks nothing twice and spends nothing
-//! that is spent already.
+//! What the teacher was asked and what it cost, in the ledger: a crawl that is taken up again asks nothing
+//! twice and spends nothing that is spent already.
 
 use super::answer::Said;
 use serde::{Deserialize, Serialize};
@@ -22,14 +22,18 @@ pub struct Spent {
     pub tokens: u64,
     /// Pages asked about.
     pub questions: u64,
+    /// Answers that call a page wanted.
     pub yes: u64,
+    /// Answers that call a page unwanted.
     pub no: u64,
+    /// Answers that cannot tell.
     pub unsure: u64,
     /// Requests without a usable answer.
     pub failed: u64,
 }
 
 impl Spent {
+    /// Reads what a collection has spent.
     pub fn read(store: &(impl Records + ?Sized)) -> Result<Spent, Problem> {
         let bytes = store.state(SPENT)?.pop();
         Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default())
@@ -73,13 +77,6 @@ impl Answers {
     /// What was said of a page with this text.
     pub fn of_text(&self, topic: u64, text: u64) -> Option<Said> {
         self.said.get(&(topic, text)).copied()
-    }
-
-    pub fn len(&self) -> usize {
-        self.asked.len()
-    }
-    pub fn is_empty(&self) -> bool {
-        self.asked.is_empty()
     }
 
     /// Part of the store's next commit.
@@ -149,6 +146,6 @@ mod tests {
             again.was_asked(1, UrlId(9)) && !again.was_asked(2, UrlId(9)) && !again.was_asked(1, UrlId(10))
         );
         answers.forget(&mut ledger).unwrap();
-        assert!(Answers::read(&ledger).unwrap().is_empty());
+        assert!(Answers::read(&ledger).unwrap().asked.is_empty());
     }
 }

@@ -1,5 +1,6 @@
-//! A language model as teacher: it is asked about the pages that a person would be asked about ([`focus::ask`]), in batches,
-//! beside the crawl, and its answers are labels, marked as the model's. A person's label always counts more.
+//! A language model as teacher: it is asked about the pages that a person would be asked about
+//! ([`focus::ask`]), in batches, beside the crawl, and its answers are labels, marked as the model's. A
+//! person's label always counts more.
 //!
 //! ```text
 //! desk (the loop)          which pages, what may be sent, budget, answers → labels
@@ -11,7 +12,8 @@
 //! kept                     what was answered and spent, in the ledger
 //! ```
 //!
-//! Whatever the endpoint does (down, slow, over quota, nonsense), the crawl goes on with what it has and says so once.
+//! Whatever the endpoint does (down, slow, over quota, nonsense), the crawl goes on with what it has and says
+//! so once.
 
 mod answer;
 mod client;
@@ -19,13 +21,12 @@ mod desk;
 mod kept;
 mod prompt;
 
-pub use answer::{Said, object};
-pub use client::Cost;
-pub use client::{Client, Failed};
-pub(crate) use desk::UNARCHIVED;
-pub use desk::{Asked, Lesson, Teaching};
-pub use kept::{Answers, Spent};
-pub use prompt::{Excerpt, Prompt, Wanted, addresses_a_model, clean};
+pub use answer::object;
+pub use client::{Client, Cost, Failed};
+pub use desk::{Asked, Lesson};
+pub(crate) use desk::{Teaching, UNARCHIVED};
+pub use kept::Spent;
+pub use prompt::clean;
 
 use crate::config::TeacherSection;
 use serde::Serialize;
@@ -37,10 +38,15 @@ pub const KEY: &str = "GLEANER_TEACHER_KEY";
 /// How the teacher stands: for progress, status and report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Usage {
+    /// Name of the model, as the endpoint knows it.
     pub model: String,
+    /// Host key of the endpoint.
     pub host: String,
+    /// What was spent over all runs.
     pub spent: Spent,
+    /// Requests it may cost; `teacher.calls` of the topic file.
     pub calls: u64,
+    /// Tokens it may cost; `teacher.tokens` of the topic file.
     pub tokens: u64,
     /// What is wrong with it, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,9 @@
 //! What is sent: the topic in a few lines, and pages as quoted data. Pure.
 //!
-//! Text of the Web is never trusted. A page stands between two lines that carry a random key, and no page can have such a line:
-//! angle brackets become ‹ and ›, so neither a boundary nor a mark of a chat template (`<|im_start|>`) can be written in a
-//! page. Control characters and those that nobody sees are left out, and the length is bounded. Answers name page numbers, so a
-//! page can only be spoken of by its number.
+//! Text of the Web is never trusted. A page stands between two lines that carry a random key, and no page can
+//! have such a line: angle brackets become ‹ and ›, so neither a boundary nor a mark of a chat template
+//! (`<|im_start|>`) can be written in a page. Control characters and those that nobody sees are left out, and
+//! the length is bounded. Answers name page numbers, so a page can only be spoken of by its number.
 
 use focus::text::{Doc, word_hash};
 use focus::topic::Topic;
@@ -85,8 +85,8 @@ impl Excerpt {
     }
 }
 
-/// Text of strangers as data: without controls and characters that nobody sees, without angle brackets and marks of chat
-/// templates, white space in one, at most so many characters.
+/// Text of strangers as data: without controls and characters that nobody sees, without angle brackets and
+/// marks of chat templates, white space in one, at most so many characters.
 pub fn clean(text: &str, most: usize) -> String {
     let mut out = String::with_capacity(text.len().min(most.saturating_mul(2)));
     let (mut n, mut gap) = (0, None);
@@ -133,8 +133,8 @@ pub fn clean(text: &str, most: usize) -> String {
     out
 }
 
-/// Does a text speak to a language model? Such a page is for a person to judge. This is no wall (a page can say it in other words):
-/// it keeps the plain attempts away, and the quotes hold for the rest.
+/// Does a text speak to a language model? Such a page is for a person to judge. This is no wall (a page can
+/// say it in other words): it keeps the plain attempts away, and the quotes hold for the rest.
 pub fn addresses_a_model(text: &str) -> bool {
     const SIGNS: &[&str] = &[
         "ignore the above",
@@ -183,7 +183,8 @@ pub fn addresses_a_model(text: &str) -> bool {
         "[/inst]",
         "### instruction:",
     ];
-    // What hides from eyes must not hide from here: the same text without it, in lower case, white space in one.
+    // What hides from eyes must not hide from here: the same text without it, in lower case, white space in
+    // one.
     let seen: String = text
         .split_whitespace()
         .flat_map(|word| word.chars().filter(|c| !is_hidden(*c)).flat_map(char::to_lowercase).chain([' ']))

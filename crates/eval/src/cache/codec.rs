@@ -1,8 +1,8 @@
 //! A page as bytes and back: compact, and quick to read (the whole point of the cache).
 //!
-//! Numbers are varints, spans of leaves are kept as differences (they follow each other), URLs in the parsed form of
-//! [`types::Trusted`]. Reading checks every length, so missing bytes give `None`, never a huge allocation; changed bytes
-//! are the business of the checksum around every record (a parsed URL is believed).
+//! Numbers are varints, spans of leaves are kept as differences (they follow each other), URLs in the parsed
+//! form of [`types::Trusted`]. Reading checks every length, so missing bytes give `None`, never a huge
+//! allocation; changed bytes are the business of the checksum around every record (a parsed URL is believed).
 
 use types::{
     Block, Heading, Leaf, Link, LinkKind, MetaRobots, Page, PageKind, Region, Rel, Span, Trusted, Url,

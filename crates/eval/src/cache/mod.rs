@@ -1,11 +1,12 @@
 //! A cache of extracted pages: the second backtest of a web does not read HTML any more.
 //!
-//! One file per web in the cache folder (`$XDG_CACHE_HOME/gleaner`), named after the web's identity (paths, sizes,
-//! times), the version and the options of the extractor: when any of these changes it is another file, and the old one
-//! is removed. The file is a log of records, each with a checksum; whoever holds its lock appends while the first
-//! backtest runs (or [`CachedWeb::build`] does it beforehand on all cores). Losing it costs time, nothing else.
+//! One file per web in the cache folder (`$XDG_CACHE_HOME/gleaner`), named after the web's identity (paths,
+//! sizes, times), the version and the options of the extractor: when any of these changes it is another file,
+//! and the old one is removed. The file is a log of records, each with a checksum; whoever holds its lock
+//! appends while the first backtest runs (or [`CachedWeb::build`] does it beforehand on all cores). Losing it
+//! costs time, nothing else.
 
-pub mod codec;
+mod codec;
 
 use crate::Tally;
 use crate::graph::in_parallel;
@@ -77,7 +78,8 @@ struct Place {
 }
 
 impl CachedWeb {
-    /// A cache that cannot be opened is no reason to fail: then pages are kept in memory only, and `notes` says why.
+    /// A cache that cannot be opened is no reason to fail: then pages are kept in memory only, and `notes`
+    /// says why.
     pub fn open(
         inner: Arc<dyn Recorded>,
         options: extract::Options,
@@ -90,10 +92,6 @@ impl CachedWeb {
         });
         let memory = Memory::new(settings.memory);
         CachedWeb { inner, options, disk, memory, unreadable: Mutex::default() }
-    }
-
-    pub fn inner(&self) -> &Arc<dyn Recorded> {
-        &self.inner
     }
 
     /// Where the cache is.
@@ -302,7 +300,8 @@ impl Disk {
             end = scan(&mut file, length, &mut index).map_err(|e| io(&e))?;
         }
         if writer && (!good || end < length) {
-            // A new file, somebody else's bytes, or a record cut by a crash: start (again) after the last good one.
+            // A new file, somebody else's bytes, or a record cut by a crash: start (again) after the last
+            // good one.
             file.set_len(end.min(length)).map_err(|e| io(&e))?;
             file.write_all_at(MAGIC, 0).map_err(|e| io(&e))?;
         }

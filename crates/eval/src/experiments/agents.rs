@@ -1,4 +1,5 @@
-//! Findings of S2: agents, their weight tables, requests in parallel, and contexts that are not meant.
+//! Findings of Pappas et al. 2012: agents, their weight tables, requests in parallel, and contexts that are
+//! not meant.
 
 use super::lab::{Lab, Site, Variant, by_variant, over_draws};
 use super::{Claim, Experiment, Finding, Table, better, mean};

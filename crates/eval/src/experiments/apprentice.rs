@@ -1,4 +1,5 @@
-//! Findings of S1: what the words around a link are worth, and what learning them does to a crawl.
+//! Findings of Chakrabarti et al. 2002: what the words around a link are worth, and what learning them does
+//! to a crawl.
 
 use super::lab::{Lab, Site, Variant, over_draws};
 use super::{Claim, Experiment, Finding, Table, better, mean};
@@ -186,7 +187,7 @@ pub(super) const LOSS: Experiment = Experiment {
     run: loss,
 };
 
-/// Part of each web that is fetched: S1 crawls far less than there is.
+/// Part of each web that is fetched: Chakrabarti et al. 2002 crawl far less than there is.
 const BUDGET: f64 = 0.2;
 
 /// Mean of 1 − Pr over the pages.

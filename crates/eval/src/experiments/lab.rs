@@ -1,4 +1,5 @@
-//! Where experiments are run: topics on webs, with labels; and crawls with settings that differ in what is looked into.
+//! Where experiments are run: topics on webs, with labels; and crawls with settings that differ in what is
+//! looked into.
 
 use crate::labels::{Class, Labels, Rules};
 use crate::metrics;
@@ -15,41 +16,56 @@ use types::{Canon, Problem, Url};
 
 /// One topic on one web.
 pub struct Site {
+    /// Name of the topic, as tables show it.
     pub name: String,
+    /// What is crawled.
     pub web: Arc<dyn Recorded>,
+    /// The topic file, resolved.
     pub config: Config,
+    /// Which pages are relevant.
     pub labels: Labels,
+    /// Which labels count as relevant.
     pub rules: Rules,
+    /// Where every crawl may begin; draws of `rngs` choose among them.
     pub seeds: Vec<Url>,
 }
 
 /// What is told while it runs.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Sync);
 
+/// The sites, draws and threads that all crawls of an experiment share.
 pub struct Lab<'a> {
+    /// Topics in the order of the tables.
     pub sites: Vec<Site>,
+    /// Draws of the seeds; `None` takes all seeds.
     pub rngs: Vec<Option<u64>>,
+    /// Crawls that run at once.
     pub threads: NonZeroUsize,
     /// A folder for model and idf files.
     pub scratch: PathBuf,
+    /// Called with a line for people before each step.
     pub progress: Progress<'a>,
 }
 
 /// Settings laid over a site's own.
 #[derive(Clone, Debug)]
 pub struct Variant {
+    /// As tables show it.
     pub name: String,
     /// TOML; `[strategy]` replaces the site's, the rest is laid over it.
     pub settings: String,
     /// Parts of the strategy that are switched off: not a setting of topic files.
     pub without: Vec<String>,
+    /// Requests at once on the virtual clock.
     pub concurrency: usize,
+    /// Pause between two requests of one host, on the virtual clock.
     pub delay: Duration,
     /// Share of the reachable pages fetched; 1 = all.
     pub budget: f64,
 }
 
 impl Variant {
+    /// One request at a time, no pause, all reachable pages.
     pub fn new(name: &str, settings: &str) -> Variant {
         Variant {
             name: name.into(),
@@ -64,10 +80,12 @@ impl Variant {
     pub fn strategy(name: &str) -> Variant {
         Variant::new(name, &format!("[strategy]\nkind = '{name}'"))
     }
+    /// The same with another share of the reachable pages.
     pub fn budget(self, budget: f64) -> Variant {
         Variant { budget, ..self }
     }
 
+    /// The site's settings with these laid over.
     pub fn config(&self, site: &Site) -> Result<Config, Problem> {
         let bad = |e: &dyn std::fmt::Display| Problem::new(format!("experiment `{}`: {e}", self.name));
         let mut table = toml::Table::try_from(&site.config).map_err(|e| bad(&e))?;
@@ -106,6 +124,7 @@ impl Lab<'_> {
         Ok(out)
     }
 
+    /// Runs of each variant on one site: `[variant]`, one per draw of the seeds.
     pub fn crawl_site(&self, site: &Site, variants: &[Variant]) -> Result<Vec<Vec<Run>>, Problem> {
         let mut out: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
         // Those that share the settings of the loop run together, on all cores.
@@ -157,7 +176,8 @@ impl Lab<'_> {
         }
     }
 
-    /// Every page the seeds reach, judged with these settings; breadth-first, since the order does not matter. One draw.
+    /// Every page the seeds reach, judged with these settings; breadth-first, since the order does not
+    /// matter. One draw.
     pub fn judged(&self, site: &Site, settings: &[Variant]) -> Result<Vec<Vec<JudgedPage>>, Problem> {
         let variants: Vec<Variant> = settings
             .iter()
@@ -185,7 +205,7 @@ impl Lab<'_> {
         Ok(Made::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), site.seeds.len(), 0)?.analyst)
     }
 
-    pub fn doc(&self, site: &Site, analyst: &Analyst, url: &str) -> Option<Doc> {
+    pub(crate) fn doc(&self, site: &Site, analyst: &Analyst, url: &str) -> Option<Doc> {
         let url = Canon::exact().parse(url).ok()?;
         analyst.analyse(&site.web.answer(&url)).map(|a| a.doc)
     }
@@ -252,6 +272,7 @@ pub fn share_until(run: &Run, percent: usize) -> Option<f64> {
     Some(n as f64 / r.reachable as f64)
 }
 
+/// Area under the recall curve, for [`over_draws`].
 pub fn auc(run: &Run) -> Option<f64> {
     run.result.auc
 }

@@ -1,8 +1,8 @@
-//! The findings of the source documents, each as something that can be run on recorded or generated webs. One list, [`ALL`];
-//! `gleaner experiment NAME` runs one and says honestly whether the finding holds here.
+//! The findings of the source documents, each as something that can be run on recorded or generated webs. One
+//! list, [`ALL`]; `gleaner experiment NAME` runs one and says honestly whether the finding holds here.
 //!
-//! A finding is broken into parts that are either so or not; all of them: it holds, some: partly, none: it does not. What
-//! counts as "better" is the mean over topics *and* more topics won than lost.
+//! A finding is broken into parts that are either so or not; all of them: it holds, some: partly, none: it
+//! does not. What counts as "better" is the mean over topics *and* more topics won than lost.
 
 mod agents;
 mod apprentice;
@@ -19,10 +19,13 @@ use types::Problem;
 
 /// A finding and how it is looked into.
 pub struct Experiment {
+    /// As the user names it on the command line.
     pub name: &'static str,
     /// What the source says.
     pub claim: &'static str,
+    /// Author, year and section.
     pub source: &'static str,
+    /// Crawls what it needs and compares.
     pub run: fn(&Lab) -> Result<Finding, Problem>,
 }
 
@@ -48,6 +51,7 @@ pub const ALL: &[Experiment] = &[
     untestable::SHARED_DOMAINS,
 ];
 
+/// The experiment of this name, or a problem with the nearest names.
 pub fn find(name: &str) -> Result<&'static Experiment, Problem> {
     ALL.iter().find(|e| e.name == name).ok_or_else(|| {
         let known: Vec<&str> = ALL.iter().map(|e| e.name).collect();
@@ -56,17 +60,22 @@ pub fn find(name: &str) -> Result<&'static Experiment, Problem> {
     })
 }
 
+/// Whether a source's claim holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
+    /// Every part of the claim holds.
     Holds,
+    /// Some parts hold.
     Partly,
+    /// No part holds.
     DoesNotHold,
     /// It cannot be looked into with recorded webs.
     NotTestable,
 }
 
 impl Outcome {
+    /// For people.
     pub fn words(self) -> &'static str {
         match self {
             Outcome::Holds => "holds",
@@ -80,16 +89,22 @@ impl Outcome {
 /// One part of a finding: what was claimed, whether it is so, and the numbers.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Claim {
+    /// The part of the source's claim.
     pub what: String,
+    /// The numbers agree with it.
     pub holds: bool,
+    /// What was measured, in one line.
     pub numbers: String,
 }
 
 /// Numbers by variant (rows) and topic (columns).
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Table {
+    /// What the numbers are.
     pub title: String,
+    /// Names of the columns, without that of the rows.
     pub head: Vec<String>,
+    /// Name and numbers of each row; `None` is shown as a dash.
     pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
@@ -100,12 +115,14 @@ impl Table {
         Table { title: title.into(), head, rows: Vec::new() }
     }
 
+    /// Adds a row and the mean of its numbers.
     pub fn row(&mut self, name: &str, values: &[Option<f64>]) {
         let known: Vec<f64> = values.iter().copied().flatten().collect();
         let mean = (!known.is_empty()).then(|| crate::stats::mean(&known));
         self.rows.push((name.into(), values.iter().copied().chain([mean]).collect()));
     }
 
+    /// As a Markdown table with its title.
     pub fn markdown(&self) -> String {
         let mut out = format!("{}\n\n| |", self.title);
         for h in &self.head {
@@ -126,14 +143,18 @@ impl Table {
 /// What came out.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Finding {
+    /// What the parts come to.
     pub outcome: Outcome,
+    /// The parts of the claim.
     pub claims: Vec<Claim>,
+    /// The numbers behind them.
     pub tables: Vec<Table>,
     /// Why it is so, and what to keep in mind.
     pub why: String,
 }
 
 impl Finding {
+    /// Counts which parts hold.
     pub fn of(claims: Vec<Claim>, tables: Vec<Table>, why: &str) -> Finding {
         let held = claims.iter().filter(|c| c.holds).count();
         let outcome = match held {
@@ -150,6 +171,7 @@ impl Finding {
 }
 
 impl Experiment {
+    /// A section of a report, with claims and tables.
     pub fn markdown(&self, finding: &Finding) -> String {
         let mut out = format!(
             "## `{}`: {}\n\n> {} ({})\n\n",

@@ -27,6 +27,7 @@ pub struct Setting<'a> {
     pub pages: u32,
     /// `None`: all cores.
     pub threads: Option<NonZeroUsize>,
+    /// Called with a line for people before each step.
     pub progress: super::lab::Progress<'a>,
 }
 
@@ -63,7 +64,8 @@ impl Default for SiteEntry {
     }
 }
 
-/// Generated webs that differ in what the sources' findings depend on. None has endless pages: crawls run to their end.
+/// Generated webs that differ in what the sources' findings depend on. None has endless pages: crawls run to
+/// their end.
 const GENERATED: [&str; 4] = ["campus", "hubs", "tunnel", "drift"];
 
 impl<'a> Setting<'a> {

@@ -93,7 +93,7 @@ pub fn sample(topics: usize) -> Report {
 #[test]
 fn a_whole_report() {
     let html = sample(5).html();
-    // Look at it: EVAL_REPORT=/tmp/report.html cargo test -p eval whole_report
+    // Look at it: EVAL_REPORT=/tmp/report.html cargo test -p gleaner-eval whole_report
     if let Some(path) = std::env::var_os("EVAL_REPORT") {
         std::fs::write(path, &html).unwrap();
     }
@@ -106,29 +106,56 @@ fn a_whole_report() {
         "<h2>Cost",
         "<h2>Numbers",
         "<h2>Settings",
-        "<button>found in 100</button></th><th scope=\"col\"><button>250</button>",
+        "<button>found in 100</button></th><th scope=\"col\" class=\"n\"><button>250</button>",
+        "<th scope=\"col\" class=\"n\"><button>sign test p</button>",
+        "Whiskers are 95 % intervals over topics.",
     ] {
         assert!(html.contains(part), "{part}");
     }
     assert!(!html.contains("NaN") && !html.contains("inf\"") && html.contains("http://a.org/&lt;b&gt;"));
     // Nothing is loaded from anywhere.
-    assert!(
-        !html.contains("src=")
-            && !html.contains("href=\"http")
-            && !html.contains("@import")
-            && !html.contains("url(")
-    );
-    // Names of charts are unique: descriptions find their chart.
-    let mut ids: Vec<&str> = html.split(" id=\"").skip(1).filter_map(|s| s.split('"').next()).collect();
-    let all = ids.len();
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), all);
-    // Every element that is opened is closed.
-    for tag in ["svg", "figure", "table", "tr", "details", "main", "g", "ul"] {
-        let open = html.matches(&format!("<{tag}>")).count() + html.matches(&format!("<{tag} ")).count();
-        assert_eq!(open, html.matches(&format!("</{tag}>")).count(), "{tag}");
+    for strange in ["src=", "href=\"http", "@import", "url(", "<link"] {
+        assert!(!html.contains(strange), "{strange}");
     }
+    // Every chart has its data, and its place.
+    let charts = data(&html);
+    assert_eq!(html.matches("data-chart=\"").count(), charts.len());
+    // One per topic of recall, harvest and sweep; the ranking, all topics together, the cost.
+    assert_eq!(charts.len(), 3 * 5 + 3);
+    let recall = &charts[1];
+    assert_eq!(
+        (&recall["kind"], &recall["unit"], &recall["key"]),
+        (&"lines".into(), &"percent".into(), &true.into())
+    );
+    let names: Vec<&str> =
+        recall["values"].as_array().unwrap().iter().filter_map(|s| s["name"].as_str()).collect();
+    assert_eq!((names[0], names.len()), ("adaptive", 14), "the best first, then oracle and chance");
+    // Every element that is opened is closed.
+    let body = &html[html.find("<main").unwrap()..html.find("</main>").unwrap()];
+    for tag in ["section", "table", "tr", "details", "div", "p", "ul"] {
+        let open = body.matches(&format!("<{tag}>")).count() + body.matches(&format!("<{tag} ")).count();
+        assert_eq!(open, body.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+}
+
+/// The charts of a report.
+fn data(html: &str) -> Vec<serde_json::Value> {
+    let json = html.split("id=\"data\">").nth(1).and_then(|s| s.split("</script>").next()).unwrap();
+    serde_json::from_str(json).unwrap()
+}
+
+#[test]
+fn one_draw_is_no_proof() {
+    let mut report = sample(1);
+    report.results = Results::new("w", report.results.runs.into_iter().filter(|r| r.rng == 1).collect());
+    let html = report.html();
+    assert_eq!(html.matches(&with_code(ONE_DRAW)).count(), 2, "at the ranking and at the pairs");
+    assert!(html.contains("add <code>--rng 0..4</code>"));
+    assert!(!html.contains("sign test p") && !html.contains("1.000</td>"), "no p where nothing was drawn");
+    // Several topics are several pairs.
+    let mut report = sample(3);
+    report.results = Results::new("w", report.results.runs.into_iter().filter(|r| r.rng == 1).collect());
+    assert!(report.html().contains("sign test p"));
 }
 
 #[test]

@@ -9,8 +9,8 @@
 //!
 //! How a request is answered, first match wins:
 //! 1. the canonical URL itself: 200;
-//! 2. another spelling of a canonical URL — other scheme, `/dir`, `/dir/`, `/dir/index.html`, clean URL: 301 to it.
-//!    (Answering 200 under two names would count one page twice.)
+//! 2. another spelling of a canonical URL — other scheme, `/dir`, `/dir/`, `/dir/index.html`, clean URL: 301
+//!    to it. (Answering 200 under two names would count one page twice.)
 //! 3. `redirects.tsv`, also for those spellings of its left side: 302;
 //! 4. `prefix_redirects.tsv`: 302 if the target is an answer of kind 1 or 2;
 //! 5. 404.
@@ -25,6 +25,7 @@ use std::path::{Component, Path, PathBuf};
 use types::{Canon, FetchFuture, Fetched, Problem, Request, Url, Web};
 use xxhash_rust::xxh3::Xxh3;
 
+/// A folder of pages with a list of their URLs.
 pub struct FolderWeb {
     root: PathBuf,
     /// Keys (URL without scheme) and files, one after the other.
@@ -38,7 +39,8 @@ pub struct FolderWeb {
     /// From prefix (without scheme) to absolute URL, longest first.
     prefixes: Vec<(String, String)>,
     clean_urls: bool,
-    /// Hosts with a page or a redirect. Most links of a recorded web lead to others, and there are many spellings to try.
+    /// Hosts with a page or a redirect. Most links of a recorded web lead to others, and there are many
+    /// spellings to try.
     hosts: HashSet<Box<str>>,
     identity: Identity,
     notes: Tally,
@@ -55,6 +57,7 @@ struct Entry {
 }
 
 impl FolderWeb {
+    /// Reads the lists; pages are read when they are asked for.
     pub fn open(root: &Path) -> Result<FolderWeb, Problem> {
         let meta = fs::metadata(root).map_err(|e| Problem::io("open the web", root, &e))?;
         if !meta.is_dir() {
@@ -109,6 +112,7 @@ impl FolderWeb {
         })
     }
 
+    /// The folder.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -1,9 +1,10 @@
 //! Webs that can be crawled again and again: a folder of pages, WARC files, a generated web.
 //!
-//! They all answer [`types::Web`] with futures that are ready at once, and [`Recorded`], the same thing without
-//! the future plus the little the backtest needs to know of a web: which pages it has, and whether it changed.
+//! They all answer [`types::Web`] with futures that are ready at once, and [`Recorded`], the same thing
+//! without the future plus the little the backtest needs to know of a web: which pages it has, and whether it
+//! changed.
 
-pub mod folder;
+mod folder;
 pub mod warc;
 
 use crawl::collection::Collection;
@@ -59,12 +60,14 @@ pub trait Recorded: Web {
 
 /// A web and, when it is generated, what only the generator knows (labels, topic, seeds).
 pub struct Opened {
+    /// The web itself.
     pub web: Arc<dyn Recorded>,
+    /// The same web with its generator; `None` for recorded webs.
     pub sim: Option<Arc<SimWeb>>,
 }
 
-/// Opens what `--web` names: a folder web, a WARC file or a folder of them, or `sim:NAME[?options]`. `cache` is the
-/// folder for indexes of WARC files.
+/// Opens what `--web` names: a folder web, a WARC file or a folder of them, or `sim:NAME[?options]`. `cache`
+/// is the folder for indexes of WARC files.
 pub fn open(place: &str, cache: Option<&Path>) -> Result<Opened, Problem> {
     if place.starts_with("sim:") {
         let sim = Arc::new(SimWeb::open(place)?);

@@ -1,16 +1,17 @@
-//! A web of WARC files, of any crawler: answers are replayed as they were recorded, redirects and errors included.
+//! A web of WARC files, of any crawler: answers are replayed as they were recorded, redirects and errors
+//! included.
 //!
-//! Files (`.warc`, `.warc.gz`, `.warc.zst`, also inside folders — a Gleaner collection is such a folder) are read once;
-//! the index (URL → file and place) is kept in a cache file and used again until a file changes. Bodies are read
-//! when asked for.
+//! Files (`.warc`, `.warc.gz`, `.warc.zst`, also inside folders — a Gleaner collection is such a folder) are
+//! read once; the index (URL → file and place) is kept in a cache file and used again until a file changes.
+//! Bodies are read when asked for.
 //!
-//! * A URL captured several times has its **last** answer (by `WARC-Date`, then by place in the files), except that a
-//!   failure (4xx, 5xx) never replaces an answer that was had.
-//! * `response` records are answers. A `revisit` of an identical payload answers with its own headers and the body it
-//!   refers to (by URI and date, else by payload digest); a revisit because of "not modified" adds nothing to the capture
-//!   it confirms.
-//! * What cannot be read — a cut file, damaged records, records that share a compressed block beyond what fits in
-//!   memory — is counted.
+//! * A URL captured several times has its **last** answer (by `WARC-Date`, then by place in the files),
+//!   except that a failure (4xx, 5xx) never replaces an answer that was had.
+//! * `response` records are answers. A `revisit` of an identical payload answers with its own headers and the
+//!   body it refers to (by URI and date, else by payload digest); a revisit because of "not modified" adds
+//!   nothing to the capture it confirms.
+//! * What cannot be read — a cut file, damaged records, records that share a compressed block beyond what
+//!   fits in memory — is counted.
 
 use super::{Identity, Recorded, bare};
 use crate::Tally;
@@ -28,6 +29,7 @@ const INDEX: u32 = 1;
 /// Bytes of records kept in memory because they cannot be read by address.
 const HELD: usize = 256 << 20;
 
+/// The pages of WARC files.
 pub struct WarcWeb {
     files: Vec<PathBuf>,
     index: Index,
@@ -181,7 +183,7 @@ impl Web for WarcWeb {
     }
 }
 
-pub fn is_warc(path: &Path) -> bool {
+fn is_warc(path: &Path) -> bool {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("").to_ascii_lowercase();
     [".warc", ".warc.gz", ".warc.zst"].iter().any(|s| name.ends_with(s))
 }

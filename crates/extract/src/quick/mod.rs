@@ -1,13 +1,15 @@
 //! The quick way from source to page, for pages whose markup needs no repair that moves anything.
 //!
-//! The standard's tree construction (§13.2.6) mostly puts each thing after the one before it. As long as it does, no tree
-//! is needed: elements begin and end in the order of the source, and [`Walk`] is told as they do. Implied tags, unclosed
-//! elements, forgotten end tags, reopened formatting elements, tables, SVG and MathML are all of this kind.
+//! The standard's tree construction (§13.2.6) mostly puts each thing after the one before it. As long as it
+//! does, no tree is needed: elements begin and end in the order of the source, and [`Walk`] is told as they
+//! do. Implied tags, unclosed elements, forgotten end tags, reopened formatting elements, tables, SVG and
+//! MathML are all of this kind.
 //!
-//! What is not (content that a table throws out in front of itself, formatting that has to be torn apart around a block,
-//! framesets, templates, nesting without end …) makes it give up: [`page`] returns `None`, and the full parser
-//! ([`crate::parse`]) does it all again. So the quick way never has to guess, and it has to be right: it gives the page
-//! that the full parser gives. `tests/quick.rs` compares the two on tag soup, `benches/extract.rs` on real pages.
+//! What is not (content that a table throws out in front of itself, formatting that has to be torn apart
+//! around a block, framesets, templates, nesting without end …) makes it give up: [`page`] returns `None`,
+//! and the full parser ([`crate::parse`]) does it all again. So the quick way never has to guess, and it has
+//! to be right: it gives the page that the full parser gives. `tests/quick.rs` compares the two on tag soup,
+//! `benches/extract.rs` on real pages.
 
 mod end;
 mod stack;
@@ -91,7 +93,8 @@ struct Open<'s> {
     html: bool,
     /// If not: SVG (or MathML).
     svg: bool,
-    /// Taken off the stack while elements inside it were open (`</form>`): it ends with the innermost of those.
+    /// Taken off the stack while elements inside it were open (`</form>`): it ends with the innermost of
+    /// those.
     ghost: bool,
     /// It is in the list of active formatting elements.
     listed: bool,
@@ -240,7 +243,7 @@ impl<'s> Builder<'s, '_> {
         self.characters(self.source.slice(from, from + n))
     }
 
-    // ---- text ----------------------------------------------------------------------------------------------------
+    // ---- text ---------------------------------------------------------------------------------------------
 
     fn characters(&mut self, text: &'s str) -> Done {
         if text.is_empty() {
@@ -372,7 +375,7 @@ impl<'s> Builder<'s, '_> {
         Ok(())
     }
 
-    // ---- the end -----------------------------------------------------------------------------------------------------
+    // ---- the end ------------------------------------------------------------------------------------------
 
     fn end_of_file(&mut self) -> Done {
         self.begin_body();

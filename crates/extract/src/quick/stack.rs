@@ -81,7 +81,8 @@ impl<'s> Builder<'s, '_> {
         self.open.last().filter(|o| o.html).map_or(UNKNOWN, |o| o.name.id)
     }
 
-    /// The place of the innermost HTML element that `wanted` accepts, unless one that `limit` accepts is before it.
+    /// The place of the innermost HTML element that `wanted` accepts, unless one that `limit` accepts is
+    /// before it.
     #[inline]
     pub(super) fn find(
         &self,
@@ -139,7 +140,7 @@ impl<'s> Builder<'s, '_> {
         Err(Odd("a table without an end"))
     }
 
-    // ---- formatting elements ---------------------------------------------------------------------------------------
+    // ---- formatting elements ------------------------------------------------------------------------------
 
     /// Opens again what was closed by others than itself.
     #[inline]

@@ -176,7 +176,8 @@ impl<'s> Builder<'s, '_> {
         Ok(())
     }
 
-    /// So does a second `<body>`. Often it is the only one in the source: text in the head has begun the body before.
+    /// So does a second `<body>`. Often it is the only one in the source: text in the head has begun the body
+    /// before.
     fn body_again(&mut self) -> Done {
         if self.attrs.has(Attr::Role) || !self.walk.body_again(&mut self.attrs) {
             return Err(Odd("attributes of a second body tag"));
@@ -459,7 +460,7 @@ impl<'s> Builder<'s, '_> {
         }
     }
 
-    // ---- tables ------------------------------------------------------------------------------------------------------
+    // ---- tables -------------------------------------------------------------------------------------------
 
     pub(super) fn start_in_table(&mut self, token: &TagToken<'s>, at: usize) -> Done {
         match token.name.id {

@@ -1,12 +1,13 @@
 //! robots.txt by RFC 9309: what a host lets us fetch.
 //!
-//! A parser of our own because the crates at hand lack something we need (the best of them drops `Crawl-delay`), and
-//! because it is small. Where the RFC leaves room this follows Google's open-source parser, whose public test list is
-//! the shape of our case table. Matching is linear in the length of the path for each rule, whatever wildcards the
-//! rules have.
+//! A parser of our own because the crates at hand lack something we need (the best of them drops
+//! `Crawl-delay`), and because it is small. Where the RFC leaves room this follows Google's open-source
+//! parser, whose public test list is the shape of our case table. Matching is linear in the length of the
+//! path for each rule, whatever wildcards the rules have.
 //!
-//! Of a file only what concerns us is kept: one group's rules, its crawl delay, the first sitemaps. [`Robots::reduced`]
-//! writes that down as a small robots.txt, which is what the ledger stores; reading it again gives the same rules.
+//! Of a file only what concerns us is kept: one group's rules, its crawl delay, the first sitemaps.
+//! [`Robots::reduced`] writes that down as a small robots.txt, which is what the ledger stores; reading it
+//! again gives the same rules.
 
 mod parse;
 mod pattern;
@@ -25,7 +26,7 @@ const REDUCED: &str = "# reduced by gleaner, for ";
 /// What one host's robots.txt means for one user agent.
 ///
 /// ```
-/// use fetch::robots::Robots;
+/// use gleaner_fetch::robots::Robots;
 /// let txt = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 2\n";
 /// let robots = Robots::from_answer(200, txt, "Gleaner/0.1");
 /// let canon = types::Canon::default();
@@ -52,8 +53,9 @@ enum Access {
 impl Robots {
     /// From the answer to a robots.txt request (RFC 9309 §2.3.1). `status` 0 = no answer at all.
     ///
-    /// 2xx: its rules. 4xx, and redirects that lead nowhere: there is none, everything is allowed. 5xx or no answer:
-    /// unreachable, nothing is allowed until it can be had; so too 429, which says "not now", not "no such file".
+    /// 2xx: its rules. 4xx, and redirects that lead nowhere: there is none, everything is allowed. 5xx or no
+    /// answer: unreachable, nothing is allowed until it can be had; so too 429, which says "not now", not "no
+    /// such file".
     pub fn from_answer(status: u16, body: &[u8], user_agent: &str) -> Robots {
         let access = match status {
             200..=299 => return parse::parse(body.get(..MAX_SIZE).unwrap_or(body), user_agent),

@@ -30,8 +30,8 @@ pub(super) fn parse(body: &[u8], user_agent: &str) -> Robots {
     let mut ours = Group::default();
     let mut everyone = Group::default();
     let (mut sitemaps, mut sitemap_bytes) = (Vec::<String>::new(), 0);
-    // A user-agent line after rules starts a new group; other lines do not end one. A crawl delay ends it as far as
-    // delays go: files with one delay per agent and nothing else in between are common, and mean it.
+    // A user-agent line after rules starts a new group; other lines do not end one. A crawl delay ends it as
+    // far as delays go: files with one delay per agent and nothing else in between are common, and mean it.
     let (mut rules_seen, mut delay_seen) = (false, false);
     for (key, value) in lines(body).filter_map(directive) {
         match key {
@@ -80,8 +80,8 @@ pub(super) fn parse(body: &[u8], user_agent: &str) -> Robots {
     Robots { access: Access::Rules(Rules::new(rules)), delay, sitemaps }
 }
 
-/// The product token of a user agent or of a `User-agent` line: letters, `_` and `-` (RFC 9309 §2.2.1), so that
-/// `Gleaner/0.1 (+…)` and `gleaner` meet.
+/// The product token of a user agent or of a `User-agent` line: letters, `_` and `-` (RFC 9309 §2.2.1), so
+/// that `Gleaner/0.1 (+…)` and `gleaner` meet.
 pub(super) fn product(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|b| !b.is_ascii_alphabetic() && !matches!(b, b'_' | b'-'));
     text.get(..end.unwrap_or(text.len())).unwrap_or(text)

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// A rule's path in the one spelling that both rules and URLs are brought to: escapes of unreserved characters
-/// undone, other escapes in upper case, everything that is not a plain URL character escaped. `*` and `$` that are
-/// meant literally are `%2A` and `%24` in it.
+/// A rule's path in the one spelling that both rules and URLs are brought to: escapes of unreserved
+/// characters undone, other escapes in upper case, everything that is not a plain URL character escaped. `*`
+/// and `$` that are meant literally are `%2A` and `%24` in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Box<str>,
@@ -68,8 +68,8 @@ impl Pattern {
     }
 }
 
-/// Does a pattern match a target as [`normalise_target`] gives it? Taking the leftmost place for each literal is enough
-/// when `*` is the only wildcard, so there is no backtracking.
+/// Does a pattern match a target as [`normalise_target`] gives it? Taking the leftmost place for each literal
+/// is enough when `*` is the only wildcard, so there is no backtracking.
 pub fn matches(text: &str, to_end: bool, target: &str) -> bool {
     let mut literals = text.split('*');
     let first = literals.next().unwrap_or("");

@@ -1,10 +1,10 @@
 //! The rules of one group, in little memory: all paths in one text, eight bytes beside it for each.
 //!
-//! A file may be 500 KiB of rules for us, and a crawl meets many hosts. Rules that take more than [`MAX_BYTES`] are made
-//! coarser, and only ever so that less may be fetched: with a length `n`, `Disallow` paths longer than `n` are cut to
-//! their first `n` bytes (they then match more), and `Allow` paths that are not shorter than what was cut are left out.
-//! An `Allow` that is kept wins over exactly the rules it won over before. `n` is about the greatest with
-//! which the rules fit; with `n` = 1 nothing may be fetched.
+//! A file may be 500 KiB of rules for us, and a crawl meets many hosts. Rules that take more than
+//! [`MAX_BYTES`] are made coarser, and only ever so that less may be fetched: with a length `n`, `Disallow`
+//! paths longer than `n` are cut to their first `n` bytes (they then match more), and `Allow` paths that are
+//! not shorter than what was cut are left out. An `Allow` that is kept wins over exactly the rules it won
+//! over before. `n` is about the greatest with which the rules fit; with `n` = 1 nothing may be fetched.
 
 use super::pattern::{self, Pattern};
 use std::cmp::Reverse;
@@ -56,7 +56,8 @@ impl Rules {
         if let Some(kept) = fitted(&rules, most) {
             return Rules::packed(&kept);
         }
-        // About the greatest length with which they fit: halved until they do, then between there and twice that.
+        // About the greatest length with which they fit: halved until they do, then between there and twice
+        // that.
         let mut kept = loop {
             most /= 2;
             match fitted(&rules, most) {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use fetch::{Http, ResolveRule, Settings};
+use gleaner_fetch::{Http, ResolveRule, Settings};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

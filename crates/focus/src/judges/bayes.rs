@@ -1,4 +1,5 @@
-//! Judge `bayes`: multinomial naive Bayes over two classes of examples or over a topic taxonomy (S1 §2.1, §2.3, §3.1).
+//! Judge `bayes`: multinomial naive Bayes over two classes of examples or over a topic taxonomy (Chakrabarti
+//! et al. 2002, §2.1, §2.3, §3.1).
 
 use super::evidence::{self, TOP};
 use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
@@ -37,7 +38,7 @@ few or one-sided irrelevant examples everything unknown looks relevant.
 `most` = 300 examples per class · `model` = a file of `gleaner train`, instead of examples.
 
 ## Source
-Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback (S1), §2.1, §2.3, §3.1.",
+Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002, §2.1, §2.3, §3.1.",
     build,
 };
 
@@ -312,14 +313,15 @@ mod tests {
         let tree =
             [("Sci/Bio/Cells", "/b1"), ("Sci/Bio/Genes", "/b2"), ("Sci/Maths", "/m1"), ("Cooking", "/n1")];
         let j = with_taxonomy(WEB, "[judge]\nkind = 'bayes'\nfocus = 'Sci/Bio'\nleast = 1", &tree).unwrap();
-        // Four classes of one page each, T = {cell, gene, proof, soup, sql}, words: 1, 2, 1, 2. The page is `sql`, `soup`
-        // (`new` unknown): Cells 1/6·1/6, Genes 1/7·1/7, Maths 1/6·1/6, Cooking 2/7·2/7.
+        // Four classes of one page each, T = {cell, gene, proof, soup, sql}, words: 1, 2, 1, 2. The page is
+        // `sql`, `soup` (`new` unknown): Cells 1/6·1/6, Genes 1/7·1/7, Maths 1/6·1/6, Cooking 2/7·2/7.
         let p = [1.0 / 36.0, 1.0 / 49.0, 1.0 / 36.0, 4.0 / 49.0];
         let (a, _) = j.of("/p");
         assert!((a.score - (p[0] + p[1]) / p.iter().sum::<f64>()).abs() < 1e-12);
         assert!((a.part("Pr(Cooking)").unwrap() - p[3] / p.iter().sum::<f64>()).abs() < 1e-12);
         assert!(j.of("/b2").0.score > 0.5);
-        // With least = 2 the leaves of Bio are joined to one class of two pages, and Maths, Cooking go to the root.
+        // With least = 2 the leaves of Bio are joined to one class of two pages, and Maths, Cooking go to the
+        // root.
         let j = with_taxonomy(WEB, "[judge]\nkind = 'bayes'\nfocus = 'Sci/Bio'\nleast = 2", &tree).unwrap();
         let (a, _) = j.of("/unknown");
         assert!((a.score - 0.5).abs() < 1e-12, "two pages of four: {}", a.score);

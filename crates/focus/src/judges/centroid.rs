@@ -1,4 +1,4 @@
-//! Judge `centroid`: how near a page comes to the nearest of the example pages (S3 §4.2).
+//! Judge `centroid`: how near a page comes to the nearest of the example pages (Batsakis, §4.2).
 
 use super::evidence::{self, TOP};
 use super::{ExampleKind, Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
@@ -26,11 +26,11 @@ alike. Lower the threshold (0.3–0.5) when examples are few or short.
 every word weighs the same.
 
 ## Source
-S3 §4.2: the harvest ratio counts pages whose similarity with any example exceeds 0.75.",
+Batsakis, §4.2: the harvest ratio counts pages whose similarity with any example exceeds 0.75.",
     build,
 };
 
-/// S3's line.
+/// Batsakis's line.
 const MORE_THAN: f64 = 0.75;
 
 fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
@@ -53,7 +53,7 @@ fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
     if setup.topic.judge.threshold_given {
         return Ok(Thresholded::over(measure, setup));
     }
-    // `Thresholded` says "from the threshold on"; S3 says "more than".
+    // `Thresholded` says "from the threshold on"; Batsakis says "more than".
     let mut topic = setup.topic.clone();
     topic.judge.threshold = Threshold::Fixed(MORE_THAN.next_up());
     Ok(Thresholded::over(measure, &JudgeSetup { topic: &topic, ..*setup }))

@@ -7,8 +7,8 @@ use types::Hit;
 /// How many words a verdict shows.
 pub(super) const TOP: usize = 10;
 
-/// The page's words that add most, with how often they stand there. Words that add nothing or take away are left out;
-/// ties go by the word's number, so that two machines show the same.
+/// The page's words that add most, with how often they stand there. Words that add nothing or take away are
+/// left out; ties go by the word's number, so that two machines show the same.
 pub(super) fn hits(
     set: &str,
     doc: &Doc,

@@ -1,4 +1,5 @@
-//! `exclude` terms over any judge (S2 §III): a page that contains one, as whole words, is not relevant.
+//! `exclude` terms over any judge (Pappas et al. 2012, §III): a page that contains one, as whole words, is
+//! not relevant.
 
 use super::{Judge, JudgeSetup, Reasons};
 use crate::text::{Doc, Terms};

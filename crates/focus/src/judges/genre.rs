@@ -1,4 +1,4 @@
-//! Judges `genre` (S0 Algorithm 2) and `terms` (its ablation, S0 Tab. 4.4).
+//! Judges `genre` (Assis 2008, Algorithm 2) and `terms` (its ablation, Assis 2008, Tab. 4.4).
 
 use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
 use crate::text::vector::idf;
@@ -246,15 +246,17 @@ impl Measure for GenreMeasure {
         !matches!(self.idf, Idf::Online { .. })
     }
 
-    /// A cosine with n terms has a scale that depends on n: one of them on the page makes 1/√n, a quarter of them 1/2. So the
-    /// unit is the score of a page with one term of each set, and the line is usually a little above it: wanted pages
-    /// have a few terms of every set, others some of one. The factor is from 32 labelled topics (ADR 5).
+    /// A cosine with n terms has a scale that depends on n: one of them on the page makes 1/√n, a quarter of
+    /// them 1/2. So the unit is the score of a page with one term of each set, and the line is usually a
+    /// little above it: wanted pages have a few terms of every set, others some of one. The factor is from 32
+    /// labelled topics (ADR 5).
     fn usual(&self) -> f64 {
         (ABOVE * self.one_of_each()).clamp(0.05, 0.9)
     }
 
-    /// Terms are often taken from the examples, which then score higher than other wanted pages ever will. Without this page
-    /// its terms would have been suggested only if enough of the others had them: only those count.
+    /// Terms are often taken from the examples, which then score higher than other wanted pages ever will.
+    /// Without this page its terms would have been suggested only if enough of the others had them: only
+    /// those count.
     fn held_out(&self, examples: &[&Doc]) -> Option<Vec<f64>> {
         let set = ["content", "terms"].into_iter().find_map(|name| self.words.set(name))?;
         let found: Vec<Found> =

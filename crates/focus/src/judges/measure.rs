@@ -5,10 +5,11 @@ use types::{Assessment, Problem};
 
 /// Measures how much a page is like the wanted ones.
 pub trait Measure: Send + Sync {
+    /// Measures a page. Pure: many threads call it at once.
     fn assess(&self, doc: &Doc) -> Assessment;
 
-    /// The score of an assessment under what is known now; differs from `assessment.score` when weights are learnt
-    /// during the crawl.
+    /// The score of an assessment under what is known now; differs from `assessment.score` when weights are
+    /// learnt during the crawl.
     fn relevance(&self, assessment: &Assessment) -> f64 {
         assessment.score
     }
@@ -18,13 +19,14 @@ pub trait Measure: Send + Sync {
         0.5
     }
 
-    /// The scores of the user's example pages as if the topic's terms had not been taken from them; `None` when this measure
-    /// cannot tell.
+    /// The scores of the user's example pages as if the topic's terms had not been taken from them; `None`
+    /// when this measure cannot tell.
     fn held_out(&self, _examples: &[&Doc]) -> Option<Vec<f64>> {
         None
     }
 
-    /// Told of every page in arrival order. True when `relevance` of earlier pages has changed enough to matter.
+    /// Told of every page in arrival order. True when `relevance` of earlier pages has changed enough to
+    /// matter.
     fn observe(&mut self, _assessment: &Assessment) -> bool {
         false
     }
@@ -54,9 +56,11 @@ pub trait Measure: Send + Sync {
         None
     }
 
+    /// State to be kept with the collection; empty when there is none.
     fn save(&self) -> Vec<u8> {
         Vec::new()
     }
+    /// Takes back what `save` gave.
     fn load(&mut self, _bytes: &[u8]) -> Result<(), Problem> {
         Ok(())
     }

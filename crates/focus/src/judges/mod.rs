@@ -1,4 +1,5 @@
-//! Judges decide whether a page is what the user wants. One file each; everything that needs the list reads [`ALL`].
+//! Judges decide whether a page is what the user wants. One file each; everything that needs the list reads
+//! [`ALL`].
 
 mod bayes;
 mod centroid;
@@ -7,7 +8,7 @@ mod evidence;
 mod exclude;
 mod genre;
 mod measure;
-pub mod query;
+pub(crate) mod query;
 mod relevance;
 mod svm;
 #[cfg(test)]
@@ -25,15 +26,17 @@ use crate::topic::{Topic, did_you_mean};
 use std::sync::Arc;
 use types::{Assessment, Features, Problem, Verdict};
 
-/// Decides a page's relevance, in two steps: `assess` measures (pure, parallel), `decide` applies what is known so
-/// far (serial, versioned). A verdict can be revised later from its assessment, without the page.
+/// Decides a page's relevance, in two steps: `assess` measures (pure, parallel), `decide` applies what is
+/// known so far (serial, versioned). A verdict can be revised later from its assessment, without the page.
 pub trait Judge: Send + Sync {
+    /// Measures a page. Pure: many threads call it at once.
     fn assess(&self, doc: &Doc) -> Assessment;
 
+    /// Decides under what is known now. The same assessment may get another verdict later.
     fn decide(&self, assessment: &Assessment) -> Verdict;
 
-    /// Told of every assessment in arrival order (`label`: what the user said of the page, if anything). Returns true
-    /// when earlier decisions may have changed: then `decide` is asked again for all of them.
+    /// Told of every assessment in arrival order (`label`: what the user said of the page, if anything).
+    /// Returns true when earlier decisions may have changed: then `decide` is asked again for all of them.
     fn observe(&mut self, _assessment: &Assessment, _label: Option<bool>) -> bool {
         false
     }
@@ -42,23 +45,25 @@ pub trait Judge: Send + Sync {
     fn save(&self) -> Option<Vec<u8>> {
         None
     }
+    /// Takes back what `save` gave.
     fn load(&mut self, _bytes: &[u8]) -> Result<(), Problem> {
         Ok(())
     }
 
-    /// What was chosen by itself and why ("threshold 0.31: …"), for reports; `None` when there is nothing to tell.
+    /// What was chosen by itself and why ("threshold 0.31: …"), for reports; `None` when there is nothing to
+    /// tell.
     fn explain(&self) -> Option<String> {
         None
     }
 
-    /// True when `decide` and `observe` look at nothing but an assessment's score: then no more of it need be kept for the
-    /// day verdicts are given again.
+    /// True when `decide` and `observe` look at nothing but an assessment's score: then no more of it need be
+    /// kept for the day verdicts are given again.
     fn by_score(&self) -> bool {
         true
     }
 
-    /// True when pages are to be measured without the menus of their hosts ([`Doc::leave_out`]): in arrival order, because
-    /// what repeats on a host is learnt from the pages before.
+    /// True when pages are to be measured without the menus of their hosts ([`Doc::leave_out`]): in arrival
+    /// order, because what repeats on a host is learnt from the pages before.
     fn reads_own_text(&self) -> bool {
         false
     }
@@ -68,19 +73,21 @@ pub trait Judge: Send + Sync {
         false
     }
 
-    /// What it decides on the pages it was shown, in that order, as far as it looked at them when it last made up its mind:
-    /// the same as `decide` says of each, without looking again. Each comes with the features it was shown with. Judges that
-    /// do not remember pages say nothing.
+    /// What it decides on the pages it was shown, in that order, as far as it looked at them when it last
+    /// made up its mind: the same as `decide` says of each, without looking again. Each comes with the
+    /// features it was shown with. Judges that do not remember pages say nothing.
     fn decide_shown(&self) -> Vec<(Features, Verdict)> {
         Vec::new()
     }
 
-    /// What speaks for and against a page it assessed, in words; `None` for judges that cannot tell. `doc` is the page.
+    /// What speaks for and against a page it assessed, in words; `None` for judges that cannot tell. `doc` is
+    /// the page.
     fn reasons(&self, _assessment: &Assessment, _doc: &Doc) -> Option<Reasons> {
         None
     }
 
-    /// What it was trained to, for a model file; `None` for judges that are not trained. [`JudgeSetup::model`] takes it.
+    /// What it was trained to, for a model file; `None` for judges that are not trained.
+    /// [`JudgeSetup::model`] takes it.
     fn trained(&self) -> Option<Vec<u8>> {
         None
     }
@@ -93,16 +100,20 @@ pub struct Reasons {
     pub parts: Vec<(String, f64)>,
     /// Words that were learnt to speak for it, the strongest first; and against it.
     pub words_for: Vec<WordReason>,
+    /// See `words_for`.
     pub words_against: Vec<WordReason>,
+    /// The labelled page that is most like it; `None` when nothing was labelled.
     pub like: Option<Like>,
 }
 
 /// A word of a page and what it adds to the log-odds.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct WordReason {
+    /// As it stands on the page.
     pub word: String,
     /// Where it stands: text, title, headings or address.
     pub field: &'static str,
+    /// Positive speaks for the page.
     pub value: f64,
 }
 
@@ -111,6 +122,7 @@ pub struct WordReason {
 pub struct Like {
     /// Which of the labelled pages it was shown, in that order; `None`: an example of the topic.
     pub nth: Option<usize>,
+    /// What was said of that page.
     pub label: bool,
     /// Cosine of their words, 0–1.
     pub similarity: f64,
@@ -119,13 +131,18 @@ pub struct Like {
 /// A page the user gave as an example.
 #[derive(Clone)]
 pub struct Example {
+    /// The page with its words.
     pub doc: Arc<Doc>,
+    /// What it is an example of.
     pub kind: ExampleKind,
 }
 
+/// What an example page shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExampleKind {
+    /// A page that is wanted.
     Relevant,
+    /// A page that is not wanted.
     Irrelevant,
     /// Of the right kind, whatever it is about.
     Genre,
@@ -134,6 +151,7 @@ pub enum ExampleKind {
 /// What a judge is made from.
 #[derive(Clone, Copy)]
 pub struct JudgeSetup<'a> {
+    /// What the user asked for.
     pub topic: &'a Topic,
     /// The judge's own options (`[judge]` without `kind`, `threshold`, `weights`).
     pub options: &'a toml::Table,
@@ -143,6 +161,7 @@ pub struct JudgeSetup<'a> {
     pub examples: &'a [Example],
     /// How many seeds the crawl starts from: so many of the first pages observed are seeds. 0 = unknown.
     pub seeds: usize,
+    /// Seed of all its randomness.
     pub rng: u64,
     /// The pages of the folder that `bayes` names as its `taxonomy`, read.
     pub taxonomy: &'a [TaxonomyPage],
@@ -155,6 +174,7 @@ pub struct JudgeSetup<'a> {
 pub struct TaxonomyPage {
     /// The topic, as `Science/Biology`.
     pub path: String,
+    /// The page with its words.
     pub doc: Arc<Doc>,
 }
 
@@ -177,6 +197,7 @@ impl<'a> JudgeSetup<'a> {
         let part = self.model.and_then(|m| m.find(Role::Judge, kind));
         part.map(|p| p.body_for(self.text())).transpose()
     }
+    /// How texts are read.
     pub fn text(&self) -> &'a TextOptions {
         &self.topic.text.options
     }
@@ -184,15 +205,18 @@ impl<'a> JudgeSetup<'a> {
 
 /// A judge by name.
 pub struct JudgeEntry {
+    /// As `[judge] kind` names it.
     pub name: &'static str,
+    /// One line for lists.
     pub summary: &'static str,
     /// Markdown with the headings of [`crate::strategies::HEADINGS`].
     pub doc: &'static str,
+    /// Makes one; a problem names the option that is wrong.
     pub build: fn(&JudgeSetup) -> Result<Box<dyn Judge>, Problem>,
 }
 
-/// Does the judge of this name give probabilities, which change for every page with whatever it learns? Others' scores of
-/// a page stay.
+/// Does the judge of this name give probabilities, which change for every page with whatever it learns?
+/// Others' scores of a page stay.
 pub fn gives_probabilities(name: &str) -> bool {
     name == relevance::ENTRY.name
 }
@@ -215,6 +239,7 @@ pub const ALL: &[JudgeEntry] = &[
     combine::WEIGHTED,
 ];
 
+/// The judge of this name, or a problem with the nearest names.
 pub fn find(name: &str) -> Result<&'static JudgeEntry, Problem> {
     ALL.iter().find(|e| e.name == name).ok_or_else(|| {
         let known: Vec<&str> = ALL.iter().map(|e| e.name).collect();

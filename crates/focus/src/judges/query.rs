@@ -1,4 +1,5 @@
-//! Judges `query` (Boolean: words, phrases, AND, OR, NOT, parentheses, `title:`, `url:`, `text:`) and `regex`.
+//! Judges `query` (Boolean: words, phrases, AND, OR, NOT, parentheses, `title:`, `url:`, `text:`) and
+//! `regex`.
 
 use super::{Judge, JudgeEntry, JudgeSetup};
 use crate::options;
@@ -17,7 +18,7 @@ regard to case and accents. The score is the share of the query's positive words
 when the query holds.
 
 ## When it helps
-When the wanted pages are known by exact words, and to measure precision as S2 does.
+When the wanted pages are known by exact words, and to measure precision as Pappas et al. 2012 do.
 
 ## When it hurts
 It is all or nothing: a strategy learns little from it, and synonyms are missed.
@@ -26,7 +27,7 @@ It is all or nothing: a strategy learns little from it, and synonyms are missed.
 `query` = the query; default: the topic's own `query`, else any of its content terms.
 
 ## Source
-Judging by \"contains the query\", S2 §IV; the syntax is ours.",
+Judging by \"contains the query\", Pappas et al. 2012, §IV; the syntax is ours.",
     build: build_query,
 };
 
@@ -54,21 +55,31 @@ Ours.",
 /// A parsed query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
+    /// `a b`, `a AND b`: a page must match each.
     All(Vec<Query>),
+    /// `a OR b`: a page must match one.
     Any(Vec<Query>),
+    /// `NOT a`: a page must not match it.
     Not(Box<Query>),
     /// A word or phrase, in one field or anywhere.
     Term {
+        /// Where it must stand.
         field: Field,
+        /// As it was typed, without quotes.
         text: String,
     },
 }
 
+/// A part of a page that a term can be bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
+    /// No field was named: title, text or address.
     Anywhere,
+    /// `title:`
     Title,
+    /// `url:`
     Url,
+    /// `text:`
     Text,
 }
 
@@ -231,12 +242,14 @@ fn all(pieces: &[Piece], at: &mut usize, depth: usize) -> Result<Option<Query>, 
 
 /// What a query contributes to a topic: its positive words and phrases.
 pub struct QueryTerms {
+    /// Terms of the page's words.
     pub content: Vec<String>,
+    /// Terms bound to `url:`.
     pub url: Vec<String>,
 }
 
-/// The terms of `query = "…"`. A list with commas and without other signs is a list of phrases; elsewhere words stand
-/// for themselves, and stopwords are left out unless quoted.
+/// The terms of `query = "…"`. A list with commas and without other signs is a list of phrases; elsewhere
+/// words stand for themselves, and stopwords are left out unless quoted.
 pub fn terms_of(text: &str) -> Result<QueryTerms, Problem> {
     if text.contains(',')
         && !text.contains(['"', '(', ')', ':'])

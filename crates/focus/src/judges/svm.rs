@@ -1,4 +1,4 @@
-//! Judge `svm`: a support vector machine on tf·idf vectors (S0 §4.1.2).
+//! Judge `svm`: a support vector machine on tf·idf vectors (Assis 2008, §4.1.2).
 
 use super::evidence::{self, TOP};
 use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
@@ -34,7 +34,7 @@ linear kernel · `folds` = 5 · `balanced` = true: both classes count alike · `
 examples · `[text] idf` = a file of document counts; otherwise the examples are counted.
 
 ## Source
-S0 §4.1.2 (the crawler it compares with); grid search, cross-validation and Platt scaling are ours.",
+Assis 2008, §4.1.2 (the crawler it compares with); grid search, cross-validation and Platt scaling are ours.",
     build,
 };
 
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn symmetric_classes_are_split_in_the_middle() {
-        // Two sets of three pages that are mirror images of each other: a page like one set and a page like the other
-        // have opposite decisions, and a page with no words lies exactly between.
+        // Two sets of three pages that are mirror images of each other: a page like one set and a page like
+        // the other have opposite decisions, and a page with no words lies exactly between.
         let j = judge(WEB, "[judge]\nkind = 'svm'\ngamma = []\nc = [1]", YES, NO);
         let decision = |path: &str| j.of(path).0.part("decision").unwrap();
         let (p, q) = (decision("/p"), decision("/q"));
@@ -201,13 +201,13 @@ mod tests {
 
     #[test]
     fn one_of_each_by_hand() {
-        // Two vectors of length one at a right angle, both support vectors: ‖x₁ − x₂‖² = 2, K = e^(−2γ). With C large
-        // enough α = 1/(1 − K) each and ρ = 0: f(x₁) = α(1 − K) = 1.
+        // Two vectors of length one at a right angle, both support vectors: ‖x₁ − x₂‖² = 2, K = e^(−2γ). With
+        // C large enough α = 1/(1 − K) each and ρ = 0: f(x₁) = α(1 − K) = 1.
         let j = judge(WEB, "[judge]\nkind = 'svm'\ngamma = [0.5]\nc = [100]", &["/y1"], &["/n1"]);
         let d = |path: &str| j.of(path).0.part("decision").unwrap();
         assert!((d("/y1") - 1.0).abs() < 1e-2 && (d("/n1") + 1.0).abs() < 1e-2, "{}", d("/y1"));
-        // /y2 shares one of two words with /y1: cos = ½ when the weights are equal, distance² = 1; to /n1 it is 2.
-        // idf from the two examples: sql and joins in one of two, index in none.
+        // /y2 shares one of two words with /y1: cos = ½ when the weights are equal, distance² = 1; to /n1 it
+        // is 2. idf from the two examples: sql and joins in one of two, index in none.
         let (sql, index) = ((3.0f64 / 2.0).ln() + 1.0, 3.0f64.ln() + 1.0);
         let cos = sql / (2.0f64.sqrt() * (sql * sql + index * index).sqrt());
         let k = |d2: f64| (-0.5 * d2).exp();

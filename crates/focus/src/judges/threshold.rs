@@ -1,14 +1,16 @@
 //! Makes a judge of a measure: a page is relevant from a threshold on, which may be estimated while crawling.
 //!
-//! `auto` needs no seeds that are relevant themselves: entry pages say nothing of what is wanted. It begins with what is
-//! usual for the measure on the terms of this topic ([`Measure::usual`]) and then looks at the background: the score
-//! that three in four of the pages crawled stay below. Where most pages have next to nothing of the topic, less is needed to
-//! stand out, and the line is lower, by a tenth at most: the pages of a focused crawl are chosen to be like the wanted
-//! ones, so whatever depends more on their scores is wrong until the crawl is nearly done (ADR 5). For the same reason
-//! seeds that look like search results (most of them reach the line) are left out, and entry pages are counted. Three or more example pages draw the line half-way to their median,
-//! scored as if the terms were not theirs ([`Measure::held_out`]); where a measure cannot tell that, the line is only not
-//! above their median. Labels, once there are enough of both kinds, decide alone. The estimate is refined after 10, 20, 50, 100, 200, 500 pages and then
-//! every 500; small changes are ignored, so that verdicts are not revised for nothing.
+//! `auto` needs no seeds that are relevant themselves: entry pages say nothing of what is wanted. It begins
+//! with what is usual for the measure on the terms of this topic ([`Measure::usual`]) and then looks at the
+//! background: the score that three in four of the pages crawled stay below. Where most pages have next to
+//! nothing of the topic, less is needed to stand out, and the line is lower, by a tenth at most: the pages of
+//! a focused crawl are chosen to be like the wanted ones, so whatever depends more on their scores is wrong
+//! until the crawl is nearly done (ADR 5). For the same reason seeds that look like search results (most of
+//! them reach the line) are left out, and entry pages are counted. Three or more example pages draw the line
+//! half-way to their median, scored as if the terms were not theirs ([`Measure::held_out`]); where a measure
+//! cannot tell that, the line is only not above their median. Labels, once there are enough of both kinds,
+//! decide alone. The estimate is refined after 10, 20, 50, 100, 200, 500 pages and then every 500; small
+//! changes are ignored, so that verdicts are not revised for nothing.
 //!
 //! Mixtures, false-discovery rates, outliers and two-means on all pages draw the line anywhere (ADR 5).
 
@@ -25,8 +27,8 @@ const BINS: usize = 1000;
 /// Smaller changes of the threshold are not worth revising verdicts for.
 const WORTH: f64 = 0.005;
 
-/// The line: so much of the usual one, and so much of what three in four pages score below, but of that at most so much
-/// of the usual one.
+/// The line: so much of the usual one, and so much of what three in four pages score below, but of that at
+/// most so much of the usual one.
 const OF_USUAL: f64 = 0.893;
 const OF_BACKGROUND: f64 = 0.3;
 const MOST_BACKGROUND: f64 = 0.357;
@@ -275,7 +277,8 @@ impl State {
     }
 }
 
-/// The threshold with the best F1 on labelled pages, when there are enough of both kinds; the middle of the best ones.
+/// The threshold with the best F1 on labelled pages, when there are enough of both kinds; the middle of the
+/// best ones.
 fn best_for_labels(labels: &[Vec<u32>; 2]) -> Option<f64> {
     let total = |l: &Vec<u32>| l.iter().map(|n| u64::from(*n)).sum::<u64>();
     let (no, yes) = (total(&labels[0]), total(&labels[1]));
@@ -545,7 +548,8 @@ mod tests {
         for _ in 0..20 {
             j.observe(&page(1.0), None);
         }
-        // 0.893·0.4 + 0.3·(0.357·0.4), not 0.893·0.4 + 0.3·1: 0.40004 is too near to where it stood to be worth revising.
+        // 0.893·0.4 + 0.3·(0.357·0.4), not 0.893·0.4 + 0.3·1: 0.40004 is too near to where it stood to be
+        // worth revising.
         close(line(0.4, 1.0), 0.893 * 0.4 + 0.3 * 0.357 * 0.4);
         close(threshold(j.as_ref()), 0.4);
         let mut none = judge("'auto'", 0);
@@ -585,7 +589,8 @@ mod tests {
         for (s, l) in [(0.9, true), (0.8, true), (0.7, true), (0.3, false), (0.75, false), (0.2, false)] {
             j.observe(&page(s), Some(l));
         }
-        // F1 from 0.7 on: 2·3/(3+4) = 6/7; from 0.8 on: 2·2/(3+2) = 4/5. Every t in (0.3, 0.7] is as good: the middle.
+        // F1 from 0.7 on: 2·3/(3+4) = 6/7; from 0.8 on: 2·2/(3+2) = 4/5. Every t in (0.3, 0.7] is as good:
+        // the middle.
         close(threshold(j.as_ref()), (0.301 + 0.7) / 2.0);
         assert!(j.explain().unwrap().contains("6 labelled"));
     }

@@ -1,5 +1,6 @@
-//! How good is a trained judge on examples it has not seen? Cross-validation over the examples, as S1 reports accuracy: on
-//! the positives, on the negatives, and over all (micro-average).
+//! How good is a trained judge on examples it has not seen? Cross-validation over the examples, as
+//! Chakrabarti et al. 2002 report accuracy: on the positives, on the negatives, and over all
+//! (micro-average).
 
 use super::{Example, ExampleKind, JudgeSetup, TaxonomyPage, build};
 use learn::svm::stratified;
@@ -9,7 +10,9 @@ use types::Problem;
 /// Examples judged right when left out, of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accuracy {
+    /// Right, and all, of the relevant examples.
     pub positives: (usize, usize),
+    /// Right, and all, of the others.
     pub negatives: (usize, usize),
 }
 

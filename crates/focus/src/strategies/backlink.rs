@@ -21,7 +21,7 @@ For a topic: navigation links stand on every page, so menus and imprints come fi
 None.
 
 ## Source
-S0 §2.1, S3 §2.2; Cho, Garcia-Molina, Page: Efficient crawling through URL ordering, 1998.",
+Assis 2008, §2.1, Batsakis, §2.2; Cho, Garcia-Molina, Page: Efficient crawling through URL ordering, 1998.",
     build,
 };
 
@@ -63,8 +63,8 @@ mod tests {
     fn pages_that_link_are_counted_once_each() {
         let web = "== http://a/ \n [1](/1) [2](/2) [3](/3)\n== /1\n [4](/4) [3](/3)\n== /2\n [4](/4)\n== /3\n [4](/4)\n== /4\n";
         let crawl = run(web, "query = 'x'\n[strategy]\nkind = 'backlink'");
-        // After / and /1 the page /3 has two in-links, /2 and /4 one each: /2 was found before /4. Then /4 has 2 (from
-        // /1 and /3), more than /2.
+        // After / and /1 the page /3 has two in-links, /2 and /4 one each: /2 was found before /4. Then /4
+        // has 2 (from /1 and /3), more than /2.
         assert_eq!(crawl.order(), "/ /1 /3 /4 /2");
     }
 }

@@ -26,7 +26,7 @@ Genres whose pages do not link to each other (course pages do not link to course
 `n` = 1: batch size of N-best-first (larger explores more widely).
 
 ## Source
-S3 §3.2.3; N-best-first after Menczer, Pant, Srinivasan.",
+Batsakis, §3.2.3; N-best-first after Menczer, Pant, Srinivasan.",
     build: |setup| BestFirst::build(setup, Use::Both),
 };
 
@@ -50,8 +50,8 @@ impl Default for Options {
     }
 }
 
-/// Links of the running batch wait in the upper lane, links found meanwhile in the lower one; when the batch is done,
-/// or has no links left, all pending links move up. With n = 1 everything is in lane 0.
+/// Links of the running batch wait in the upper lane, links found meanwhile in the lower one; when the batch
+/// is done, or has no links left, all pending links move up. With n = 1 everything is in lane 0.
 pub(super) struct BestFirst {
     query: QueryVector,
     using: Use,

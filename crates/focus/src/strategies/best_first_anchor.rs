@@ -20,6 +20,6 @@ Images, \"here\" and \"next\": a link without words has no score.
 `n` = 1: batch size of N-best-first.
 
 ## Source
-S3 §3.2.2.",
+Batsakis, §3.2.2.",
     build: |setup| BestFirst::build(setup, Use::Anchor),
 };

@@ -20,6 +20,6 @@ All links of a page get the same score: a hub with one good link among a hundred
 `n` = 1: batch size of N-best-first.
 
 ## Source
-S3 §3.2.1; queuing policy PS of S0 is the same idea.",
+Batsakis, §3.2.1; queuing policy PS of Assis 2008 is the same idea.",
     build: |setup| BestFirst::build(setup, Use::Page),
 };

@@ -21,7 +21,7 @@ Whenever only some pages are wanted: it spends the budget evenly on all.
 None.
 
 ## Source
-S3 §3.2; S0 §2.1.",
+Batsakis, §3.2; Assis 2008, §2.1.",
     build,
 };
 

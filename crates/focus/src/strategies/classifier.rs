@@ -1,9 +1,10 @@
-//! Strategy `classifier`: a trained judge drives the crawl (the SVM crawler of S0's comparison).
+//! Strategy `classifier`: a trained judge drives the crawl (the SVM crawler of Assis's comparison).
 
+use super::genre::TieRule;
 use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
 use serde::Deserialize;
-use types::{LinkKind, Priority, Problem};
+use types::{LinkKind, Priority, Problem, Ties};
 
 pub(super) const ENTRY: StrategyEntry = StrategyEntry {
     name: "classifier",
@@ -21,10 +22,10 @@ With a judge that was trained on examples, on topics whose pages link to each ot
 Genres whose pages do not link to each other; judges whose probabilities are all near 0 or 1 say little about order.
 
 ## Options
-`queue` = \"page\" (default) or \"siblings\" · `change` = 0.2: from this relevance on siblings are raised.
+`queue` = \"page\" (default) or \"siblings\" · `ties` = \"first\", \"last\" or \"random\": which of equal links goes first (default: the first found; with siblings random, as `genre`) · `change` = 0.2: from this relevance on siblings are raised.
 
 ## Source
-S0 §4.1.2 and Fig. 4.6 (sibling queueing helps the SVM crawler too).",
+Assis 2008, §4.1.2 and Fig. 4.6 (sibling queueing helps the SVM crawler too).",
     build,
 };
 
@@ -38,28 +39,32 @@ enum Queue {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Options {
+    ties: Option<TieRule>,
     queue: Queue,
     change: f64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { queue: Queue::Page, change: 0.2 }
+        Options { ties: None, queue: Queue::Page, change: 0.2 }
     }
 }
 
 struct Classifier {
+    ties: Ties,
     o: Options,
 }
 
 fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
     let o: Options = options::parse("strategy `classifier`", setup.options)?;
-    Ok(Box::new(Classifier { o }))
+    // As for the policies of `genre`: first found first would make sibling queueing breadth-first.
+    let usual = if o.queue == Queue::Siblings { TieRule::Random } else { TieRule::First };
+    Ok(Box::new(Classifier { ties: o.ties.unwrap_or(usual).ties(setup.rng), o }))
 }
 
 impl Strategy for Classifier {
     fn wants(&self) -> Wants {
-        Wants::NOTHING
+        Wants { ties: self.ties, ..Wants::NOTHING }
     }
 
     fn learn(&mut self, visit: &Visit) -> Rescore {
@@ -106,10 +111,10 @@ mod tests {
 
     #[test]
     fn siblings_instead() {
-        // /g (similarity 1) raises /3, the pending link beside it, above /1, which was found later and stays at 0.
+        // /g (similarity 1) raises /3, the pending link beside it, above /1, which was found later and stays
+        // at 0.
         let web = "== http://a/\n[good](/g) [poor](/p)\n== /g\nsql\n== /p\n[1](/1)\n== /1\n== /3\n";
-        let topic =
-            "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'classifier'\nqueue = 'siblings'";
+        let topic = "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'classifier'\nqueue = 'siblings'\nties = 'first'";
         check(web, topic, "/ /g /p /1");
         let crawl = run(WEB, topic);
         crawl.expect_lease_key("/3", 1.0);

@@ -23,7 +23,7 @@ by its 40 heaviest tf·idf terms and has a naive Bayes model over the terms of a
 highest posterior, or to \"other\" when that is below 0.5, or the page has none of the terms. Its links go to that layer's queue, ordered by
 the posterior; the queue of the nearest layer that has something is served.
 
-S3 builds the graph from example pages and their in-links. Here in-links come from the example pages, when some of them lead to relevant
+Batsakis builds the graph from example pages and their in-links. Here in-links come from the example pages, when some of them lead to relevant
 ones; else from the crawl itself (ours): its first `warmup` pages are ordered best-first, targets are what the judge found relevant (or the
 best twentieth, when nothing was relevant), and their in-links among those pages make the layers. Then the whole frontier is put
 into the queues.
@@ -38,7 +38,7 @@ Webs where the way to a target looks like any other page; links of one page are 
 `layers` = 4 · `terms` = 40 per layer · `other` = 0.5: the posterior below which a page is in no layer · `warmup` = 200 pages.
 
 ## Source
-Diligenti, Coetzee, Lawrence, Giles, Gori: Focused crawling using context graphs, 2000; S3 §2.5, S0 §6.2. All layers are
+Diligenti, Coetzee, Lawrence, Giles, Gori: Focused crawling using context graphs, 2000; Batsakis, §2.5, Assis 2008, §6.2. All layers are
 equally likely beforehand (ours: the record's shares are those of the warm-up, not of the web).",
     build,
 };
@@ -330,8 +330,9 @@ mod tests {
     #[test]
     fn layers_are_queues() {
         let c = run(WEB, &topic("warmup = 10"));
-        // The record ends with /g1 /h1 /g2: layer 0 = /g1, /g2, layer 1 = /list1, /list2, layer 2 = /, in none: the
-        // others, /list3 among them, whose target was not visited. Yet it reads like layer 1, so /g3 overtakes.
+        // The record ends with /g1 /h1 /g2: layer 0 = /g1, /g2, layer 1 = /list1, /list2, layer 2 = /, in
+        // none: the others, /list3 among them, whose target was not visited. Yet it reads like layer 1, so
+        // /g3 overtakes.
         assert_eq!(c.order(), "/ /list1 /blog1 /list2 /blog2 /blog3 /list3 /g1 /h1 /g2 /g3 /h2 /h3");
         let lane = |path: &str| c.steps.iter().find(|s| s.url.path() == path).unwrap().priority.lane;
         assert_eq!((lane("/g3"), lane("/h2"), lane("/h3")), (3, 0, 0));

@@ -22,11 +22,12 @@ Almost always: on the Web a branch does not end, so it loses itself in the first
 None.
 
 ## Source
-S0 §2.1.",
+Assis 2008, §2.1.",
     build,
 };
 
-/// The key counts pages: links of a later page come first, links of one page share a key and so keep their order.
+/// The key counts pages: links of a later page come first, links of one page share a key and so keep their
+/// order.
 #[derive(Default)]
 struct DepthFirst {
     pages: u64,

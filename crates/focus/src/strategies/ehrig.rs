@@ -1,4 +1,4 @@
-//! Strategy `ehrig`: how near the words of the anchor are to the topic's in WordNet (S3 §3.3.1).
+//! Strategy `ehrig`: how near the words of the anchor are to the topic's in WordNet (Batsakis, §3.3.1).
 
 use super::semantic::{self, Nearness};
 use super::{Reason, Scored, Strategy, StrategyEntry, StrategySetup, Visit};
@@ -21,13 +21,13 @@ When anchors speak of the topic in other words than the topic file does, in Engl
 
 ## When it hurts
 WordNet connects almost all nouns over a few steps, so many words at some distance outweigh one that fits; technical words are
-missing. S3 finds that it does not help.
+missing. Batsakis finds that it does not help.
 
 ## Options
 `sigma` = 0.5: what one step costs.
 
 ## Source
-Ehrig and Maedche: Ontology-focused crawling of Web documents, 2003, as in S3 §3.3.1. Needs WordNet: `[text] wordnet`.",
+Ehrig and Maedche: Ontology-focused crawling of Web documents, 2003, as in Batsakis, §3.3.1. Needs WordNet: `[text] wordnet`.",
     build,
 };
 

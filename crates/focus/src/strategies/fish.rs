@@ -29,7 +29,7 @@ only food, or without the rest, the school starves soon.
 `depth` = 3 · `width` = 5 · `food` = \"match\" | \"verdict\" · `rest` = true: false drops the links beyond the width.
 
 ## Source
-De Bra and Post: Information retrieval in the World-Wide Web, 1994; S0 §1.4, S3 §2.3.",
+De Bra and Post: Information retrieval in the World-Wide Web, 1994; Assis 2008, §1.4, Batsakis, §2.3.",
     build,
 };
 
@@ -225,10 +225,12 @@ mod tests {
 
     #[test]
     fn food_is_what_matches_better_than_average() {
-        // One word each: cosine with the query 1 (sql alone), 1/√2 (sql and another), 0. The judge finds nothing relevant.
+        // One word each: cosine with the query 1 (sql alone), 1/√2 (sql and another), 0. The judge finds
+        // nothing relevant.
         let topic = "query = 'sql'\n[judge]\nthreshold = 1.0\n[exclude]\nterms = []\n[strategy]\nkind = 'fish'\ndepth = 2\nwidth = 4";
         let chain = "== http://a/\nsql soup\n[](/1)\n== /1\nsql soup stew\n[](/2)\n== /2\nsoup\n[](/3)\n== /3\nsoup\n[](/4)\n== /4\n";
-        // /: above its own mean (equal): food, /1 gets 2. /1 is below the mean of both: /2 gets 1. /2 has none: /3 would get 0.
+        // /: above its own mean (equal): food, /1 gets 2. /1 is below the mean of both: /2 gets 1. /2 has
+        // none: /3 would get 0.
         check(chain, topic, "/ /1 /2");
         // With /2 a perfect match the budget is renewed: /3 gets 2, /4 gets 1.
         check(&chain.replace("== /2\nsoup", "== /2\nsql"), topic, "/ /1 /2 /3 /4");

@@ -1,4 +1,4 @@
-//! Strategy `genre`: S0 Algorithm 2 with its five queuing policies (§4.4).
+//! Strategy `genre`: Assis 2008, Algorithm 2 with its five queuing policies (§4.4).
 
 use super::{Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
@@ -6,7 +6,7 @@ use crate::topic::did_you_mean;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use std::fmt;
-use types::{LinkKind, Priority, Problem};
+use types::{LinkKind, Priority, Problem, Ties};
 
 pub(super) const ENTRY: StrategyEntry = StrategyEntry {
     name: "genre",
@@ -24,11 +24,12 @@ Genres whose pages stand together in lists but do not link to each other: syllab
 Until the first good page of a list is found it is breadth-first; lists that mix good and bad links stay mixed.
 
 ## Options
-`policy` = \"FS-2\" (default), \"PS\", \"FS-1\", \"PFS-1\", \"PFS-2\" · `change` = 0.20, the change threshold, or \"relevant\": when
+`ties` = \"random\" (default), \"last\" or \"first\": which of equal links goes first. Assis names no rule; his crawler asked many hosts at once, so it was chance. With
+\"first\" and one request at a time FS-1 and FS-2 are breadth-first: what was found before a page's siblings has been fetched by then · `policy` = \"FS-2\" (default), \"PS\", \"FS-1\", \"PFS-1\", \"PFS-2\" · `change` = 0.20, the change threshold, or \"relevant\": when
 the judge says so · `depth` = 7: links deeper inside a site are not followed · `links` = 200: links followed per page.
 
 ## Source
-S0 Algorithm 2 and §4.4; `change = \"relevant\"` is S4 §2.1.",
+Assis 2008, Algorithm 2 and §4.4; `change = \"relevant\"` is Siqueira et al., §2.1.",
     build,
 };
 
@@ -90,6 +91,7 @@ impl<'de> Deserialize<'de> for Change {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Options {
+    ties: TieRule,
     policy: String,
     change: Change,
     depth: u16,
@@ -98,11 +100,37 @@ struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { policy: "FS-2".into(), change: Change::From(0.20), depth: 7, links: 200 }
+        Options {
+            ties: TieRule::Random,
+            policy: "FS-2".into(),
+            change: Change::From(0.20),
+            depth: 7,
+            links: 200,
+        }
+    }
+}
+
+/// Which of equal links goes first: the sources do not say.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum TieRule {
+    First,
+    Last,
+    Random,
+}
+
+impl TieRule {
+    pub(super) fn ties(self, rng: u64) -> Ties {
+        match self {
+            TieRule::First => Ties::First,
+            TieRule::Last => Ties::Last,
+            TieRule::Random => Ties::Random(rng as u32),
+        }
     }
 }
 
 pub(super) struct Genre {
+    ties: Ties,
     policy: Policy,
     change: Change,
     depth: u16,
@@ -122,7 +150,7 @@ impl Genre {
             Problem::usage(format!("{what} has no policy `{}`", o.policy))
                 .hint(did_you_mean(&o.policy, &POLICIES.map(|p| p.0)))
         })?;
-        Ok(Genre { policy, change: o.change, depth: o.depth, links: o.links })
+        Ok(Genre { ties: o.ties.ties(setup.rng), policy, change: o.change, depth: o.depth, links: o.links })
     }
 
     /// Do this page's own links get its score?
@@ -142,7 +170,7 @@ impl Genre {
 
 impl Strategy for Genre {
     fn wants(&self) -> Wants {
-        Wants::NOTHING
+        Wants { ties: self.ties, ..Wants::NOTHING }
     }
 
     fn learn(&mut self, visit: &Visit) -> Rescore {
@@ -164,8 +192,8 @@ impl Strategy for Genre {
         visit.doc.page.links.iter().enumerate().map(one).collect()
     }
 
-    /// A link that is already pending keeps its score when found again (InsertURL inserts nothing new), unless the
-    /// policy gives the page's links its score: that overwrites, as it does for siblings.
+    /// A link that is already pending keeps its score when found again (InsertURL inserts nothing new),
+    /// unless the policy gives the page's links its score: that overwrites, as it does for siblings.
     fn merge(&self, old: Priority, new: Priority) -> Priority {
         let given = self.policy.children && (!self.policy.gated || new.key() > 0.0);
         if given { new } else { old }
@@ -207,7 +235,7 @@ mod tests {
         check(
             WEB,
             &format!(
-                "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre'\n{strategy}"
+                "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre'\nties = 'first'\n{strategy}"
             ),
             expected,
         );
@@ -242,7 +270,7 @@ mod tests {
             ";
         let with = |policy: &str| {
             format!(
-                "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre'\npolicy = '{policy}'"
+                "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre'\nties = 'first'\npolicy = '{policy}'"
             )
         };
         // /2 turns out poor: FS-1 lowers /3 again, FS-2 leaves it at 1.
@@ -253,12 +281,43 @@ mod tests {
         run(web, &with("FS-2")).expect_lease_key("/3", 1.0);
     }
 
+    /// Where the last found goes first among equals, every policy has an order of its own, none of them
+    /// breadth-first.
+    #[test]
+    fn policies_where_a_new_score_changes_the_order() {
+        let web = "
+            == http://a/
+            [o](/o) [l](/l)
+            == /o
+            == /l
+            [1](/1) [2](/2) [3](/3) [4](/4)
+            == /1
+            == /2
+            == /3
+            syllabus [w](/w)
+            == /4
+            == /w
+            ";
+        let order = |policy: &str| {
+            let topic = "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre'\nties = 'last'";
+            run(web, &format!("{topic}\npolicy = '{policy}'")).order()
+        };
+        // /3 is judged 1 and raises /1 and /2 above /w; /2 is poor: FS-1 lowers /1 again, FS-2 does not.
+        assert_eq!(order("FS-1"), "/ /l /4 /3 /2 /w /1 /o");
+        assert_eq!(order("FS-2"), "/ /l /4 /3 /2 /1 /w /o");
+        // The page's own link is raised as well, and was found last.
+        assert_eq!(order("PFS-1"), "/ /l /4 /3 /w /2 /1 /o");
+        assert_eq!(order("PFS-2"), "/ /l /4 /3 /w /2 /1 /o");
+        // Only its own link.
+        assert_eq!(order("PS"), "/ /l /4 /3 /w /2 /1 /o");
+    }
+
     #[test]
     fn change_threshold() {
         // One of four terms: sim = 1/√4 = 0.5.
         let topic = |change: &str| {
             format!(
-                "name = 'n'\n[genre]\nterms = ['syllabus', 'b', 'c', 'd']\n[judge]\nthreshold = 0.8\n[strategy]\nkind = 'genre'\n{change}"
+                "name = 'n'\n[genre]\nterms = ['syllabus', 'b', 'c', 'd']\n[judge]\nthreshold = 0.8\n[strategy]\nkind = 'genre'\nties = 'first'\n{change}"
             )
         };
         run(WEB, &topic("change = 0.5")).expect_lease_key("/2", 0.5);

@@ -16,16 +16,16 @@ As `genre`: a judged page passes its score to the pending links beside it (or to
 score is the topic similarity of its link context, the anchor text, its title attribute and the words of its URL.
 
 ## When it helps
-Everywhere `genre` does, and before the first good page of a list has been found. S4 reports twice the efficiency.
+Everywhere `genre` does, and before the first good page of a list has been found. Siqueira et al. report twice the efficiency.
 
 ## When it hurts
 Misleading anchors and URLs; sites whose links are numbers.
 
 ## Options
-As `genre`: `policy`, `change`, `depth`, `links`.
+As `genre`: `policy`, `change`, `ties`, `depth`, `links`.
 
 ## Source
-S4 §2.1.",
+Siqueira et al., §2.1.",
     build,
 };
 
@@ -41,7 +41,7 @@ fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 }
 
 impl GenreContext {
-    /// The judge's own measure (S0 Algorithm 2), on the words of a link instead of a page.
+    /// The judge's own measure (Assis 2008, Algorithm 2), on the words of a link instead of a page.
     fn similarity(&self, visit: &Visit, words: &[&[Token]]) -> f64 {
         let found = self.terms.count(words, visit.doc.language());
         let sim = |name: &str| {
@@ -59,7 +59,7 @@ impl GenreContext {
 
 impl Strategy for GenreContext {
     fn wants(&self) -> Wants {
-        Wants::NOTHING.and(Parts::LINKS)
+        self.genre.wants().and(Parts::LINKS)
     }
 
     fn seed(&mut self, url: &Url) -> Scored {
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn siblings_overwrite_it() {
         let web = "== http://a/\n[syllabus sql](/1) [x](/2) [sql](/3)\n== /1\nsyllabus sql\n== /2\n== /3\n";
-        let crawl = run(web, TOPIC);
+        let crawl = run(web, &format!("{TOPIC}ties = 'first'\n"));
         // /1 is judged (1/√2 + 1)/2 ≥ 0.2: both siblings get that, and /2 was found before /3.
         crawl.expect_lease_key("/2", (1.0 / 2.0f64.sqrt() + 1.0) / 2.0);
         assert_eq!(crawl.order(), "/ /1 /2 /3");

@@ -1,5 +1,5 @@
-//! Strategy `hmm`: a hidden Markov chain predicts how many links a page is away from a target; and what its hybrids
-//! (`hybrid-hmm`, `hybrid-hmm-anchor`) share with it.
+//! Strategy `hmm`: a hidden Markov chain predicts how many links a page is away from a target; and what its
+//! hybrids (`hybrid-hmm`, `hybrid-hmm-anchor`) share with it.
 
 use super::recorded::{Early, SEED, Warmup, distances, targets};
 use super::{
@@ -44,7 +44,7 @@ All links of a page get the same priority, as do pages of one cluster on alike p
 `levels` = 4 · `epsilon` = 0.01 · `warmup` = 200 pages.
 
 ## Source
-S3 §3.4.1 (after Liu, Milios, Janssen). idf: the background collection's for K-means when there is one, else, and for X-means always,
+Batsakis, §3.4.1 (after Liu, Milios, Janssen). idf: the background collection's for K-means when there is one, else, and for X-means always,
 of the record. Vectors have length one before they are clustered (ours).",
     build: |setup| Chain::build(setup, Mix::Alone),
 };
@@ -119,7 +119,8 @@ impl Trained {
         cosine_with_unit(&words.tf_idf(&self.df), &self.target)
     }
 
-    /// α after a page: `before` is that of the page it was reached from. A page without words is no observation.
+    /// α after a page: `before` is that of the page it was reached from. A page without words is no
+    /// observation.
     fn alpha(&self, before: Option<&[f64]>, cluster: Option<usize>) -> Vec<f64> {
         match (before, cluster) {
             (None, Some(c)) => self.hmm.first(c),
@@ -194,7 +195,8 @@ impl Chain {
         Ok(Box::new(chain))
     }
 
-    /// From the record to the chain. The same record always gives the same chain, so only the record is saved.
+    /// From the record to the chain. The same record always gives the same chain, so only the record is
+    /// saved.
     fn train(&mut self) {
         let record = &self.warmup.record;
         let extra = self.warmup.beside();

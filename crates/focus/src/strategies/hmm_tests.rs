@@ -39,9 +39,9 @@ fn epsilon_orders_by_steps_then_by_two_links() {
 
 #[test]
 fn the_chain_by_hand() {
-    // Best-first with nothing like `sql` on any of the first pages is breadth-first: /, /list1, /blog1, /list2,
-    // /blog2, /g1 make the record. Levels: / 2, /list1 1, /blog1 3, /list2 3 (its target was never visited),
-    // /blog2 3, /g1 0.
+    // Best-first with nothing like `sql` on any of the first pages is breadth-first: /, /list1, /blog1,
+    // /list2, /blog2, /g1 make the record. Levels: / 2, /list1 1, /blog1 3, /list2 3 (its target was never
+    // visited), /blog2 3, /g1 0.
     let c = crawl("hmm", "warmup = 6\nk = 3\n");
     assert!(c.order().starts_with("/ /list1 /blog1 /list2 /blog2 /g1"), "{}", c.order());
     // K-means with three clusters: the department, the two lists, the two blogs; the fourth is relevant.
@@ -98,13 +98,15 @@ fn page_and_anchor_by_hand() {
     let (s, h) = (idf(1.0), idf(2.0));
     let anchor = 1.0 / 2.0f64.sqrt();
     let page = s / (s * s + h * h).sqrt() / 2.0f64.sqrt();
-    // /h1 is nearest to the relevant page, so it must be at level 0, which was never left: every level is as likely next.
+    // /h1 is nearest to the relevant page, so it must be at level 0, which was never left: every level is as
+    // likely next.
     c.expect_score("/z", (0.25 + (page + anchor) / 2.0) / 2.0);
 }
 
 #[test]
 fn odd_records() {
-    // Nothing relevant, no terms found, X-means, a warm-up of one page, pages without words: no panic, all fetched.
+    // Nothing relevant, no terms found, X-means, a warm-up of one page, pages without words: no panic, all
+    // fetched.
     for kind in ["hmm", "hybrid-hmm", "hybrid-hmm-anchor"] {
         for options in
             ["warmup = 1", "warmup = 3\nclusters = 'xmeans'", "warmup = 1000", "warmup = 4\nlevels = 2"]

@@ -21,6 +21,6 @@ All links of a page are still equal. Similarity to the relevant pages misleads w
 As `hmm`: `clusters`, `k`, `most`, `neighbours`, `levels`, `epsilon` (not used here), `warmup`.
 
 ## Source
-S3 §3.4.2 a, equation 11.",
+Batsakis, §3.4.2 a, equation 11.",
     build: |setup| Chain::build(setup, Mix::Page),
 };

@@ -13,7 +13,7 @@ much page and anchor are like `c_r`, the centroid of the relevant examples (of t
 examples). Training, record and warm-up as in `hmm`.
 
 ## When it helps
-The best of S3's learning crawlers: links of one page are told apart by what they say.
+The best of Batsakis's learning crawlers: links of one page are told apart by what they say.
 
 ## When it hurts
 Anchors that say nothing (\"here\"); a record with few relevant pages.
@@ -22,6 +22,6 @@ Anchors that say nothing (\"here\"); a record with few relevant pages.
 As `hmm`: `clusters`, `k`, `most`, `neighbours`, `levels`, `epsilon` (not used here), `warmup`.
 
 ## Source
-S3 §3.4.2 b, equation 12.",
+Batsakis, §3.4.2 b, equation 12.",
     build: |setup| Chain::build(setup, Mix::PageAndAnchor),
 };

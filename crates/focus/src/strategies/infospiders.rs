@@ -1,12 +1,16 @@
-//! Strategy `infospiders`: a population of agents that live on relevance (Menczer and Belew; S0 §1.4).
+//! Strategy `infospiders`: a population of agents that live on relevance (Menczer and Belew; Assis 2008,
+//! §1.4).
 //!
 //! How agents, which each sit on a page and choose among its links, become one frontier:
-//! * An agent lives in a **lane** of its own; the links of the pages it visited wait there. Living agents take turns
-//!   ([`Strategy::lane`]); when an agent's lane has nothing, the frontier serves the highest lane that has.
-//! * An agent chooses link l with probability `e^{β·λ(l)} / Σ e^{β·λ}`. The largest of `λ + G/β` with independent Gumbel
-//!   numbers G is distributed exactly so: that is the **key**. G is made from the seed and the URL, nothing is drawn in order.
-//! * An agent that **dies** leaves its links where they are. Whoever lives in the lane next has them: an offspring that is
-//!   given the lane, or an agent born on the page when a link of an empty lane is fetched, with the genes of the fittest.
+//! * An agent lives in a **lane** of its own; the links of the pages it visited wait there. Living agents
+//!   take turns ([`Strategy::lane`]); when an agent's lane has nothing, the frontier serves the highest lane
+//!   that has.
+//! * An agent chooses link l with probability `e^{β·λ(l)} / Σ e^{β·λ}`. The largest of `λ + G/β` with
+//!   independent Gumbel numbers G is distributed exactly so: that is the **key**. G is made from the seed and
+//!   the URL, nothing is drawn in order.
+//! * An agent that **dies** leaves its links where they are. Whoever lives in the lane next has them: an
+//!   offspring that is given the lane, or an agent born on the page when a link of an empty lane is fetched,
+//!   with the genes of the fittest.
 //! * **Splitting**, the links of the page at hand are shared: each goes to the agent that values it more.
 
 use super::query_vector::QueryVector;
@@ -38,7 +42,7 @@ Webs with several good regions of different vocabulary: agents adapt to where th
 without a global view can do.
 
 ## When it hurts
-Each agent learns from its own few pages only; studies (S1's too) find a plain best-first crawl ahead on short crawls.
+Each agent learns from its own few pages only; studies (Chakrabarti's too) find a plain best-first crawl ahead on short crawls.
 
 ## Options
 `agents` = 32 at most (up to 200) · `energy` = 0.5 at birth · `cost` = 1 per page · `split` = 1: energy to split at · `window` = 12 words on
@@ -46,7 +50,7 @@ either side · `rate` = 0.1 of learning · `discount` = 0.5 · `beta` = 8: how s
 best · `mutation` = 0.2: how far an offspring's weights may be off.
 
 ## Source
-Menczer and Belew: Adaptive retrieval agents, 2000; Menczer, Pant, Srinivasan: Topical web crawlers, 2004; S0 §1.4. The numbers
+Menczer and Belew: Adaptive retrieval agents, 2000; Menczer, Pant, Srinivasan: Topical web crawlers, 2004; Assis 2008, §1.4. The numbers
 and the benefit in units of the mean are ours.",
     build,
 };
@@ -302,7 +306,8 @@ impl InfoSpiders {
         Some(lane)
     }
 
-    /// The page's most frequent word becomes a keyword; when there are enough, in place of the one that matters least.
+    /// The page's most frequent word becomes a keyword; when there are enough, in place of the one that
+    /// matters least.
     fn new_keyword(&mut self, genes: &mut Genes, doc: &Doc) {
         let fresh = doc.counts().iter().filter(|(h, n)| *n > 1 && genes.keywords.binary_search(h).is_err());
         let Some((word, _)) = fresh.max_by(|a, b| a.1.cmp(&b.1).then(b.0.cmp(&a.0))) else { return };

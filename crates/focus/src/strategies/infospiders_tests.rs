@@ -39,11 +39,13 @@ fn inputs_by_hand() {
     let genes = &s.world.ancestor;
     let at = |word: &str| genes.keywords.binary_search(&word_hash(word)).unwrap();
     let x = s.inputs(&doc, &doc.page.links[0], genes);
-    // sql: in the anchor (1), and third word before it (distance 4); joins: in the anchor, and second word after it.
+    // sql: in the anchor (1), and third word before it (distance 4); joins: in the anchor, and second word
+    // after it.
     assert!((x[at("sql")] - (1.0 + 1.0 / 4.0)).abs() < 1e-12);
     assert!((x[at("joins")] - (1.0 + 1.0 / 3.0)).abs() < 1e-12);
     assert!((genes.value(&x) - 0.5 * (x[0] + x[1])).abs() < 1e-12);
-    // An empty anchor at the end: joins is the word before (distance 2) and the sixth … the anchor's own joins is third.
+    // An empty anchor at the end: joins is the word before (distance 2) and the sixth … the anchor's own
+    // joins is third.
     let x = s.inputs(&doc, &doc.page.links[1], genes);
     assert!((x[at("joins")] - (1.0 / 2.0 + 1.0 / 4.0)).abs() < 1e-12, "{x:?}");
     let narrow = spiders("window = 0");
@@ -123,7 +125,8 @@ fn energy_birth_and_death_by_hand() {
     // Nothing found anywhere: life costs nothing.
     live(&mut s, &[("soup", SEEDS), ("stew", 1)]);
     assert_eq!((s.world.agents.len(), s.world.agents[0].energy, s.world.agents[0].pages), (1, 0.5, 2));
-    // The first similarity c: the mean is c/3, the benefit 3, energy 0.5 + 3 − 1 = 2.5 ≥ 1: it splits, 1.25 each.
+    // The first similarity c: the mean is c/3, the benefit 3, energy 0.5 + 3 − 1 = 2.5 ≥ 1: it splits, 1.25
+    // each.
     live(&mut s, &[("sql joins joins", 1)]);
     let energies: Vec<f64> = s.world.agents.iter().map(|a| a.energy).collect();
     assert!(energies.iter().all(|e| (e - 1.25).abs() < 1e-9) && energies.len() == 2, "{energies:?}");
@@ -132,7 +135,8 @@ fn energy_birth_and_death_by_hand() {
     assert!((s.world.agents[1].energy - 0.25).abs() < 1e-9);
     live(&mut s, &[("soup", 2)]);
     assert_eq!((s.world.agents.len(), s.world.deaths), (1, 1));
-    // A link of its lane is fetched after all: somebody is born there, at 0.5 − 1: and dies at once. Its links stay in its lane.
+    // A link of its lane is fetched after all: somebody is born there, at 0.5 − 1: and dies at once. Its
+    // links stay in its lane.
     live(&mut s, &[("soup [x](/x)", 2)]);
     assert_eq!((s.world.agents.len(), s.world.deaths, s.here.1), (1, 2, 2));
     // Turns: one agent, so always its lane; a seed that waits is started in every second turn.

@@ -1,5 +1,5 @@
 //! Strategy `intelligent`: learns during the crawl which properties wanted pages have before they are fetched
-//! (Aggarwal, Al-Garawi, Yu 2001; S2, S3 §2.3).
+//! (Aggarwal, Al-Garawi, Yu 2001; Pappas et al. 2012, Batsakis, §2.3).
 
 #[path = "intelligent_share.rs"]
 mod share;
@@ -40,7 +40,7 @@ page's words count, the most frequent · `significance` = 0: only properties who
 standard deviations count (the source uses 2).
 
 ## Source
-Aggarwal, Al-Garawi, Yu: Intelligent crawling on the World Wide Web with arbitrary predicates, 2001; S2 §II, S3 §2.3.",
+Aggarwal, Al-Garawi, Yu: Intelligent crawling on the World Wide Web with arbitrary predicates, 2001; Pappas et al. 2012, §II, Batsakis, §2.3.",
     build,
 };
 
@@ -243,7 +243,8 @@ struct Logs {
 }
 
 impl Intelligent {
-    /// A property's interest ratio: `(relevant + 10·b)/(all + 10) / b`, b the share of relevant pages among all.
+    /// A property's interest ratio: `(relevant + 10·b)/(all + 10) / b`, b the share of relevant pages among
+    /// all.
     fn ratio(&self, seen: Seen) -> f64 {
         let pages = self.known.pages;
         if pages.relevant == 0 || seen.all == 0 {
@@ -267,7 +268,8 @@ impl Intelligent {
     /// The sum of the logarithms of the properties' ratios.
     fn of_table(&self, table: &Table, properties: &[u32]) -> f64 {
         let mut sum = 0.0;
-        // One logarithm for several: a ratio lies between 1e-13 and 1e10, so the product of sixteen is a number yet.
+        // One logarithm for several: a ratio lies between 1e-13 and 1e10, so the product of sixteen is a
+        // number yet.
         for some in properties.chunks(16) {
             let seen = |p: &u32| table.0.get(p).copied().unwrap_or_default();
             sum += libm::log(some.iter().map(|p| self.ratio(seen(p))).product());
@@ -536,8 +538,8 @@ mod tests {
     #[test]
     fn url_tokens_by_hand() {
         let crawl = run(WEB, &topic("content = 0\nlink = 0\nsibling = 0"));
-        // After / (irrelevant) and /good/one (relevant): b = 1/2. The host token `a` is on both: (1 + 5)/(2 + 10)/½ = 1,
-        // ln 0. /good/three: good (1 of 1); three is unknown: 0.
+        // After / (irrelevant) and /good/one (relevant): b = 1/2. The host token `a` is on both: (1 + 5)/(2 +
+        // 10)/½ = 1, ln 0. /good/three: good (1 of 1); three is unknown: 0.
         crawl.expect_lease_key("/good/three", log(1.0, 1.0, 0.5));
         assert_eq!(crawl.order(), "/ /good/one /good/three /poor/two /poor/four");
         // After three pages, two of them relevant: b = 2/3; a: 2 of 3, so 0 again; the rest is unknown.
@@ -554,7 +556,8 @@ mod tests {
         // Then one of two; b = 1/3.
         siblings.expect_lease_key("/good/three", log(1.0, 2.0, 1.0 / 3.0));
         let links = run(WEB, &topic("content = 0\nsibling = 0\nurl = 0"));
-        // The parent / is irrelevant: of the pages with an irrelevant parent, one of one is relevant, then one of two.
+        // The parent / is irrelevant: of the pages with an irrelevant parent, one of one is relevant, then
+        // one of two.
         links.expect_lease_key("/poor/two", log(1.0, 1.0, 0.5));
         links.expect_lease_key("/good/three", log(1.0, 2.0, 1.0 / 3.0));
     }

@@ -1,5 +1,5 @@
-//! What `intelligent` tells others: other workers (sums of counts), another crawl (the counts without this crawl's pages),
-//! and itself, when a verdict turns out to have been wrong.
+//! What `intelligent` tells others: other workers (sums of counts), another crawl (the counts without this
+//! crawl's pages), and itself, when a verdict turns out to have been wrong.
 
 use super::{Intelligent, Knowledge, Revised, Seen, Table, parents_of, read_evidence, read_seen};
 use learn::bytes::{Reader, Writer};

@@ -35,11 +35,12 @@ use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use learn::wordnet::WordNet;
 use std::sync::Arc;
-use types::{Assessment, LinkKind, Priority, Problem, Source, Url, UrlId, Verdict};
+use types::{Assessment, LinkKind, Priority, Problem, Source, Ties, Url, UrlId, Verdict};
 
 /// What a strategy is made from.
 #[derive(Clone, Copy)]
 pub struct StrategySetup<'a> {
+    /// What the user asked for.
     pub topic: &'a Topic,
     /// The strategy's own options (`[strategy]` without `kind`).
     pub options: &'a toml::Table,
@@ -68,6 +69,7 @@ impl<'a> StrategySetup<'a> {
             model: None,
         }
     }
+    /// How texts are read.
     pub fn text(&self) -> &'a TextOptions {
         &self.topic.text.options
     }
@@ -75,10 +77,13 @@ impl<'a> StrategySetup<'a> {
 
 /// A strategy by name.
 pub struct StrategyEntry {
+    /// As `[strategy] kind` names it.
     pub name: &'static str,
+    /// One line for lists.
     pub summary: &'static str,
     /// Markdown with the headings of [`HEADINGS`].
     pub doc: &'static str,
+    /// Makes one; a problem names the option that is wrong.
     pub build: fn(&StrategySetup) -> Result<Box<dyn Strategy>, Problem>,
 }
 
@@ -117,6 +122,7 @@ pub const ALL: &[StrategyEntry] = &[
     infospiders::ENTRY,
 ];
 
+/// The strategy of this name, or a problem with the nearest names.
 pub fn find(name: &str) -> Result<&'static StrategyEntry, Problem> {
     ALL.iter().find(|e| e.name == name).ok_or_else(|| {
         let known: Vec<&str> = ALL.iter().map(|e| e.name).collect();
@@ -155,11 +161,17 @@ pub fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
 
 /// A page that was fetched and judged, as a strategy sees it.
 pub struct Visit<'a> {
+    /// The page.
     pub id: UrlId,
+    /// Canonical address.
     pub url: &'a Url,
+    /// How the page was found.
     pub kind: LinkKind,
+    /// The page with its words.
     pub doc: &'a Doc,
+    /// What the judge measured.
     pub assessment: &'a Assessment,
+    /// What the judge decided.
     pub verdict: Verdict,
     /// The page it was first found on.
     pub parent: Option<UrlId>,
@@ -169,6 +181,7 @@ pub struct Visit<'a> {
     pub site_depth: u16,
     /// Priority and evidence of its lease (empty evidence for seeds of strategies that give none).
     pub priority: Priority,
+    /// See `priority`.
     pub evidence: &'a [u8],
     /// Every remembered sighting of it, first found first: what a learner trains on.
     pub sources: &'a [Source],
@@ -182,19 +195,28 @@ pub struct Visit<'a> {
 
 /// A URL whose fetch brought no page (error, wrong type, robots): also something to learn from.
 pub struct Miss<'a> {
+    /// The URL.
     pub id: UrlId,
+    /// Canonical address.
     pub url: &'a Url,
+    /// The priority it was fetched with.
     pub priority: Priority,
+    /// The strategy's own bytes of its lease.
     pub evidence: &'a [u8],
+    /// Every remembered sighting of it, first found first.
     pub sources: &'a [Source],
 }
 
 /// A page whose verdict has changed since it was learnt from: the judge's threshold moved, or the user
 /// labelled it.
 pub struct Revised<'a> {
+    /// The page.
     pub id: UrlId,
+    /// Canonical address.
     pub url: &'a Url,
+    /// What the judge decides now.
     pub verdict: Verdict,
+    /// Every remembered sighting of it, first found first.
     pub sources: &'a [Source],
     /// The user said so. The judge alone changes its mind whenever its threshold moves: learners that were
     /// measured with both (`hmm`, `context-graph`, `intelligent`) do better without following that.
@@ -205,7 +227,9 @@ pub struct Revised<'a> {
 /// at.
 #[derive(Clone, Debug)]
 pub struct Lesson {
+    /// Canonical address.
     pub url: Url,
+    /// What the judge decided.
     pub verdict: Verdict,
 }
 
@@ -222,6 +246,7 @@ pub enum Training {
 /// The score of one link, and what is needed to score it again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scored {
+    /// Where the link goes in the frontier.
     pub priority: Priority,
     /// Opaque to everyone else; at most 1 KB.
     pub evidence: Vec<u8>,
@@ -230,6 +255,7 @@ pub struct Scored {
 }
 
 impl Scored {
+    /// A score in lane 0, without evidence and time to live.
     pub fn key(key: f64) -> Scored {
         Scored { priority: Priority::key_only(key), evidence: Vec::new(), ttl: None }
     }
@@ -238,6 +264,7 @@ impl Scored {
 /// What has to be scored anew after a visit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rescore {
+    /// All priorities stay.
     Nothing,
     /// The pending siblings of the visited page (other links of the page it was found on) get this priority.
     Siblings(Priority),
@@ -252,7 +279,9 @@ pub enum Rescore {
 /// One reason for a score, for people: `("anchor", +1.9)`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Reason {
+    /// The feature or part of the formula.
     pub label: String,
+    /// What it adds to the score.
     pub value: f64,
 }
 
@@ -271,14 +300,20 @@ pub struct Wants {
     pub lookahead: usize,
     /// The lane that is served next; `None` = the highest lane that has something.
     pub lane: Option<u8>,
+    /// Which of two URLs with the same priority goes first. Asked when the crawl begins.
+    pub ties: Ties,
 }
 
 impl Wants {
+    /// No look-ups and no parts made in advance.
     pub const NOTHING: Wants =
-        Wants { sources: false, known: false, doc: Parts::NONE, lookahead: 0, lane: None };
+        Wants { sources: false, known: false, doc: Parts::NONE, lookahead: 0, lane: None, ties: Ties::First };
+    /// Only the sightings of each page.
     pub const SOURCES: Wants = Wants { sources: true, ..Wants::NOTHING };
+    /// Everything that can be looked up or made in advance.
     pub const ALL: Wants = Wants { known: true, doc: Parts::ALL, ..Wants::SOURCES };
 
+    /// The same with other parts of the page.
     pub const fn and(self, doc: Parts) -> Wants {
         Wants { doc, ..self }
     }
@@ -351,6 +386,7 @@ pub trait Model {
     /// What was learnt since the last call (`full = false`) or everything (`full = true`). `None` = nothing
     /// new. `load` of a full save and then of each later change, in order, restores the exact state.
     fn save(&mut self, full: bool) -> Option<Vec<u8>>;
+    /// Takes back a save, or lays a change over the state.
     fn load(&mut self, bytes: &[u8]) -> Result<(), Problem>;
     /// Everything, piece by piece: the first piece is loaded like a full save, the others like later changes.
     /// A state of many megabytes is not in memory a second time as a whole.
@@ -363,6 +399,7 @@ pub trait Model {
     fn export(&mut self) -> Option<Vec<u8>> {
         self.save(true)
     }
+    /// Starts from what another crawl's `export` gave.
     fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.load(bytes)
     }
@@ -380,6 +417,7 @@ pub trait Model {
     fn delta(&mut self) -> Option<Vec<u8>> {
         None
     }
+    /// See `delta`.
     fn apply(&mut self, _delta: &[u8]) -> Result<(), Problem> {
         Ok(())
     }

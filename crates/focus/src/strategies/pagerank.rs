@@ -31,7 +31,7 @@ For a topic: menus and imprints come first, as with `backlink`. Every computatio
 here) · `damping` = 0.85.
 
 ## Source
-S0 §2.1, S3 §2.2; Cho, Garcia-Molina, Page: Efficient crawling through URL ordering, 1998.",
+Assis 2008, §2.1, Batsakis, §2.2; Cho, Garcia-Molina, Page: Efficient crawling through URL ordering, 1998.",
     build,
 };
 
@@ -386,12 +386,14 @@ mod tests {
         let base = 0.15 + 0.85 * (r[1] + r[2]) / 3.0;
         let two = r[2] - base;
         assert!((two - 0.85 * r[0] / 2.0).abs() < 1e-6);
-        // Then /1 passes on, with the rank it had when it was leased: 1 + 0.425 before, but base is the new one.
+        // Then /1 passes on, with the rank it had when it was leased: 1 + 0.425 before, but base is the new
+        // one.
         let one = 0.85 * (base + 0.425) / 3.0;
         let got = crawl.first_scores["/3"].key();
         assert!((got - one).abs() < 1e-6, "{got} {one}");
         let lease = |name: &str| crawl.steps.iter().find(|s| s.url.path() == name).unwrap().priority.key();
-        // A computed rank replaces what /1 added to /2 in the same turn: `two` alone, so /3 and /4 come before it.
+        // A computed rank replaces what /1 added to /2 in the same turn: `two` alone, so /3 and /4 come
+        // before it.
         assert!(two < one);
         assert_eq!(crawl.order(), "/ /1 /3 /4 /5 /2");
         assert!((lease("/3") - one).abs() < 1e-6, "{}", lease("/3"));

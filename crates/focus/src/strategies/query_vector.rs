@@ -1,12 +1,13 @@
-//! The topic as a vector over words, and the cosine of texts with it (S3 §2.3, §3.2): shared by the best-first family.
+//! The topic as a vector over words, and the cosine of texts with it (Batsakis, §2.3, §3.2): shared by the
+//! best-first family.
 
 use super::StrategySetup;
 use crate::text::vector::DocFreq;
 use crate::text::{Counts, Doc, SparseVec, Token};
 use types::Problem;
 
-/// `cos(x, q)` over the whole vocabulary with tf·idf weights. The idf is that of a background collection when there
-/// is one, else of the pages so far.
+/// `cos(x, q)` over the whole vocabulary with tf·idf weights. The idf is that of a background collection when
+/// there is one, else of the pages so far.
 pub(crate) struct QueryVector {
     words: Counts,
     df: DocFreq,
@@ -16,8 +17,8 @@ pub(crate) struct QueryVector {
 }
 
 impl QueryVector {
-    /// The topic's genre and content terms, as far as they count ([`crate::topic::Topic::counts`]), as words; phrases
-    /// contribute each of their words.
+    /// The topic's genre and content terms, as far as they count ([`crate::topic::Topic::counts`]), as words;
+    /// phrases contribute each of their words.
     pub fn new(setup: &StrategySetup) -> QueryVector {
         let o = setup.text();
         let mut tokens: Vec<Token> = Vec::new();
@@ -55,7 +56,8 @@ impl QueryVector {
 
     /// `cos(a, q)` of some words.
     pub fn words(&self, tokens: &[Token]) -> f64 {
-        // Most anchors share no word with the topic, and there are hundreds on a page: nothing is counted for those.
+        // Most anchors share no word with the topic, and there are hundreds on a page: nothing is counted for
+        // those.
         let shares = tokens.iter().any(|t| !t.is_stop() && self.words.get(t.hash) > 0);
         if shares { self.of(&Counts::of(&[tokens])) } else { 0.0 }
     }

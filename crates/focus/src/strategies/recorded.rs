@@ -1,8 +1,10 @@
-//! What the learning crawlers of S3 (`hmm` and its hybrids, `context-graph`) are trained on: pages in the order they were
-//! visited, with the page each was reached from, its links, its words, and whether it was what the user wants.
+//! What the learning crawlers of Batsakis (`hmm` and its hybrids, `context-graph`) are trained on: pages in
+//! the order they were visited, with the page each was reached from, its links, its words, and whether it was
+//! what the user wants.
 //!
-//! S3 records a user who browses. Here the record is the example pages when they tell enough (relevant ones, and pages
-//! that lead to them), else the first pages of the crawl itself, ordered by best-first (ours): see [`Warmup`].
+//! Batsakis records a user who browses. Here the record is the example pages when they tell enough (relevant
+//! ones, and pages that lead to them), else the first pages of the crawl itself, ordered by best-first
+//! (ours): see [`Warmup`].
 
 use super::query_vector::QueryVector;
 use super::{Revised, Scored, StrategySetup, Visit};
@@ -59,7 +61,8 @@ fn words_of(doc: &Doc) -> Counts {
     Counts::from_pairs(pairs)
 }
 
-/// Which pages are the targets: the relevant ones; when there are none, the twentieth with the highest relevance.
+/// Which pages are the targets: the relevant ones; when there are none, the twentieth with the highest
+/// relevance.
 pub(super) fn targets(pages: &[Recorded]) -> Vec<bool> {
     let mut out: Vec<bool> = pages.iter().map(|p| p.relevant).collect();
     if out.contains(&true) {
@@ -154,7 +157,8 @@ pub(super) struct Warmup {
 }
 
 impl Warmup {
-    /// `pages`: how many pages to record. The examples are the record when relevant ones and others are among them.
+    /// `pages`: how many pages to record. The examples are the record when relevant ones and others are among
+    /// them.
     pub fn new(setup: &StrategySetup, pages: u64) -> Warmup {
         let mut w = Warmup {
             baseline: QueryVector::new(setup),
@@ -253,7 +257,8 @@ impl Warmup {
         Some(w.0)
     }
 
-    /// Takes back what was saved; true when a model had been trained: the same record gives the same one again.
+    /// Takes back what was saved; true when a model had been trained: the same record gives the same one
+    /// again.
     pub fn load(&mut self, bytes: &[u8]) -> Result<bool, Problem> {
         let mut r = Reader(bytes);
         if r.u8()? != STATE {

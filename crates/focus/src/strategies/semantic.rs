@@ -62,8 +62,8 @@ impl<F: Fn(&Relation) -> f64> Nearness<F> {
         &self.terms
     }
 
-    /// The nearness of a word to each of the topic's, in their order. Words that WordNet does not connect: 1 if they
-    /// are the same, else 0.
+    /// The nearness of a word to each of the topic's, in their order. Words that WordNet does not connect: 1
+    /// if they are the same, else 0.
     pub fn of(&mut self, word: &str, hash: u64) -> Arc<[f64]> {
         if let Some(known) = self.known.get(word) {
             return known.clone();
@@ -82,7 +82,8 @@ impl<F: Fn(&Relation) -> f64> Nearness<F> {
     }
 }
 
-/// The words of an anchor that are not stopwords, each once with its first spelling and its count, ascending by hash.
+/// The words of an anchor that are not stopwords, each once with its first spelling and its count, ascending
+/// by hash.
 pub(super) fn anchor_words(doc: &Doc, anchor: &[Token]) -> Vec<(Token, u32)> {
     let mut words: Vec<(Token, u32)> =
         anchor.iter().take(MOST_WORDS).filter(|t| !t.is_stop()).map(|t| (*t, 1)).collect();

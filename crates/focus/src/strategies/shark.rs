@@ -26,7 +26,7 @@ Where links stand in long lists of bare names: nothing is said around them.
 `delta` = 0.5 (decay) · `gamma` = 0.5 (inherited against neighbourhood) · `beta` = 0.8 (anchor against context).
 
 ## Source
-Hersovici et al.: The Shark-Search algorithm, 1998; S0 §1.4, S2.",
+Hersovici et al.: The Shark-Search algorithm, 1998; Assis 2008, §1.4, Pappas et al. 2012.",
     build,
 };
 
@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn the_formula_by_hand() {
-        // Words of the only page: sql, one, soup, two, each once; query: sql. One document: idf = ln(2/2)+1 = 1.
+        // Words of the only page: sql, one, soup, two, each once; query: sql. One document: idf = ln(2/2)+1 =
+        // 1.
         let web = "== http://a/\nsql [one](/1)\nsoup [sql](/2)\n== /1\n== /2\n";
         let crawl = run(web, "query = 'sql'\n[strategy]\nkind = 'shark'");
         // sql twice (tf 1), one and soup once (tf ½): cos = 1/√(1+¼+¼).
@@ -170,8 +171,8 @@ mod tests {
     fn what_is_inherited_fades_over_poor_pages() {
         let web = "== http://a/\nsql [x](/1)\n== /1\n[y](/2)\n== /2\n[z](/3)\n== /3\n";
         let crawl = run(web, "query = 'sql'\n[strategy]\nkind = 'shark'");
-        // Page /: sql and x once each: cos = 1/√2. Pages /1 and /2 have no similarity: they pass on half of what they had.
-        // The context of /1's link is the line "sql x": 1/√2.
+        // Page /: sql and x once each: cos = 1/√2. Pages /1 and /2 have no similarity: they pass on half of
+        // what they had. The context of /1's link is the line "sql x": 1/√2.
         let first = 0.5 / 2.0f64.sqrt();
         crawl.expect_score("/1", 0.5 * first + 0.5 * 0.2 / 2.0f64.sqrt());
         crawl.expect_score("/2", 0.5 * first / 2.0);

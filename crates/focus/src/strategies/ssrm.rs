@@ -1,4 +1,4 @@
-//! Strategy `ssrm`: semantic similarity of anchor and topic, weighted as vectors are (S3 §3.3.2).
+//! Strategy `ssrm`: semantic similarity of anchor and topic, weighted as vectors are (Batsakis, §3.3.2).
 
 use super::query_vector::QueryVector;
 use super::semantic::{self, Nearness};
@@ -23,14 +23,14 @@ word, else 0.
 As `ehrig`; rare words count more than common ones, deep relations more than shallow ones, long anchors no more than short.
 
 ## When it hurts
-As `ehrig`: what is near in WordNet is often another topic. S3 finds that it does not help. Even the same word counts less than 1 when it
+As `ehrig`: what is near in WordNet is often another topic. Batsakis finds that it does not help. Even the same word counts less than 1 when it
 is in WordNet but not deep.
 
 ## Options
 `alpha` = 0.2 (cost of distance) · `beta` = 0.6 (gain of depth).
 
 ## Source
-Varelas et al.: Semantic similarity methods in WordNet, 2005, with Li, Bandar and McLean's measure, as in S3 §3.3.2. Needs
+Varelas et al.: Semantic similarity methods in WordNet, 2005, with Li, Bandar and McLean's measure, as in Batsakis, §3.3.2. Needs
 WordNet: `[text] wordnet`.",
     build,
 };
@@ -51,7 +51,8 @@ impl Default for Options {
 struct Ssrm<F> {
     query: QueryVector,
     near: Nearness<F>,
-    /// Weights of the topic's words in the order of `near`, and their length; brought up to date by every visit.
+    /// Weights of the topic's words in the order of `near`, and their length; brought up to date by every
+    /// visit.
     weights: Vec<f64>,
     length: f64,
 }

@@ -1,4 +1,4 @@
-//! Strategy `synset`: best-first with anchor and topic expanded by their synonyms (S3 §3.3.3).
+//! Strategy `synset`: best-first with anchor and topic expanded by their synonyms (Batsakis, §3.3.3).
 
 use super::query_vector::QueryVector;
 use super::semantic;
@@ -20,7 +20,7 @@ pub(super) const ENTRY: StrategyEntry = StrategyEntry {
 word of a synset they are in), each with the weight of the word it stands for; a word that comes from several keeps the largest weight.
 
 ## When it helps
-When pages name the topic's things differently (car, automobile), in English. S3 finds it at least as good as `best-first`,
+When pages name the topic's things differently (car, automobile), in English. Batsakis finds it at least as good as `best-first`,
 by a little.
 
 ## When it hurts
@@ -30,7 +30,7 @@ Words with many meanings bring the synonyms of all of them (class: course, but a
 None.
 
 ## Source
-S3 §3.3.3. Needs WordNet: `[text] wordnet`.",
+Batsakis, §3.3.3. Needs WordNet: `[text] wordnet`.",
     build,
 };
 
@@ -177,8 +177,8 @@ mod tests {
     fn synonyms_by_hand() {
         let web = "== http://a/\n[hound](/h) [dog soup](/d) [soup](/s) [](/n)\n== /h\n== /d\n== /s\n== /n\n";
         let crawl = run(web, "[content]\nterms = ['dog']\n[strategy]\nkind = 'synset'");
-        // One page, so all idf are 1. q⁺ = {dog, hound}, length √2. The page: soup twice (tf 1), hound and dog once
-        // (tf ½): cos = (½ + ½)/(√1.5·√2).
+        // One page, so all idf are 1. q⁺ = {dog, hound}, length √2. The page: soup twice (tf 1), hound and
+        // dog once (tf ½): cos = (½ + ½)/(√1.5·√2).
         let page = 1.0 / (1.5f64.sqrt() * 2.0f64.sqrt());
         // hound⁺ = {hound, dog}: the same as q⁺.
         crawl.expect_score("/h", (page + 1.0) / 2.0);
@@ -194,7 +194,8 @@ mod tests {
         let crawl = run(web, "[content]\nterms = ['dog', 'x']\n[strategy]\nkind = 'synset'");
         // At /1: two pages; x on one, dog on one, hound on one.
         let w = (3.0f64 / 2.0).ln() + 1.0;
-        // q⁺ = {dog: w, hound: w, x: w}; page {dog, hound}: cos = 2/(√2·√3); anchor⁺ = {hound, dog}: the same.
+        // q⁺ = {dog: w, hound: w, x: w}; page {dog, hound}: cos = 2/(√2·√3); anchor⁺ = {hound, dog}: the
+        // same.
         let cos = 2.0 / 6.0f64.sqrt();
         assert!(w > 1.0);
         crawl.expect_score("/2", cos);

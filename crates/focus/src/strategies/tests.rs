@@ -165,7 +165,8 @@ fn every_strategy_that_learnt_can_teach_another_crawl() {
 
 #[test]
 fn workers_that_share_what_they_learnt_know_the_same() {
-    // Half of the pages each, told to one another: as if one had seen them all. (A median would be each worker's own.)
+    // Half of the pages each, told to one another: as if one had seen them all. (A median would be each
+    // worker's own.)
     for (name, links) in [("apprentice", true), ("intelligent", true)] {
         let t = Topic::from_toml(&format!(
             "{}\n{}",
@@ -284,7 +285,8 @@ fn every_strategy_is_sane_with_nothing_to_go_by() {
     }
 }
 
-/// Strategies that keep verdicts take them back: the record of `hmm` and `context-graph`, the counts of `intelligent`.
+/// Strategies that keep verdicts take them back: the record of `hmm` and `context-graph`, the counts of
+/// `intelligent`.
 #[test]
 fn revised_verdicts_change_what_was_learnt() {
     for name in ["intelligent", "hmm", "context-graph"] {

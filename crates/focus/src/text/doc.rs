@@ -8,9 +8,10 @@ use types::{Link, Page, Span};
 
 /// A page and its tokens.
 ///
-/// The cheap parts are made at once; what only some strategies want ([`Parts`]) on first use, or by [`Doc::prepare`]: the
-/// thread pool does that before the serial step.
+/// The cheap parts are made at once; what only some strategies want ([`Parts`]) on first use, or by
+/// [`Doc::prepare`]: the thread pool does that before the serial step.
 pub struct Doc {
+    /// As extraction made it.
     pub page: Arc<Page>,
     options: TextOptions,
     language: Option<Language>,
@@ -36,10 +37,15 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// No part.
     pub const NONE: Parts = Parts { counts: false, links: false, leaves: false };
+    /// How often each word stands on the page.
     pub const COUNTS: Parts = Parts { counts: true, ..Parts::NONE };
+    /// The words of link labels and addresses.
     pub const LINKS: Parts = Parts { links: true, ..Parts::NONE };
+    /// Both of these.
     pub const COUNTS_AND_LINKS: Parts = Parts { counts: true, links: true, leaves: false };
+    /// Every part.
     pub const ALL: Parts = Parts { counts: true, links: true, leaves: true };
 }
 
@@ -52,6 +58,7 @@ struct LinkWords {
 }
 
 impl Doc {
+    /// Tokenises title, visible text and URL.
     pub fn new(page: Arc<Page>, options: &TextOptions) -> Doc {
         let language = Language::from_code(&page.language);
         let mut body = Vec::with_capacity(page.text.len() / 6);
@@ -99,6 +106,7 @@ impl Doc {
     pub fn body(&self) -> &[Token] {
         &self.body
     }
+    /// Tokens of the title.
     pub fn title(&self) -> &[Token] {
         &self.title
     }
@@ -123,8 +131,8 @@ impl Doc {
     pub fn leave_out(&self, repeats: &Repeats, host: u64) {
         self.own.get_or_init(|| repeats.own(host, self.lines()));
     }
-    /// The lines that are the page's own: without navigation, and without what [`Doc::leave_out`] left out. All lines
-    /// when none would be left.
+    /// The lines that are the page's own: without navigation, and without what [`Doc::leave_out`] left out.
+    /// All lines when none would be left.
     pub fn own_lines(&self) -> impl Iterator<Item = &Line> {
         let own = self.own.get_or_init(|| Repeats::default().own(0, self.lines()));
         let none = !own.contains(&true);
@@ -137,6 +145,7 @@ impl Doc {
         let to = self.body.partition_point(|t| t.start < span.end);
         self.body.get(from..to).unwrap_or(&[])
     }
+    /// Tokens of the link's visible text.
     pub fn anchor(&self, link: &Link) -> &[Token] {
         self.within(link.anchor)
     }
@@ -160,8 +169,8 @@ impl Doc {
         piece(&links.urls, &links.url_ends, i)
     }
 
-    /// The DOM leaf of each body token (spec §4), as an index into [`Page::leaves`]; a token outside every leaf
-    /// belongs to the nearest one before it.
+    /// The DOM leaf of each body token (spec §4), as an index into [`Page::leaves`]; a token outside every
+    /// leaf belongs to the nearest one before it.
     pub fn leaves(&self) -> &[u32] {
         self.leaves.get_or_init(|| {
             // Leaves without text have empty spans anywhere: only those with text own tokens.

@@ -8,18 +8,26 @@ use std::sync::LazyLock;
 /// A language with a stopword list and a stemmer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Language {
+    /// `en`
     English,
+    /// `pt`
     Portuguese,
+    /// `es`
     Spanish,
+    /// `de`
     German,
+    /// `fr`
     French,
+    /// `it`
     Italian,
+    /// `nl`
     Dutch,
 }
 
 use Language::*;
 
 impl Language {
+    /// English comes first: it is the default where one is needed.
     pub const ALL: [Language; 7] = [English, Portuguese, Spanish, German, French, Italian, Dutch];
 
     /// ISO 639-1 code.
@@ -65,8 +73,9 @@ impl Language {
     }
 }
 
-/// Remembers stems by the hash of the spelling: stemming costs a hundred times what looking it up does, and texts
-/// repeat their words. Direct-mapped, so it is bounded; a pure function's memory, so it changes no result.
+/// Remembers stems by the hash of the spelling: stemming costs a hundred times what looking it up does, and
+/// texts repeat their words. Direct-mapped, so it is bounded; a pure function's memory, so it changes no
+/// result.
 struct StemCache(Vec<(u64, u64)>);
 
 const STEM_SLOTS: usize = 1 << 13;
@@ -77,7 +86,8 @@ thread_local! {
 
 /// Hash of the stem of `source`, a word of a text whose own (unstemmed) hash is `hash`.
 ///
-/// Snowball's rules want the accents, which folding removes: words with any are stemmed as written, then folded.
+/// Snowball's rules want the accents, which folding removes: words with any are stemmed as written, then
+/// folded.
 pub(crate) fn stem_hash(language: Language, source: &str, hash: u64) -> u64 {
     let plain = source.is_ascii();
     let key = if plain { hash } else { word_hash(source) } ^ (language as u64 + 1).wrapping_mul(0x9e37_79b9);

@@ -5,7 +5,7 @@ mod language;
 mod own;
 mod terms;
 mod url_words;
-pub mod vector;
+pub(crate) mod vector;
 mod words;
 
 pub use doc::{Doc, Parts};
@@ -21,8 +21,8 @@ pub use words::{Token, normalise, word_hash};
 /// How texts and terms become tokens. One per crawl: the same for pages and for the topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextOptions {
-    /// Reduce words to their stems by the rules of this language. One language for all pages, so that a term and a
-    /// word that meet on one page meet on every page.
+    /// Reduce words to their stems by the rules of this language. One language for all pages, so that a term
+    /// and a word that meet on one page meet on every page.
     pub stem: Option<Language>,
 }
 

@@ -1,9 +1,9 @@
-//! A page's own text: its lines without navigation, headers, footers and asides, and without the menus that stand on
-//! many pages of its host.
+//! A page's own text: its lines without navigation, headers, footers and asides, and without the menus that
+//! stand on many pages of its host.
 //!
-//! [`Repeats`] remembers, per host, how many pages a line stood on. A line is part of a menu when it stood on several
-//! earlier pages and either is long or has two neighbours of the same kind: a heading such as "Office hours" that every
-//! course page has stands alone between lines of the page's own, and stays.
+//! [`Repeats`] remembers, per host, how many pages a line stood on. A line is part of a menu when it stood on
+//! several earlier pages and either is long or has two neighbours of the same kind: a heading such as "Office
+//! hours" that every course page has stands alone between lines of the page's own, and stays.
 
 use super::Token;
 use super::vector::Plain;
@@ -18,8 +18,8 @@ const ONE_IN: u32 = 20;
 const MENU: usize = 3;
 /// A repeated line of so many words is not the page's own, wherever it stands.
 const LONG: usize = 8;
-/// Regions are not believed when so many words of long lines stand in headers, footers, asides and navigation, and at most
-/// one in `FEW` of that outside: a page may open a header and never close it.
+/// Regions are not believed when so many words of long lines stand in headers, footers, asides and
+/// navigation, and at most one in `FEW` of that outside: a page may open a header and never close it.
 const PROSE: usize = 60;
 const FEW: usize = 5;
 /// Pages of one host that are learnt from: a menu is known long before.
@@ -32,7 +32,9 @@ const LINES: usize = 1_000_000;
 /// One line of a page's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
+    /// Where it is in the page's text.
     pub span: Span,
+    /// Role of the part of the page it stands in.
     pub region: Region,
     /// Of its words; numbers count as one another, so that a date is no new line.
     pub hash: u32,

@@ -1,5 +1,5 @@
-//! A topic's terms, compiled once: words and phrases of several named sets, counted in one pass over the tokens, and
-//! the similarity of S0 §3.1.
+//! A topic's terms, compiled once: words and phrases of several named sets, counted in one pass over the
+//! tokens, and the similarity of Assis 2008, §3.1.
 
 use super::vector::{DocFreq, Plain, phrase_hash};
 use super::{Language, TextOptions, Token};
@@ -48,6 +48,7 @@ pub struct TermsBuilder<'a> {
 }
 
 impl<'a> TermsBuilder<'a> {
+    /// No sets yet; `options` says how terms are read.
     pub fn new(options: &'a TextOptions) -> Self {
         TermsBuilder { options, terms: Terms::default(), words: Vec::new(), seen: Vec::new() }
     }
@@ -60,8 +61,8 @@ impl<'a> TermsBuilder<'a> {
         self
     }
 
-    /// Adds a term, a word or a phrase. One that says the same as an earlier one of the set is not added twice, nor
-    /// is one without any word. Give the user's own terms (`None`) before those of presets.
+    /// Adds a term, a word or a phrase. One that says the same as an earlier one of the set is not added
+    /// twice, nor is one without any word. Give the user's own terms (`None`) before those of presets.
     pub fn term(mut self, text: &str, language: Option<Language>) -> Self {
         let hashes: Vec<u64> = self.options.tokens(text).iter().map(|t| t.hash).collect();
         let Some((&head, tail)) = hashes.split_first() else { return self };
@@ -100,10 +101,12 @@ impl<'a> TermsBuilder<'a> {
         self.terms.terms.get(term).map(|t| (t.text.as_str(), t.language))
     }
 
+    /// Adds terms that count on pages of every language.
     pub fn terms<S: AsRef<str>>(self, texts: &[S]) -> Self {
         texts.iter().fold(self, |b, t| b.term(t.as_ref(), None))
     }
 
+    /// The finished sets, ready to be looked for.
     pub fn build(mut self) -> Terms {
         self.words.sort_unstable();
         let mut t = self.terms;
@@ -132,6 +135,7 @@ impl Found {
     pub(crate) fn new(counts: Vec<u32>, language: Option<Language>) -> Found {
         Found { counts, language }
     }
+    /// How often the term of this number was found.
     pub fn count(&self, term: usize) -> u32 {
         self.counts.get(term).copied().unwrap_or(0)
     }
@@ -151,6 +155,7 @@ impl Terms {
     pub fn len(&self) -> usize {
         self.terms.len()
     }
+    /// There are no terms in any set.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
@@ -158,10 +163,10 @@ impl Terms {
     pub fn set(&self, name: &str) -> Option<usize> {
         self.sets.iter().position(|s| s.name == name)
     }
-    pub fn set_name(&self, set: usize) -> &'static str {
+    pub(crate) fn set_name(&self, set: usize) -> &'static str {
         self.sets.get(set).map_or("", |s| s.name)
     }
-    pub fn set_is_empty(&self, set: usize) -> bool {
+    pub(crate) fn set_is_empty(&self, set: usize) -> bool {
         self.sets.get(set).is_none_or(|s| s.terms.0 >= s.terms.1)
     }
     /// A term as the user wrote it.
@@ -259,7 +264,7 @@ impl Terms {
         }
     }
 
-    /// `sim(p, s)` of S0 for one set, with the idf of each term. 0 when none of its terms was found.
+    /// `sim(p, s)` of Assis 2008 for one set, with the idf of each term. 0 when none of its terms was found.
     pub fn sim(&self, set: usize, found: &Found, idf: impl Fn(usize) -> f64) -> f64 {
         let idf = &idf;
         sim(self.active(set, found.language).map(|t| (found.count(t), idf(t))))
@@ -271,7 +276,7 @@ impl Terms {
     }
 }
 
-/// S0 §3.1: `w_ij = f_ij × idf_i` with `f_ij = freq_ij / max_l freq_lj`, `w_is = idf_i`,
+/// Assis 2008, §3.1: `w_ij = f_ij × idf_i` with `f_ij = freq_ij / max_l freq_lj`, `w_is = idf_i`,
 /// `sim = Σ w_ij·w_is / (‖w_j‖·‖w_s‖)` over `(freq, idf)` of the set's terms.
 pub fn sim(terms: impl Iterator<Item = (u32, f64)> + Clone) -> f64 {
     let max = terms.clone().map(|t| t.0).max().unwrap_or(0);

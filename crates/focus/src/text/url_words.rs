@@ -8,8 +8,8 @@ const IGNORED: &[&str] =
     &["www", "http", "https", "html", "htm", "shtml", "xhtml", "php", "asp", "aspx", "jsp", "cgi"];
 
 /// The tokens of a URL, in order. `CS415` gives `cs415`, `cs` and `415`; `ReleaseNotes` gives `releasenotes`,
-/// `release` and `notes`, so that both spellings of a term match. The scheme, `www`, file extensions of pages and a
-/// directory's index file are left out. Spans refer to the URL's text.
+/// `release` and `notes`, so that both spellings of a term match. The scheme, `www`, file extensions of pages
+/// and a directory's index file are left out. Spans refer to the URL's text.
 pub fn url_tokens(url: &Url, out: &mut Vec<Token>) {
     let text = url.as_str();
     let start = text.find("://").map_or(0, |i| i + 3);
@@ -35,7 +35,8 @@ fn pieces(text: &str, start: usize, end: usize, out: &mut Vec<Token>) {
     let bytes = text.as_bytes();
     let mut i = start;
     while i < end {
-        // Escapes are not decoded: canonical URLs escape only what is not a plain letter, and `%C3%A9` says little.
+        // Escapes are not decoded: canonical URLs escape only what is not a plain letter, and `%C3%A9` says
+        // little.
         if bytes.get(i) == Some(&b'%') {
             i += 3;
             continue;

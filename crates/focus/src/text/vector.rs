@@ -1,5 +1,5 @@
-//! How often words occur, and the weights of the literature: tf·idf over the whole vocabulary (S3) and the weighted
-//! log tf (S2).
+//! How often words occur, and the weights of the literature: tf·idf over the whole vocabulary (Batsakis) and
+//! the weighted log tf (Pappas et al. 2012).
 
 use super::Token;
 use learn::SparseVec;
@@ -41,15 +41,19 @@ impl Counts {
         });
         Counts(pairs)
     }
+    /// How often the word of this hash was counted.
     pub fn get(&self, hash: u64) -> u32 {
         self.0.binary_search_by_key(&hash, |e| e.0).ok().and_then(|i| self.0.get(i)).map_or(0, |e| e.1)
     }
+    /// Hashes with their counts, hashes ascending.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u64, u32)> + '_ {
         self.0.iter().copied()
     }
+    /// Number of different words.
     pub fn len(&self) -> usize {
         self.0.len()
     }
+    /// No word was counted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -58,12 +62,12 @@ impl Counts {
         self.0.iter().map(|e| e.1).max().unwrap_or(0)
     }
 
-    /// S3: `w = tf·idf`, `tf = f / max f`.
+    /// Batsakis: `w = tf·idf`, `tf = f / max f`.
     pub fn tf_idf(&self, df: &DocFreq) -> SparseVec {
         let max = f64::from(self.max().max(1));
         SparseVec::from_sorted(self.iter().map(|(h, f)| (h, f64::from(f) / max * df.idf(h))).collect())
     }
-    /// S2: `TFW = 1 + ln(1 + ln tf)`, times a weight of the word (its idf, or 1).
+    /// Pappas et al. 2012: `TFW = 1 + ln(1 + ln tf)`, times a weight of the word (its idf, or 1).
     pub fn log_tf(&self, weight: impl Fn(u64) -> f64) -> SparseVec {
         SparseVec::from_sorted(self.iter().map(|(h, f)| (h, log_tf(f) * weight(h))).collect())
     }
@@ -74,20 +78,21 @@ impl Counts {
     }
 }
 
-/// S2's weighted log term frequency: 0 if tf = 0, else `1 + ln(1 + ln tf)`.
+/// Pappas's weighted log term frequency: 0 if tf = 0, else `1 + ln(1 + ln tf)`.
 pub fn log_tf(tf: u32) -> f64 {
     if tf == 0 { 0.0 } else { 1.0 + libm::log(1.0 + libm::log(f64::from(tf))) }
 }
 
 /// How many documents contain each word: a background collection, or the crawl so far.
 ///
-/// Keys are the lower half of the word hash: a collision in four billion only blurs an idf. Bounded: when more
-/// than a million words are known, the rarest are forgotten.
+/// Keys are the lower half of the word hash: a collision in four billion only blurs an idf. Bounded: when
+/// more than a million words are known, the rarest are forgotten.
 #[derive(Clone, Debug, Default)]
 pub struct DocFreq {
     documents: u32,
     words: HashMap<u32, u32, Plain>,
-    /// Words changed since the last `save`, in any order and maybe more than once; `None` = all of it must be saved.
+    /// Words changed since the last `save`, in any order and maybe more than once; `None` = all of it must be
+    /// saved.
     changed: Option<Vec<u32>>,
     /// Anything is new since then, be it only one more document without words.
     dirty: bool,
@@ -151,6 +156,7 @@ impl DocFreq {
         }
     }
 
+    /// Number of documents counted.
     pub fn documents(&self) -> u32 {
         self.documents
     }
@@ -163,8 +169,8 @@ impl DocFreq {
         idf(self.documents, self.of(hash))
     }
 
-    /// A background collection as text: a line `documents<TAB>N`, then `word or phrase<TAB>documents with it`.
-    /// Lines that start with `#` are comments.
+    /// A background collection as text: a line `documents<TAB>N`, then
+    /// `word or phrase<TAB>documents with it`. Lines that start with `#` are comments.
     pub fn from_text(text: &str, options: &super::TextOptions) -> Result<DocFreq, Problem> {
         let mut df = DocFreq::default();
         let bad = |n: usize, why: &str| {
@@ -224,6 +230,7 @@ impl DocFreq {
         Some(w.0)
     }
 
+    /// Reads what `save` wrote: a full save replaces the counts, a change is laid over them.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let mut r = Reader(bytes);
         let whole = r.u8()? == 1;

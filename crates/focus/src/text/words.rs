@@ -17,6 +17,7 @@ use unicode_normalization::char::is_combining_mark;
 pub struct Token {
     /// Stable between runs, machines and versions: learned models keep it.
     pub hash: u64,
+    /// First byte in its text.
     pub start: u32,
     len: u16,
     stop: bool,
@@ -35,6 +36,7 @@ impl Token {
     pub fn is_stop(self) -> bool {
         self.stop
     }
+    /// Where it stands in its text.
     pub fn span(self) -> types::Span {
         types::Span { start: self.start, end: self.end() }
     }
@@ -185,7 +187,8 @@ fn char_at(text: &str, i: usize) -> char {
     text.get(i..).and_then(|t| t.chars().next()).unwrap_or('\u{fffd}')
 }
 
-/// Reads one word from `start` (a word character), gives its normalised characters to `sink`, returns its end.
+/// Reads one word from `start` (a word character), gives its normalised characters to `sink`, returns its
+/// end.
 fn scan(text: &str, start: usize, sink: &mut impl Sink) -> usize {
     let bytes = text.as_bytes();
     let at = |i: usize| bytes.get(i).copied().unwrap_or(b' ');
@@ -293,8 +296,8 @@ fn clitic(bytes: &[u8], i: usize) -> Option<usize> {
     known.then_some(i + n)
 }
 
-/// `dot` stands between two short runs of letters, one of them a single letter: Ph|.D, U|.S, M|.Sc. The end of the
-/// second run.
+/// `dot` stands between two short runs of letters, one of them a single letter: Ph|.D, U|.S, M|.Sc. The end
+/// of the second run.
 fn initials(bytes: &[u8], segment: usize, dot: usize) -> Option<usize> {
     let before = dot - segment;
     let after = letters(bytes, dot + 1, 2)?;
@@ -310,8 +313,8 @@ fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
 }
 
-/// Accents and vowel points, which spellings add and leave out freely; not the vowel signs of Indic scripts, which
-/// are part of the word.
+/// Accents and vowel points, which spellings add and leave out freely; not the vowel signs of Indic scripts,
+/// which are part of the word.
 fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{487}' | '\u{591}'..='\u{5c7}' | '\u{610}'..='\u{61a}'
         | '\u{64b}'..='\u{65f}' | '\u{670}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'

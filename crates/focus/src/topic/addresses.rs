@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const FILE_WORDS: [&str; 12] =
     ["html", "htm", "shtml", "php", "asp", "aspx", "jsp", "cgi", "bin", "index", "default", "www"];
 
-/// Words in the paths of these pages' addresses that others have less often: at least three times the odds, on two pages
-/// of three or more. Hosts are left out: they name a place, not a topic.
+/// Words in the paths of these pages' addresses that others have less often: at least three times the odds,
+/// on two pages of three or more. Hosts are left out: they name a place, not a topic.
 pub(super) fn url_words(pages: &[&Doc], background: &[&Doc], n: usize) -> Vec<Suggestion> {
     let words = |doc: &Doc| -> BTreeSet<String> {
         let path = match &doc.page.url {

@@ -1,12 +1,14 @@
-//! How much more a term is of the example pages than of others: what terms are ranked by when there is a background.
+//! How much more a term is of the example pages than of others: what terms are ranked by when there is a
+//! background.
 //!
-//! Counted are pages, not occurrences: five examples say little about how often a word is repeated. A term's weight is
-//! the logarithm of the odds of finding it on an example over those of finding it elsewhere (Robertson and Sparck Jones
-//! 1976). Five pages also share much by chance, above all what every page of their kind says. So the background is asked
-//! a second question: how much likelier is the term on pages that name the subject than on those that do not? `Lisp`
-//! is on two of five pages about artificial intelligence and so is `appointment`; on a thousand other pages only one of them
-//! goes with the subject. Both logarithms are added; the share of the examples that have the term counts with its
-//! square root. Measured against other rankings in `docs/results.md`.
+//! Counted are pages, not occurrences: five examples say little about how often a word is repeated. A term's
+//! weight is the logarithm of the odds of finding it on an example over those of finding it elsewhere
+//! (Robertson and Sparck Jones 1976). Five pages also share much by chance, above all what every page of
+//! their kind says. So the background is asked a second question: how much likelier is the term on pages that
+//! name the subject than on those that do not? `Lisp` is on two of five pages about artificial intelligence
+//! and so is `appointment`; on a thousand other pages only one of them goes with the subject. Both logarithms
+//! are added; the share of the examples that have the term counts with its square root. Measured against
+//! other rankings in `docs/results.md`.
 
 use super::generate::{LONGEST, each_phrase, hash_of, hashed};
 use crate::text::Doc;
@@ -15,7 +17,8 @@ use std::collections::{HashMap, HashSet};
 /// A term must be so many times as common on the examples as elsewhere.
 const LEAST_RATIO: f64 = 3.0;
 
-/// From so many pages on, a phrase of one example that none of them has is that example's own: it would find nothing.
+/// From so many pages on, a phrase of one example that none of them has is that example's own: it would find
+/// nothing.
 const MANY: u32 = 50;
 
 /// Fewer pages with (or without) the subject say nothing of what goes with it.
@@ -33,8 +36,8 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// Counts the phrases that `wanted` asks for. The subject's words count as far as fewer than half of the pages have
-    /// them.
+    /// Counts the phrases that `wanted` asks for. The subject's words count as far as fewer than half of the
+    /// pages have them.
     pub fn new(background: &[&Doc], subject: &[String], wanted: impl Fn(u64) -> bool) -> Contrast {
         let subject: Vec<u64> = subject.iter().filter_map(|s| hash_of(s)).collect();
         let mut named: HashMap<u64, u32> = HashMap::new();
@@ -74,8 +77,8 @@ impl Contrast {
         out
     }
 
-    /// How well a term that `has` of `examples` pages have tells them from the background, whatever it has to do with the
-    /// subject.
+    /// How well a term that `has` of `examples` pages have tells them from the background, whatever it has to
+    /// do with the subject.
     pub fn apart(&self, hash: u64, has: u32, examples: usize) -> f64 {
         self.telling(has, examples, self.on.get(&hash).map_or(0, |n| n.0))
     }
@@ -105,7 +108,8 @@ impl Contrast {
         has.iter().zip(&self.subject).map(value).fold(0.0, f64::max)
     }
 
-    /// The value of a term that `has` of `examples` pages have; `None` when it is hardly commoner there than elsewhere.
+    /// The value of a term that `has` of `examples` pages have; `None` when it is hardly commoner there than
+    /// elsewhere.
     pub fn value(&self, hash: u64, has: u32, examples: usize) -> Option<f64> {
         let (on, on_about) = self.on.get(&hash).copied().unwrap_or((0, 0));
         if has < 2 && on == 0 && self.pages >= MANY {

@@ -1,4 +1,5 @@
-//! Changes topic files as a careful person would: only what is asked for, with comments, order and layout kept.
+//! Changes topic files as a careful person would: only what is asked for, with comments, order and layout
+//! kept.
 
 use crate::text::TextOptions;
 use toml_edit::{Array, DocumentMut, Item, RawString, Table, TableLike, Value};
@@ -36,8 +37,8 @@ impl TopicFile {
         items.filter_map(|v| v.as_str().map(str::to_string)).collect()
     }
 
-    /// Adds terms to a list, after those that are there. A term that is there already, however spelt, is not added
-    /// again. Returns how many were.
+    /// Adds terms to a list, after those that are there. A term that is there already, however spelt, is not
+    /// added again. Returns how many were.
     pub fn add_terms(&mut self, section: &str, key: &str, terms: &[String]) -> Result<usize, Problem> {
         let words = |t: &str| -> Vec<u64> {
             TextOptions::default().tokens(t).iter().map(|token| token.hash).collect()
@@ -112,8 +113,8 @@ fn raw(text: Option<&RawString>) -> String {
     text.and_then(RawString::as_str).unwrap_or("").to_string()
 }
 
-/// Appends to an array in the layout it has: on its line, or one item a line with the indentation of the others. A
-/// comment after the last item stays with that item.
+/// Appends to an array in the layout it has: on its line, or one item a line with the indentation of the
+/// others. A comment after the last item stays with that item.
 fn append(array: &mut Array, items: &[String], before: usize) {
     let prefixes: Vec<String> = array.iter().map(|v| raw(v.decor().prefix())).collect();
     let had = !prefixes.is_empty();

@@ -1,12 +1,13 @@
-//! GenerateTerms (S0 Alg. 3): terms suggested from example pages.
+//! GenerateTerms (Assis 2008, Alg. 3): terms suggested from example pages.
 //!
-//! A term is a sequence of up to three consecutive words. The NG best of the pages of the wanted kind become genre
-//! terms; the NC best of the relevant pages, the genre terms taken away, become content terms. The paper ranks by
-//! frequency, which suggests much that stands on every page; [`Rank::LogOdds`] asks what stands on these pages rather
-//! than on a background, and what goes with the subject there (`contrast.rs`).
+//! A term is a sequence of up to three consecutive words. The NG best of the pages of the wanted kind become
+//! genre terms; the NC best of the relevant pages, the genre terms taken away, become content terms. The
+//! paper ranks by frequency, which suggests much that stands on every page; [`Rank::LogOdds`] asks what
+//! stands on these pages rather than on a background, and what goes with the subject there (`contrast.rs`).
 //!
-//! What is never suggested: terms that begin or end with a stopword, numbers, what every web page says (`click here`),
-//! text of navigation, headers, footers and asides, and lines that several pages of one host share.
+//! What is never suggested: terms that begin or end with a stopword, numbers, what every web page says
+//! (`click here`), text of navigation, headers, footers and asides, and lines that several pages of one host
+//! share.
 
 use super::addresses::url_words;
 use super::contrast::Contrast;
@@ -15,18 +16,20 @@ use crate::text::{Doc, Token};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use types::Region;
 
-/// Words of a term, at most (S0).
+/// Words of a term, at most (Assis 2008).
 pub const LONGEST: usize = 3;
 
-/// Content terms suggested to somebody who picks, and taken when nobody does: every term that is not as good as the others
-/// makes a page that has the good ones less like the topic.
+/// Content terms suggested to somebody who picks, and taken when nobody does: every term that is not as good
+/// as the others makes a page that has the good ones less like the topic.
 pub const SHOWN: usize = 12;
+/// See [`SHOWN`].
 pub const TAKEN: usize = 8;
 
 /// Words read of one page: more than any page people read has, and a bound on memory.
 const WORDS_PER_PAGE: usize = 30_000;
 
-/// A line of at least this many words that pages of one host share is no content. Shorter ones are often headings.
+/// A line of at least this many words that pages of one host share is no content. Shorter ones are often
+/// headings.
 const SHARED_LINE: usize = 4;
 
 /// With so many terms that most of the pages have, others are not suggested.
@@ -56,6 +59,7 @@ pub enum Rank {
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// How terms are compared.
     pub rank: Rank,
     /// NG: genre terms wanted.
     pub genre: usize,
@@ -65,12 +69,12 @@ pub struct Options {
     pub url: usize,
     /// Words of a term, 1 to 3.
     pub words: usize,
-    /// Leave out terms of one page only (of three or more) and those that stand in one longer term only. Always so
-    /// by log-odds; the paper's frequency does without.
+    /// Leave out terms of one page only (of three or more) and those that stand in one longer term only.
+    /// Always so by log-odds; the paper's frequency does without.
     pub tidy: bool,
-    /// By log-odds: leave out what only waters a list down. That is, after the first, a term that tells the examples
-    /// from other pages worse than the subject's own words do, and one that contains a better term or is part of it. For
-    /// terms that nobody looks at before they are taken.
+    /// By log-odds: leave out what only waters a list down. That is, after the first, a term that tells the
+    /// examples from other pages worse than the subject's own words do, and one that contains a better term
+    /// or is part of it. For terms that nobody looks at before they are taken.
     pub sure: bool,
 }
 
@@ -104,7 +108,9 @@ pub struct Suggestion {
 /// The lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generated {
+    /// Terms of the kind of page, best first.
     pub genre: Vec<Suggestion>,
+    /// Terms of the subject, best first.
     pub content: Vec<Suggestion>,
     /// Words in the addresses of the relevant pages.
     pub url: Vec<Suggestion>,
@@ -119,8 +125,8 @@ pub struct Known<'a> {
     pub terms: &'a [String],
 }
 
-/// GenerateTerms. Pages of the kind but of any subject tell content from genre, so they are background to the content
-/// terms.
+/// GenerateTerms. Pages of the kind but of any subject tell content from genre, so they are background to the
+/// content terms.
 pub fn generate(
     genre: &[&Doc],
     relevant: &[&Doc],
@@ -177,8 +183,8 @@ fn suggest(
         b.score.total_cmp(&a.score).then(counts).then_with(|| a.term.cmp(&b.term))
     });
     if tidy && contrast.is_none() {
-        // Few terms suffice (S0 Tab. 5.1). With nothing to compare with, what most of the pages have is the best guess:
-        // terms of fewer only make up for missing ones.
+        // Few terms suffice (Assis 2008, Tab. 5.1). With nothing to compare with, what most of the pages have
+        // is the best guess: terms of fewer only make up for missing ones.
         let most = pages.len().div_ceil(2) as u32;
         let common = list.iter().filter(|(_, s)| s.pages >= most).count();
         if common >= ENOUGH {
@@ -330,8 +336,8 @@ fn piece_text(doc: &Doc, piece: u8) -> &str {
     if piece == 0 { &doc.page.title } else { &doc.page.text }
 }
 
-/// Calls `each` with every sequence of 1 to `longest` words that stand together: on one line, with nothing but a blank
-/// or a hyphen between them, outside boilerplate.
+/// Calls `each` with every sequence of 1 to `longest` words that stand together: on one line, with nothing
+/// but a blank or a hyphen between them, outside boilerplate.
 pub(super) fn each_phrase(
     doc: &Doc,
     longest: usize,
@@ -417,7 +423,8 @@ fn shared_lines(pages: &[&Doc]) -> HashSet<u64> {
 /// Words that join two terms: `model and query` is none.
 const JOINING: [&str; 12] = ["and", "or", "und", "oder", "et", "ou", "e", "y", "o", "en", "ed", "oppure"];
 
-/// May this be a term? Not when it begins or ends with a stopword, a number or a single letter, or joins two terms.
+/// May this be a term? Not when it begins or ends with a stopword, a number or a single letter, or joins two
+/// terms.
 fn is_term(doc: &Doc, piece: u8, tokens: &[Token]) -> bool {
     let text = piece_text(doc, piece);
     let good = |t: &Token| {
@@ -463,7 +470,8 @@ mod tests {
             [doc("http://a.org/3", "Syllabus of the relational model. Relational model, SQL. Office hours.")];
         let o = Options { genre: 2, content: 3, ..options(Rank::Frequency) };
         let g = generate(&[&genre[0], &genre[1]], &[&relevant[0]], &[], Known::default(), &o);
-        // Each of these stands twice; the two pages of `hours`, `office` and `office hours` go first, then the alphabet.
+        // Each of these stands twice; the two pages of `hours`, `office` and `office hours` go first, then
+        // the alphabet.
         assert_eq!(names(&g.genre), ["hours", "office"]);
         assert_eq!((g.genre[0].count, g.genre[0].pages, g.genre[0].score), (2, 2, 2.0));
         // `hours` and `office` are taken away. `syllabus of the` ends with a stopword and is none.

@@ -7,7 +7,7 @@ pub mod generate;
 mod nearest;
 pub mod presets;
 pub mod queries;
-pub mod sections;
+mod sections;
 pub mod sentence;
 pub mod threshold;
 
@@ -22,25 +22,36 @@ use types::Problem;
 /// A resolved topic.
 #[derive(Clone, Debug)]
 pub struct Topic {
+    /// What people call the topic.
     pub name: String,
     /// What is wanted, in a sentence.
     pub description: Option<String>,
     /// The query, when the topic (also) has one.
     pub query: Option<String>,
+    /// Terms of the wanted kind of page.
     pub genre: TermList,
+    /// Terms of the subject.
     pub content: TermList,
+    /// Terms of addresses.
     pub url: TermList,
+    /// Terms that rule a page out.
     pub exclude: Vec<String>,
+    /// Pages and files that show what is wanted.
     pub examples: ExamplesSection,
+    /// Who decides, and where the line is.
     pub judge: JudgeConfig,
+    /// Which link next.
     pub strategy: StrategyConfig,
+    /// How texts are read.
     pub text: TextConfig,
 }
 
 /// The terms of one set: the user's own, and those of presets (by the page's language).
 #[derive(Clone, Debug, Default)]
 pub struct TermList {
+    /// As the user wrote them.
     pub own: Vec<String>,
+    /// Built-in lists, chosen by name.
     pub presets: Vec<&'static Preset>,
     which: Which,
     /// Terms of presets that do not count, lower-case.
@@ -55,6 +66,7 @@ enum Which {
 }
 
 impl TermList {
+    /// Neither the user nor a preset gives a term.
     pub fn is_empty(&self) -> bool {
         self.own.is_empty() && self.presets.is_empty()
     }
@@ -98,12 +110,16 @@ impl TermList {
     }
 }
 
+/// The `[judge]` section, resolved.
 #[derive(Clone, Debug)]
 pub struct JudgeConfig {
+    /// Its name in the list of judges.
     pub kind: String,
+    /// From which score on a page is relevant.
     pub threshold: Threshold,
     /// Set by the user, not by default.
     pub threshold_given: bool,
+    /// Weights of the judges that count terms.
     pub weights: Weights,
     /// File of what it was taught.
     pub model: Option<String>,
@@ -111,12 +127,16 @@ pub struct JudgeConfig {
     pub options: toml::Table,
 }
 
-/// Weights of S0 Algorithm 2: GW, CW, GCW, UW.
+/// Weights of Assis 2008, Algorithm 2: GW, CW, GCW, UW.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
+    /// GW: terms of the kind of page.
     pub genre: f64,
+    /// CW: terms of the subject.
     pub content: f64,
+    /// GCW: both together.
     pub combined: f64,
+    /// UW: terms of addresses.
     pub url: f64,
 }
 
@@ -126,21 +146,26 @@ impl Default for Weights {
     }
 }
 
+/// The `[strategy]` section, resolved.
 #[derive(Clone, Debug)]
 pub struct StrategyConfig {
+    /// Its name in the list of strategies.
     pub kind: String,
     /// File of what it was taught.
     pub model: Option<String>,
     /// Parts of the strategy that the laboratory switches off. No topic file can.
     #[doc(hidden)]
     pub without: Vec<String>,
+    /// The strategy's own options.
     pub options: toml::Table,
 }
 
 /// How texts are read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextConfig {
+    /// Where the weights of terms come from.
     pub idf: IdfSource,
+    /// Which words count as one, and which as none.
     pub options: TextOptions,
     /// Folder of the WordNet database, for the strategies that use it.
     pub wordnet: Option<String>,
@@ -149,7 +174,7 @@ pub struct TextConfig {
 /// Where the weights of the topic's terms come from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum IdfSource {
-    /// Every term weighs 1 (S0 shows it is as good).
+    /// Every term weighs 1 (Assis 2008 shows it is as good).
     #[default]
     One,
     /// From the pages crawled so far.
@@ -229,8 +254,8 @@ impl Topic {
         })
     }
 
-    /// A topic file as text. The sections that are not about the topic (`[seeds]`, `[scope]`, `[limits]`, `[fetch]`)
-    /// are left to whoever crawls.
+    /// A topic file as text. The sections that are not about the topic (`[seeds]`, `[scope]`, `[limits]`,
+    /// `[fetch]`) are left to whoever crawls.
     pub fn from_toml(text: &str) -> Result<Topic, Problem> {
         let bad = |e: toml::de::Error| Problem::usage("the topic file cannot be read").because(e);
         let mut table: toml::Table = toml::from_str(text).map_err(bad)?;
@@ -249,8 +274,8 @@ impl Topic {
         self.exclude.retain(|t| t.to_lowercase() != term);
     }
 
-    /// Whether the genre terms and the content terms count. A list that the judge gives no weight beside the other tells
-    /// wanted pages from none, so it should not guide a crawl either.
+    /// Whether the genre terms and the content terms count. A list that the judge gives no weight beside the
+    /// other tells wanted pages from none, so it should not guide a crawl either.
     pub fn counts(&self) -> [bool; 2] {
         let weights = &self.judge.weights;
         match [!self.genre.is_empty(), !self.content.is_empty()] {
@@ -283,7 +308,8 @@ impl Topic {
         self.url.add_to(TermsBuilder::new(&self.text.options).set("url")).build()
     }
 
-    /// Genre and content terms as one set (the ablation of S0 Tab. 4.4, and the query of S3's strategies).
+    /// Genre and content terms as one set (the ablation of Assis 2008, Tab. 4.4, and the query of Batsakis's
+    /// strategies).
     pub fn merged_terms(&self) -> Terms {
         let mut b = TermsBuilder::new(&self.text.options).set("terms").terms(&self.genre.own);
         b = self.content.add_to(b);

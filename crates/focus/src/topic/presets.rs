@@ -1,7 +1,8 @@
 //! Genre presets: built-in lists of words and phrases by which pages of a kind are known, in five languages.
 //!
-//! The terms were chosen to discriminate: what pages of the kind say and others rarely do, rather than what is
-//! frequent everywhere. The page's language selects the list; a page of unknown language is read with the English one.
+//! The terms were chosen to discriminate: what pages of the kind say and others rarely do, rather than what
+//! is frequent everywhere. The page's language selects the list; a page of unknown language is read with the
+//! English one.
 
 use super::did_you_mean;
 use crate::text::Language;

@@ -1,5 +1,5 @@
-//! Queries for a search engine, made of a topic's terms: the ten heuristics of S4 §2.1 (from Mangaravite et al. 2014),
-//! by which it finds seed pages.
+//! Queries for a search engine, made of a topic's terms: the ten heuristics of Siqueira et al., §2.1 (from
+//! Mangaravite et al. 2014), by which they find seed pages.
 
 use super::distance;
 use types::Problem;
@@ -13,7 +13,7 @@ pub enum Builder {
     Union,
     /// The first genre term and the first content term, joined by OR.
     UnionFirstOr,
-    /// The first genre term and the first content term: the best in S4.
+    /// The first genre term and the first content term: the best in Siqueira et al.
     UnionFirst,
     /// All terms, joined by AND.
     Intersection,
@@ -30,7 +30,7 @@ pub enum Builder {
 }
 
 impl Builder {
-    /// In the order of S4.
+    /// In the order of Siqueira et al.
     pub const ALL: [Builder; 10] = [
         Builder::UnionOr,
         Builder::Union,
@@ -44,7 +44,7 @@ impl Builder {
         Builder::JustGenreOr,
     ];
 
-    /// The name in S4.
+    /// The name in Siqueira et al.
     pub fn name(self) -> &'static str {
         match self {
             Builder::UnionOr => "unionOR",
@@ -74,8 +74,8 @@ impl Builder {
         })
     }
 
-    /// The query; `None` when the terms it is made of are missing. A builder of both kinds makes do with one when the
-    /// topic has no other.
+    /// The query; `None` when the terms it is made of are missing. A builder of both kinds makes do with one
+    /// when the topic has no other.
     pub fn query(self, genre: &[String], content: &[String]) -> Option<String> {
         use Builder::*;
         let first = |list: &[String]| list.iter().find_map(|t| phrase(t)).into_iter().collect::<Vec<_>>();
@@ -103,8 +103,8 @@ impl Builder {
         (!terms.is_empty()).then(|| terms.join(by))
     }
 
-    /// The query within `most` characters: the last terms of the longer list are left out until it fits. Also how many
-    /// were. `None` when there is no term, or not one that fits.
+    /// The query within `most` characters: the last terms of the longer list are left out until it fits. Also
+    /// how many were. `None` when there is no term, or not one that fits.
     pub fn query_within(self, genre: &[String], content: &[String], most: usize) -> Option<(String, usize)> {
         let (mut g, mut c) = (genre, content);
         let mut left_out = 0;
@@ -145,7 +145,7 @@ mod tests {
         terms.iter().map(|t| t.to_string()).collect()
     }
 
-    /// The terms of S4 Tab. 1, database syllabi.
+    /// The terms of Siqueira et al., Tab. 1, database syllabi.
     fn syllabi() -> (Vec<String>, Vec<String>) {
         let genre =
             ["syllabus", "course", "tentative schedule", "class", "works", "required text", "textbooks"];

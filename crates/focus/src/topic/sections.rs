@@ -1,5 +1,6 @@
-//! The sections of a topic file that say what is wanted, as the user writes them. The crawl's configuration puts them
-//! into its own struct beside `[seeds]`, `[scope]`, `[limits]` and `[fetch]`; unknown keys are errors everywhere.
+//! The sections of a topic file that say what is wanted, as the user writes them. The crawl's configuration
+//! puts them into its own struct beside `[seeds]`, `[scope]`, `[limits]` and `[fetch]`; unknown keys are
+//! errors everywhere.
 
 use super::{IdfSource, TextConfig, Threshold, Weights, did_you_mean};
 use crate::text::{Language, TextOptions};
@@ -18,13 +19,21 @@ pub struct Sections {
     pub description: Option<String>,
     /// The shortest topic: words, "phrases", AND, OR, NOT. Its words become content terms.
     pub query: Option<String>,
+    /// What kind of page.
     pub genre: GenreSection,
+    /// What it is about.
     pub content: ContentSection,
+    /// Words in the URLs of wanted pages.
     pub url: UrlSection,
+    /// Contexts that are not meant.
     pub exclude: ExcludeSection,
+    /// Pages that show what is wanted.
     pub examples: ExamplesSection,
+    /// Who decides, and where the line is.
     pub judge: JudgeSection,
+    /// Which link next.
     pub strategy: StrategySection,
+    /// How texts are read.
     pub text: TextSection,
 }
 
@@ -50,6 +59,7 @@ impl Default for GenreSection {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContentSection {
+    /// Words and phrases of the subject.
     pub terms: Vec<String>,
 }
 
@@ -57,14 +67,16 @@ pub struct ContentSection {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UrlSection {
+    /// Words and phrases, matched against the words of an address.
     pub terms: Vec<String>,
 }
 
-/// `[exclude]`: contexts that are not meant. A page with one of these terms is not relevant, its links are not
-/// followed.
+/// `[exclude]`: contexts that are not meant. A page with one of these terms is not relevant, its links are
+/// not followed.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExcludeSection {
+    /// Words and phrases, matched as whole words.
     pub terms: Vec<String>,
 }
 
@@ -86,12 +98,14 @@ pub struct ExamplesSection {
 pub struct JudgeSection {
     /// A name of `gleaner judges`.
     pub kind: Option<String>,
-    /// `"auto"`, a number from 0 to 1, or how to estimate it: `"mean"`, `"weighted-mean"`, `"kmeans"`, `"birch"`,
-    /// `"silhouette"`.
+    /// `"auto"`, a number from 0 to 1, or how to estimate it: `"mean"`, `"weighted-mean"`, `"kmeans"`,
+    /// `"birch"`, `"silhouette"`.
     pub threshold: Option<Threshold>,
+    /// Weights of the judges `genre` and `terms`.
     pub weights: Option<WeightsSection>,
     /// A file of `gleaner train`: the judge as it was trained, instead of examples.
     pub model: Option<String>,
+    /// The judge's own options.
     #[serde(flatten)]
     pub options: toml::Table,
 }
@@ -100,9 +114,13 @@ pub struct JudgeSection {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WeightsSection {
+    /// Weight of genre terms.
     pub genre: Option<f64>,
+    /// Weight of content terms.
     pub content: Option<f64>,
+    /// Weight of both together.
     pub combined: Option<f64>,
+    /// Weight of address terms.
     pub url: Option<f64>,
 }
 
@@ -139,6 +157,7 @@ pub struct StrategySection {
     #[doc(hidden)]
     #[serde(skip)]
     pub without: Vec<String>,
+    /// The strategy's own options.
     #[serde(flatten)]
     pub options: toml::Table,
 }
@@ -155,10 +174,13 @@ pub struct TextSection {
     pub wordnet: Option<String>,
 }
 
+/// Whether word stems are matched, and of which language.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Stem {
+    /// English, or none.
     Yes(bool),
+    /// ISO 639-1 code.
     Language(String),
 }
 

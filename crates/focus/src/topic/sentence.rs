@@ -1,4 +1,5 @@
-//! A topic in a sentence: what is wanted and what is not, as in "syllabi of database courses, not tutorials". Pure.
+//! A topic in a sentence: what is wanted and what is not, as in "syllabi of database courses, not tutorials".
+//! Pure.
 
 use super::presets::{self, Preset};
 
@@ -34,10 +35,13 @@ pub fn halves(text: &str) -> (&str, &str) {
 /// What can be read from a sentence without anybody's help.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sentence {
+    /// Name of the preset for the kind of page, when one was named.
     pub genre: Option<&'static str>,
     /// The words that named the kind of page, as they were typed.
     pub kind: String,
+    /// Phrases of what it is about.
     pub subject: Vec<String>,
+    /// Phrases after "not", "without", "no" and the like.
     pub not: Vec<String>,
 }
 
@@ -125,6 +129,7 @@ const BETWEEN: &[&str] = &[
 ];
 
 impl Sentence {
+    /// Reads a sentence in English.
     pub fn read(text: &str) -> Sentence {
         let (wanted, not) = halves(text.trim().trim_end_matches(['.', '!', '?']));
         let words: Vec<&str> = wanted.split_whitespace().collect();

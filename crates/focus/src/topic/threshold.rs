@@ -1,7 +1,8 @@
-//! Where the line is: the five estimators of S4 §3 and its subsets of the seeds, as pure functions of similarities.
+//! Where the line is: the five estimators of Siqueira et al., §3 and their subsets of the seeds, as pure
+//! functions of similarities.
 //!
-//! Degenerate input has a defined answer, never NaN: no value gives `None`, one value or all-equal values give that
-//! value. Values outside 0–1 are clamped, what is not a number is ignored.
+//! Degenerate input has a defined answer, never NaN: no value gives `None`, one value or all-equal values
+//! give that value. Values outside 0–1 are clamped, what is not a number is ignored.
 
 use learn::rng::Rng;
 
@@ -11,17 +12,21 @@ pub enum Threshold {
     /// Estimated from the seeds and then from the pages crawled so far.
     #[default]
     Auto,
+    /// A number from 0 to 1 that the user chose.
     Fixed(f64),
     /// Estimated once, from the seeds' similarities.
     Estimated(Estimator),
 }
 
 impl Threshold {
+    /// What `[judge] threshold` takes, beside numbers.
     pub const NAMES: &[&str] = &["auto", "mean", "weighted-mean", "kmeans", "birch", "silhouette"];
 
+    /// The threshold of one of [`Threshold::NAMES`].
     pub fn named(name: &str) -> Option<Threshold> {
         if name == "auto" { Some(Threshold::Auto) } else { Estimator::named(name).map(Threshold::Estimated) }
     }
+    /// `fixed` for a number.
     pub fn name(self) -> &'static str {
         match self {
             Threshold::Auto => "auto",
@@ -31,6 +36,7 @@ impl Threshold {
     }
 }
 
+/// How a threshold is estimated from the seeds' similarities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimator {
     /// Arithmetic mean after removing outliers (1.5·IQR).
@@ -46,6 +52,7 @@ pub enum Estimator {
 }
 
 impl Estimator {
+    /// In the order of the documentation.
     pub const ALL: [Estimator; 5] = [
         Estimator::Mean,
         Estimator::WeightedMean,
@@ -54,6 +61,7 @@ impl Estimator {
         Estimator::Silhouette,
     ];
 
+    /// As `[judge] threshold` names it.
     pub fn name(self) -> &'static str {
         match self {
             Estimator::Mean => "mean",
@@ -63,6 +71,7 @@ impl Estimator {
             Estimator::Silhouette => "silhouette",
         }
     }
+    /// The estimator of this name.
     pub fn named(name: &str) -> Option<Estimator> {
         Estimator::ALL.into_iter().find(|e| e.name() == name)
     }
@@ -277,8 +286,8 @@ fn silhouette(values: &[f64]) -> f64 {
     best.map_or_else(|| mean(values), |b| b.1)
 }
 
-/// Sum of the silhouettes of the members of `own`; a cluster of one has silhouette 0. Sorted input: distances to a
-/// whole cluster come from sums, not from pairs.
+/// Sum of the silhouettes of the members of `own`; a cluster of one has silhouette 0. Sorted input: distances
+/// to a whole cluster come from sums, not from pairs.
 fn silhouettes(own: &[f64], other: &[f64]) -> f64 {
     if own.len() < 2 || other.is_empty() {
         return 0.0;
@@ -301,12 +310,14 @@ fn silhouettes(own: &[f64], other: &[f64]) -> f64 {
     sum
 }
 
-/// Which of the seeds the estimate is made from (S4 §4.3). The share is 0–1.
+/// Which of the seeds the estimate is made from (Siqueira et al., §4.3). The share is 0–1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subset {
+    /// All of them.
     Full,
     /// Values within [Q1, Q3].
     Iqr,
+    /// A share drawn at random.
     Random(f64),
     /// The most similar share.
     First(f64),
@@ -315,8 +326,8 @@ pub enum Subset {
 }
 
 impl Subset {
-    /// The chosen values: in their own order (`Full`, `Iqr`, `Random`), or by similarity, descending. At least one
-    /// is chosen of a list that has any.
+    /// The chosen values: in their own order (`Full`, `Iqr`, `Random`), or by similarity, descending. At
+    /// least one is chosen of a list that has any.
     pub fn of(self, values: &[f64], rng: &mut Rng) -> Vec<f64> {
         let values = usable(values);
         let share = |s: f64| {
@@ -395,9 +406,11 @@ mod tests {
 
     #[test]
     fn birch_by_hand() {
-        // Mean 0.5, deviation 0.4: limit 0.2. Radius of {0.1, 0.1} is 0, of {0.9, 0.9} is 0; 0.1 and 0.9 together 0.4.
+        // Mean 0.5, deviation 0.4: limit 0.2. Radius of {0.1, 0.1} is 0, of {0.9, 0.9} is 0; 0.1 and 0.9
+        // together 0.4.
         close(estimate(Estimator::Birch, &[0.1, 0.9, 0.1, 0.9]), 0.9);
-        // Deviation of 0.2, 0.3, 0.8 is √(0.07/… ): limit ≈ 0.1312; {0.2, 0.3} has radius 0.05 and merges, 0.8 is alone.
+        // Deviation of 0.2, 0.3, 0.8 is √(0.07/… ): limit ≈ 0.1312; {0.2, 0.3} has radius 0.05 and merges,
+        // 0.8 is alone.
         close(estimate(Estimator::Birch, &[0.2, 0.3, 0.8]), 0.8);
         // More clusters than one node holds: the tree splits, the highest leaf is still found.
         let many: Vec<f64> = (0..400).map(|i| f64::from(i * 37 % 400) / 400.0).collect();

@@ -1,5 +1,5 @@
-//! The files of a WordNet 3.x folder (wndb(5WN)): `index.POS` says which synsets a word has, `data.POS` what a synset is,
-//! `POS.exc` lists irregular forms.
+//! The files of a WordNet 3.x folder (wndb(5WN)): `index.POS` says which synsets a word has, `data.POS` what
+//! a synset is, `POS.exc` lists irregular forms.
 
 use super::{Builder, Pos, missing, spelled};
 use std::collections::HashMap;

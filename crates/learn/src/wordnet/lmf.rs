@@ -1,5 +1,5 @@
-//! WN-LMF, the XML form of the Global WordNet Association: `LexicalEntry` (a lemma, its irregular forms, its senses) and
-//! `Synset` (with relations to others).
+//! WN-LMF, the XML form of the Global WordNet Association: `LexicalEntry` (a lemma, its irregular forms, its
+//! senses) and `Synset` (with relations to others).
 
 use super::{Builder, Pos, spelled};
 use quick_xml::Reader;

@@ -1,12 +1,14 @@
 //! WordNet: what words mean, which mean the same, and how far apart two meanings are.
 //!
-//! The database is read from the files of a WordNet 3.x folder ([`WordNet::from_files`], Debian's `wordnet-base`) or from
-//! WN-LMF XML ([`WordNet::from_lmf`]) into a few flat tables of about ten megabytes: words sorted by spelling, senses and
-//! hypernyms as ranges of numbers. This crate opens no files: the caller hands in their contents.
+//! The database is read from the files of a WordNet 3.x folder ([`WordNet::from_files`], Debian's
+//! `wordnet-base`) or from WN-LMF XML ([`WordNet::from_lmf`]) into a few flat tables of about ten megabytes:
+//! words sorted by spelling, senses and hypernyms as ranges of numbers. This crate opens no files: the caller
+//! hands in their contents.
 //!
 //! * Words are found as they stand, by the lists of exceptions and by WordNet's own endings (`morphy.rs`).
-//! * The path between two words is the shortest over all their senses, through a common hypernym (`relation.rs`).
-//!   Words that are absent or not connected have none; strategies then take 1 if they are identical, else 0.
+//! * The path between two words is the shortest over all their senses, through a common hypernym
+//!   (`relation.rs`). Words that are absent or not connected have none; strategies then take 1 if they are
+//!   identical, else 0.
 
 mod files;
 mod lmf;
@@ -23,13 +25,18 @@ use types::Problem;
 /// Part of speech. Nouns and verbs have hypernyms; adjectives and adverbs only synonyms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pos {
+    /// A hypernym of a noun is a wider kind: dog → animal.
     Noun,
+    /// A hypernym of a verb is a wider act: walk → move.
     Verb,
+    /// Has synonyms only.
     Adjective,
+    /// Has synonyms only.
     Adverb,
 }
 
 impl Pos {
+    /// In the order of WordNet's files.
     pub const ALL: [Pos; 4] = [Pos::Noun, Pos::Verb, Pos::Adjective, Pos::Adverb];
 
     fn index(self) -> usize {
@@ -145,8 +152,8 @@ impl Builder {
     }
 }
 
-/// Steps to the nearest root, by breadth-first search downwards. WordNet 3.0 has a pair of verbs that are each other's
-/// hypernym: of what no root reaches, the first counts as a root.
+/// Steps to the nearest root, by breadth-first search downwards. WordNet 3.0 has a pair of verbs that are
+/// each other's hypernym: of what no root reaches, the first counts as a root.
 fn depths(hypernyms: &[Vec<u32>]) -> Vec<u8> {
     let mut below: Vec<Vec<u32>> = vec![Vec::new(); hypernyms.len()];
     for (i, up) in hypernyms.iter().enumerate() {
@@ -203,6 +210,7 @@ impl WordNet {
     pub fn words(&self) -> usize {
         self.words.len().saturating_sub(1)
     }
+    /// Number of synsets of all parts of speech.
     pub fn synsets(&self) -> usize {
         self.pos.len()
     }
@@ -249,6 +257,7 @@ impl WordNet {
         out
     }
 
+    /// Part of speech of a synset; `None` for one that does not exist.
     pub fn pos(&self, synset: Synset) -> Option<Pos> {
         self.pos.get(synset.0 as usize).copied()
     }
@@ -256,6 +265,7 @@ impl WordNet {
     pub fn members(&self, synset: Synset) -> impl Iterator<Item = &str> {
         self.members.get(synset.0).iter().map(|w| self.word(*w))
     }
+    /// The direct hypernyms of a synset.
     pub fn hypernyms(&self, synset: Synset) -> impl Iterator<Item = Synset> + '_ {
         self.hypernyms.get(synset.0).iter().map(|s| Synset(*s))
     }

@@ -1,4 +1,5 @@
-//! WordNet's own morphology (morphy(7WN)): exceptions first, then endings, and only forms that are in the database.
+//! WordNet's own morphology (morphy(7WN)): exceptions first, then endings, and only forms that are in the
+//! database.
 
 use super::{Pos, WordNet};
 

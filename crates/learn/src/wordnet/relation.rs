@@ -1,5 +1,5 @@
-//! How near two words are in the hypernym graph: the length of the shortest path over all their senses, and how deep
-//! the hypernym lies in which it meets.
+//! How near two words are in the hypernym graph: the length of the shortest path over all their senses, and
+//! how deep the hypernym lies in which it meets.
 
 use super::{Synset, WordNet};
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +28,8 @@ impl Relation {
 /// A word's senses and everything above them: (synset, steps up), ascending.
 pub(super) type Above = Vec<(u32, u8)>;
 
-/// Breadth-first upwards, so that every synset has its smallest distance; also where hypernyms go round in a circle.
+/// Breadth-first upwards, so that every synset has its smallest distance; also where hypernyms go round in a
+/// circle.
 pub(super) fn above(net: &WordNet, senses: &[Synset]) -> Above {
     let mut found: BTreeMap<u32, u8> = BTreeMap::new();
     let mut level: Vec<u32> = senses.iter().map(|s| s.0).collect();
@@ -68,7 +69,8 @@ pub(super) fn between(net: &WordNet, a: &Above, b: &Above) -> Option<Relation> {
     best
 }
 
-/// The relations of any word to a fixed list of terms, remembered: a crawl asks for the same words all the time.
+/// The relations of any word to a fixed list of terms, remembered: a crawl asks for the same words all the
+/// time.
 pub struct Relations {
     net: Arc<WordNet>,
     terms: Vec<Above>,
@@ -82,6 +84,7 @@ impl Relations {
         let terms = terms.iter().map(|t| above(&net, &net.lookup(t))).collect();
         Relations { net, terms, known: HashMap::new(), most: most.max(1) }
     }
+    /// How many terms there are.
     pub fn terms(&self) -> usize {
         self.terms.len()
     }

@@ -1,10 +1,11 @@
-//! Synonyms, remembered: looking a word up in all its forms costs ten microseconds, and a crawl asks for the same words
-//! all the time.
+//! Synonyms, remembered: looking a word up in all its forms costs ten microseconds, and a crawl asks for the
+//! same words all the time.
 
 use super::WordNet;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Synonyms of words, kept after the first look-up.
 pub struct Synonyms {
     net: Arc<WordNet>,
     known: HashMap<Box<str>, Arc<[Box<str>]>>,

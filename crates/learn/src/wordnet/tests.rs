@@ -3,8 +3,8 @@
 use super::*;
 use std::sync::Arc;
 
-/// entity ← animal ← {dog, cat}; entity ← artifact ← {car = automobile, box}; dog ← Rex (an instance); move ← run, and
-/// two verbs in a circle; good = well (adjective and adverb).
+/// entity ← animal ← {dog, cat}; entity ← artifact ← {car = automobile, box}; dog ← Rex (an instance); move ←
+/// run, and two verbs in a circle; good = well (adjective and adverb).
 const FILES: &[(&str, &str)] = &[
     (
         "data.noun",

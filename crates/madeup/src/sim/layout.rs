@@ -46,25 +46,36 @@ pub struct Layout {
 /// What a page is, computed on demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct About {
+    /// Number of the page in its web.
     pub id: u32,
+    /// Number of its section; a host has several.
     pub section: u32,
     /// Place in its section; 0 is the list.
     pub place: u32,
+    /// What the page is for.
     pub role: Role,
+    /// Number of its subject.
     pub subject: u8,
+    /// Number of its genre.
     pub genre: u8,
+    /// Number of its language; the topic is in 0.
     pub language: u8,
+    /// Is it what the topic asks for?
     pub relevant: bool,
     /// The page it nearly repeats.
     pub copy_of: Option<u32>,
 }
 
+/// What a generated page is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
+    /// The first page of a host: it links to the sections.
     Home,
+    /// The first page of a section: it links to the others.
     List,
     /// The n-th page of a tunnel, from 1.
     Tunnel(u32),
+    /// Has the content.
     Leaf,
 }
 

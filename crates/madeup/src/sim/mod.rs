@@ -19,6 +19,7 @@ use words::{GENRES, SUBJECTS};
 /// Raise when the same options give other pages.
 const GENERATOR: u32 = 1;
 
+/// A generated web. No page is kept: each is computed when it is asked for.
 pub struct SimWeb {
     layout: Layout,
 }
@@ -39,10 +40,12 @@ impl SimWeb {
         Ok(SimWeb::new(Options::parse(spec)?))
     }
 
+    /// The same options give the same web.
     pub fn new(options: Options) -> SimWeb {
         SimWeb { layout: Layout::new(options) }
     }
 
+    /// What the web was made from.
     pub fn options(&self) -> &Options {
         &self.layout.o
     }
@@ -52,6 +55,7 @@ impl SimWeb {
         self.layout.about(id.min(self.layout.o.pages.saturating_sub(1)))
     }
 
+    /// Number of hosts.
     pub fn hosts(&self) -> usize {
         self.layout.hosts.len()
     }
@@ -166,6 +170,7 @@ impl SimWeb {
         }
     }
 
+    /// Is it a page that the topic asks for?
     pub fn is_relevant(&self, url: &Url) -> bool {
         self.id_of(url).is_some_and(|id| self.layout.about(id).relevant)
     }
@@ -267,10 +272,12 @@ impl SimWeb {
         format!("{GENERATOR} {:?}", self.layout.o)
     }
 
+    /// Is it a page of a trap? There are endlessly many.
     pub fn is_trap(&self, url: &Url) -> bool {
         matches!(self.spot(url), Spot::Trap(_))
     }
 
+    /// Has it traps, so that a crawl never ends by itself?
     pub fn is_endless(&self) -> bool {
         self.layout.hosts.iter().any(|h| h.trapped)
     }

@@ -5,11 +5,15 @@ use types::Problem;
 /// Everything that shapes a generated web.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
+    /// Name of the preset it began with.
     pub name: String,
+    /// Pages, traps left out.
     pub pages: u32,
+    /// Hosts that share the pages.
     pub hosts: u32,
     /// Share of relevant pages.
     pub topic_share: f64,
+    /// Decides everything that is left to chance.
     pub seed: u64,
     /// How much of the topic's density is left one semantic step further away.
     pub locality: f64,
@@ -37,7 +41,9 @@ pub struct Options {
     pub noise: f64,
     /// Share of links that lead through a redirect, or nowhere.
     pub redirects: f64,
+    /// See `redirects`.
     pub broken: f64,
+    /// Seeds that are handed out.
     pub seeds: u32,
 }
 
@@ -68,8 +74,11 @@ impl Default for Options {
     }
 }
 
+/// A generated web with a name: `sim:NAME`.
 pub struct Preset {
+    /// What follows `sim:`.
     pub name: &'static str,
+    /// One line for people.
     pub summary: &'static str,
     set: fn(&mut Options),
 }
@@ -228,6 +237,7 @@ impl Options {
     }
 }
 
+/// Options that may follow the name: `sim:NAME?pages=20000`.
 pub const KNOBS: &[&str] = &[
     "pages",
     "hosts",

@@ -1,4 +1,4 @@
-//! The generated web of `gleaner demo`: some forty made-up hosts and, in its full size, about eleven hundred pages, all
+//! The generated web of `gleaner demo`: some forty made-up hosts and, in its full size, about two thousand pages, all
 //! a pure function of a seed. It holds everything a crawler meets outside: see `oddities.rs` for the list.
 //!
 //! What is asked for is *Syllabi of database courses* ([`TOPIC`]); [`Site::relevant`] knows the right answer.
@@ -59,30 +59,33 @@ pub const SEEDS: &[&str] = &[
     "http://www.dailyledger.example/",
 ];
 
+/// How large the demo's web is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Size {
     /// About 550 pages, everything planted included: quick tests.
     Small,
-    /// About 1,100 pages: the demo.
+    /// About 2,000 pages: the demo.
     #[default]
     Full,
     /// About this many pages (never fewer than what is planted on purpose, some 550).
     Pages(usize),
 }
 
+/// The web of `gleaner demo`.
 pub struct Site {
     plan: Plan,
 }
 
 /// Pages that do not depend on the number of universities, and those that come with each.
 const FIXED: usize = 480;
-const PER_UNIVERSITY: usize = 69;
+const PER_UNIVERSITY: usize = 77;
 
 impl Site {
+    /// The same seed and size give the same web.
     pub fn new(seed: u64, size: Size) -> Site {
         let (universities, filler) = match size {
             Size::Small => (1, 1),
-            Size::Full => (6, 3),
+            Size::Full => (6, 8),
             Size::Pages(n) => (n.saturating_sub(FIXED).div_ceil(PER_UNIVERSITY).max(1), 1),
         };
         Site { plan: build(seed, universities, filler) }
@@ -93,6 +96,7 @@ impl Site {
         self.plan.nodes.len()
     }
 
+    /// Names of all hosts.
     pub fn hosts(&self) -> Vec<&str> {
         self.plan.hosts.iter().map(|h| h.name.as_str()).collect()
     }
@@ -346,7 +350,9 @@ fn build(seed: u64, universities: usize, filler: usize) -> Plan {
     let mut plan = Plan::new(seed);
     let directory = plan.host("directory.campusweb.example", "Campus web directory");
     let root = plan.page(directory, "/", Genre::Hub, 1, "Universities and colleges of the world");
+    let computing = plan.page(directory, "/computing.html", Genre::Hub, 1, "Courses in computer science");
     plan.nav(directory, To::Node(root), "Directory");
+    plan.nav(directory, To::Node(computing), "Courses in computer science");
     let mut first = None;
     let mut second = None;
     let mut shelf = root;
@@ -369,9 +375,10 @@ fn build(seed: u64, universities: usize, filler: usize) -> Plan {
         let dept =
             department(&mut plan, cs, DepartmentSize { courses: 14, databases: 3, faculty: 6, editions: 2 });
         let www = plan.host(&format!("www.{name}.example"), &institution);
-        let home = campus(&mut plan, www, &[(dept.home, "Computer science")], 3 + filler);
+        let home = campus(&mut plan, www, &[(dept.home, "Department of Computer Science")], filler);
         plan.nav(cs, To::Node(home), &institution);
         plan.link(shelf, home, &institution);
+        plan.link(computing, dept.courses, &format!("Computer science courses, {institution}"));
         first = first.or(Some(cs));
         if i <= 1 {
             second = Some((cs, dept.courses));

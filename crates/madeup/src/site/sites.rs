@@ -115,8 +115,8 @@ pub fn department(plan: &mut Plan, host: HostId, size: DepartmentSize) -> Depart
             plan.link(*page, front, &full);
             plan.link(front, *page, "Instructor");
         }
-        // Every fifth course is known to its teacher only.
-        if i % 5 != 4 || faculty.is_empty() {
+        // Every seventh course is known to its teacher only.
+        if i % 7 != 6 || faculty.is_empty() {
             plan.link(list, front, &full);
         }
         if about_databases {
@@ -133,8 +133,8 @@ pub fn department(plan: &mut Plan, host: HostId, size: DepartmentSize) -> Depart
     Department { home, courses: list }
 }
 
-/// The host of a whole university; links to its department.
-pub fn campus(plan: &mut Plan, host: HostId, departments: &[(NodeId, &str)], news: usize) -> NodeId {
+/// The host of a whole university; links to its department. `filler` is how much else there is.
+pub fn campus(plan: &mut Plan, host: HostId, departments: &[(NodeId, &str)], filler: usize) -> NodeId {
     let name = plan.hosts.get(host as usize).map_or(String::new(), |h| h.name.clone());
     let who = plan.hosts.get(host as usize).map_or(String::new(), |h| h.institution.clone());
     let mut rng = Rng::named(plan.seed ^ 2, &name);
@@ -152,22 +152,30 @@ pub fn campus(plan: &mut Plan, host: HostId, departments: &[(NodeId, &str)], new
         let page = plan.page(host, path, Genre::Campus, 1, title);
         plan.nav(host, To::Node(page), title);
     }
+    plan.link(home, list, "Departments and their courses");
     for (to, anchor) in departments {
         plan.link(list, *to, anchor);
     }
     // Other departments' courses: the right genre, the wrong subject.
     for subject in COMPUTING..SUBJECTS.len() {
         let Some(s) = SUBJECTS.get(subject) else { continue };
-        let page = plan.page(
-            host,
-            &format!("/departments/{}/syllabus.html", s.slug),
-            Genre::Syllabus,
-            subject,
-            &format!("{} - Syllabus", rng.pick(s.courses)),
-        );
-        plan.link(list, page, &upper_first(s.name));
+        let folder = format!("/departments/{}/", s.slug);
+        let title = format!("Department of {}", upper_first(s.name));
+        let department = plan.page(host, &folder, Genre::Hub, subject, &title);
+        plan.list(list, department);
+        for i in 0..filler {
+            let person = rng.person();
+            let page = plan.page(host, &format!("{folder}staff{i}.html"), Genre::Faculty, subject, &person);
+            plan.list(department, page);
+        }
+        for i in 0..filler {
+            let course = rng.pick(s.courses);
+            let path = format!("{folder}syllabus{i}.html");
+            let page = plan.page(host, &path, Genre::Syllabus, subject, &format!("{course} - Syllabus"));
+            plan.link(department, page, course);
+        }
     }
-    for i in 0..news {
+    for i in 0..3 + filler {
         let subject = rng.below(SUBJECTS.len());
         let title = headline(subject, &mut rng);
         let page = plan.page(host, &format!("/news/{}.html", 300 + i), Genre::News, subject, &title);
@@ -215,8 +223,8 @@ pub fn catalogue(plan: &mut Plan, host: HostId, what: &Catalogue) -> (NodeId, Ve
     }
     let mut pages: Vec<NodeId> = Vec::new();
     for i in 0..what.pages {
-        // A third of everything is about databases: other genres on the wanted subject.
-        let subject = if i % 3 == 0 { DATABASES } else { 1 + rng.below(SUBJECTS.len() - 1) };
+        // A sixth of everything is about databases: other genres on the wanted subject.
+        let subject = if i % 6 == 0 { DATABASES } else { 1 + rng.below(SUBJECTS.len() - 1) };
         let slug = SUBJECTS.get(subject).map_or("", |s| s.slug);
         let path = what.page.replace("{s}", slug).replace("{i}", &(1000 + i * 7).to_string());
         let title = page_title(what.genre, subject, &mut rng);

@@ -8,7 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use types::{Millis, Problem};
 
-/// Pages that a crash can leave behind the ledger's end: one batch, and what a second brought when the power failed.
+/// Pages that a crash can leave behind the ledger's end: one batch, and what a second brought when the power
+/// failed.
 pub const UNCOMMITTED: u64 = 1_000;
 
 /// The folder of what was set aside, if nobody names another: inside the archive's.
@@ -18,8 +19,11 @@ const NOTE: &str = "README.txt";
 /// A piece of a file that the ledger does not know of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
+    /// File name inside the archive's folder.
     pub file: String,
+    /// Byte where the piece begins; it reaches to the end of the file.
     pub from: u64,
+    /// Bytes.
     pub length: u64,
     /// Whole pages in it (no more are counted than were asked for).
     pub pages: u64,
@@ -98,7 +102,9 @@ fn begins_a_member(path: &Path, from: u64) -> Result<bool, Problem> {
 /// What was set aside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aside {
+    /// Whole pages in it.
     pub pages: u64,
+    /// Size of all pieces together.
     pub bytes: u64,
     /// The folder it is in now.
     pub folder: PathBuf,
@@ -116,8 +122,8 @@ impl Aside {
     }
 }
 
-/// Moves a piece out of the archive: into `aside` when it may hold something, else away. The file ends at `piece.from`
-/// afterwards (a file of which nothing is left is gone).
+/// Moves a piece out of the archive: into `aside` when it may hold something, else away. The file ends at
+/// `piece.from` afterwards (a file of which nothing is left is gone).
 pub fn set_aside(dir: &Path, piece: &Piece, aside: &Path, now: Millis) -> Result<Option<PathBuf>, Problem> {
     let path = dir.join(&piece.file);
     let cut = |path: &Path| -> io::Result<()> {
@@ -163,8 +169,8 @@ pub fn cut(dir: &Path, end: &Position, aside: &Path, now: Millis) -> Result<(), 
     set_aside(dir, &piece, aside, now).map(|_| ())
 }
 
-/// Writes a new file into the folder of what was set aside. It is durable when this returns; nothing there is written
-/// over.
+/// Writes a new file into the folder of what was set aside. It is durable when this returns; nothing there is
+/// written over.
 pub fn keep(
     aside: &Path,
     name: &str,

@@ -13,8 +13,8 @@ pub(super) const REVISIT_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisi
 /// How records are made. The same for every composer of a crawl.
 #[derive(Clone, Debug)]
 pub struct ComposerSettings {
-    /// Makes record ids: random per collection in a live crawl, from the seed in a test. The same exchange gets the
-    /// same ids under the same key.
+    /// Makes record ids: random per collection in a live crawl, from the seed in a test. The same exchange
+    /// gets the same ids under the same key.
     pub key: (u64, u64),
     /// deflate level, 0–12. Bodies that are compressed already are stored whatever this says.
     pub level: i32,
@@ -31,6 +31,7 @@ impl Default for ComposerSettings {
 /// The page a revisit refers to: same payload, archived earlier.
 #[derive(Clone, Copy, Debug)]
 pub struct Original<'a> {
+    /// Its canonical address.
     pub url: &'a str,
     /// When the original was fetched ([`types::Record::fetched`]).
     pub fetched: Millis,
@@ -41,9 +42,13 @@ pub struct Original<'a> {
 pub struct PageNote<'a> {
     /// URL of the page it was found on.
     pub parent: Option<&'a str>,
+    /// Links from the seed.
     pub depth: u16,
+    /// How the parent refers to it.
     pub kind: LinkKind,
+    /// What the judge measured; left out of the record when `None`.
     pub assessment: Option<&'a Assessment>,
+    /// What the judge decided; left out of the record when `None`.
     pub verdict: Option<Verdict>,
     /// Archive a `revisit` of this page instead of the payload.
     pub duplicate_of: Option<Original<'a>>,
@@ -94,6 +99,7 @@ pub struct Composed {
     pub(super) at: Millis,
     /// Of the payload.
     pub digest: Digest,
+    /// The first record is a `revisit`: the payload is archived elsewhere.
     pub revisit: bool,
 }
 
@@ -102,6 +108,7 @@ impl Composed {
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
+    /// There are no records: the exchange brought nothing that is archived.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -119,6 +126,7 @@ pub struct Composer {
 }
 
 impl Composer {
+    /// Allocates its buffers once.
     pub fn new(settings: ComposerSettings) -> Composer {
         let level = CompressionLvl::new(settings.level.clamp(0, 12)).unwrap_or_default();
         let zero = CompressionLvl::new(0).unwrap_or_default();
@@ -132,7 +140,8 @@ impl Composer {
         }
     }
 
-    /// The records of one exchange: response (or revisit), request, metadata. `None` when there was no HTTP answer.
+    /// The records of one exchange: response (or revisit), request, metadata. `None` when there was no HTTP
+    /// answer.
     pub fn exchange(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<Composed>, Problem> {
         if fetched.status == 0 {
             return Ok(None);
@@ -300,8 +309,8 @@ fn field(out: &mut String, name: &str, value: &str) {
     out.push_str("\r\n");
 }
 
-/// The HTTP head as an HTTP/1.1 server would have sent it with this body: replay tools know nothing else. Transfer
-/// encodings and the framing of HTTP/2 are gone, the content encoding stays.
+/// The HTTP head as an HTTP/1.1 server would have sent it with this body: replay tools know nothing else.
+/// Transfer encodings and the framing of HTTP/2 are gone, the content encoding stays.
 fn response_head(fetched: &Fetched, body: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("HTTP/1.1 {} {}\r\n", fetched.status, reason(fetched.status)).as_bytes());
     let bodiless = body == 0 && matches!(fetched.status, 100..=199 | 204 | 304);

@@ -31,8 +31,8 @@ pub(crate) fn compact(at: Millis) -> String {
     format!("{y:04}{mo:02}{d:02}{h:02}{mi:02}{s:02}{ms:03}")
 }
 
-/// Reads RFC 3339 dates with optional fraction and offset, and the bare forms WARC/1.1 allows (`2026`, `2026-11`,
-/// `2026-11-15`). `None` for anything else, and for moments before 1970.
+/// Reads RFC 3339 dates with optional fraction and offset, and the bare forms WARC/1.1 allows (`2026`,
+/// `2026-11`, `2026-11-15`). `None` for anything else, and for moments before 1970.
 pub fn parse_rfc3339(text: &str) -> Option<Millis> {
     let text = text.trim();
     let (date, time) = match text.find(['T', 't', ' ']) {

@@ -6,8 +6,8 @@ use sha1::{Digest as _, Sha1};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Digest(pub [u8; 20]);
 
-/// The digest of a page's payload: the body as it was sent (content-encoded, without transfer-encoding). This is
-/// what `WARC-Payload-Digest` and [`types::Record::digest`] hold.
+/// The digest of a page's payload: the body as it was sent (content-encoded, without transfer-encoding). This
+/// is what `WARC-Payload-Digest` and [`types::Record::digest`] hold.
 pub fn payload_digest(wire: &[u8]) -> Digest {
     Digest::of(&[wire])
 }
@@ -33,6 +33,7 @@ impl Digest {
         hex(&self.0)
     }
 
+    /// Reads 40 hexadecimal digits; `None` for anything else.
     pub fn from_hex(text: &str) -> Option<Digest> {
         let bytes = text.as_bytes();
         if bytes.len() != 40 {

@@ -1,5 +1,5 @@
-//! The pages of an archive file, one after another, each with what was noted of it. Damage costs the records it hits:
-//! reading goes on at the next one that is whole.
+//! The pages of an archive file, one after another, each with what was noted of it. Damage costs the records
+//! it hits: reading goes on at the next one that is whole.
 
 use super::reader::{Limits, WarcReader, WarcRecord};
 use std::fs::File;
@@ -9,6 +9,7 @@ use types::Problem;
 
 /// A response or revisit, with the records that belong to it.
 pub struct Exchange {
+    /// Has the HTTP answer, or what is left of it in a revisit.
     pub response: WarcRecord,
     /// The request as it was sent; empty when it is not kept.
     pub request: String,

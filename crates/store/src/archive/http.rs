@@ -1,7 +1,7 @@
 //! From the block of a `response` record to status, headers and decoded body.
 //!
-//! Crawlers differ in what they store: some keep chunked and compressed bodies as sent, some undo one or both and
-//! leave the headers as they were. So headers are believed only when the bytes agree.
+//! Crawlers differ in what they store: some keep chunked and compressed bodies as sent, some undo one or both
+//! and leave the headers as they were. So headers are believed only when the bytes agree.
 
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::borrow::Cow;
@@ -12,6 +12,7 @@ use std::io::{self, Read};
 pub struct HttpLimits {
     /// Largest decoded body; of a larger one the beginning is kept.
     pub body: usize,
+    /// Most header lines that are read.
     pub headers: usize,
 }
 
@@ -21,8 +22,10 @@ impl Default for HttpLimits {
     }
 }
 
+/// An HTTP answer as it stands in the block of a WARC record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpMessage<'a> {
+    /// HTTP status of the first line.
     pub status: u16,
     /// In order; names lower-case, values as UTF-8 or else Latin-1 text.
     pub headers: Vec<(String, String)>,
@@ -35,6 +38,7 @@ pub struct HttpMessage<'a> {
 }
 
 impl HttpMessage<'_> {
+    /// The first header of this name, in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
     }
@@ -136,7 +140,8 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The body without chunk marks, and whether its last chunk was there. `None` when it is not chunked after all.
+/// The body without chunk marks, and whether its last chunk was there. `None` when it is not chunked after
+/// all.
 fn dechunk(body: &[u8]) -> Option<(Vec<u8>, bool)> {
     let mut out = Vec::with_capacity(body.len());
     let mut rest = body;
@@ -166,7 +171,8 @@ fn dechunk(body: &[u8]) -> Option<(Vec<u8>, bool)> {
     }
 }
 
-/// The decoded bytes (at most `max` + 1), and whether they are whole. `None` when the bytes are not so encoded.
+/// The decoded bytes (at most `max` + 1), and whether they are whole. `None` when the bytes are not so
+/// encoded.
 fn decode(encoding: &str, body: &[u8], max: usize) -> Option<(Vec<u8>, bool)> {
     match encoding {
         "gzip" | "x-gzip" => {

@@ -99,7 +99,8 @@ pub(super) struct Members<R: BufRead> {
 }
 
 impl<R: BufRead> Members<R> {
-    /// `offset`: where `inner` stands in its file. `dictionary`: of a zstd file, when `inner` is not at its start.
+    /// `offset`: where `inner` stands in its file. `dictionary`: of a zstd file, when `inner` is not at its
+    /// start.
     pub(super) fn new(inner: R, offset: u64, dictionary: Vec<u8>) -> io::Result<Self> {
         let mut raw = Counted::new(inner, offset);
         let magic = raw.peek()?;
@@ -125,8 +126,8 @@ impl<R: BufRead> Members<R> {
         self.packing == Packing::Plain
     }
 
-    /// The file position to name in an error or an address: of the next byte in a plain file, else of the current
-    /// member.
+    /// The file position to name in an error or an address: of the next byte in a plain file, else of the
+    /// current member.
     pub(super) fn offset(&self) -> u64 {
         match &self.state {
             State::Raw(raw) => raw.count,

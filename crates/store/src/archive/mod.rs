@@ -1,22 +1,24 @@
 //! How is a page kept, byte for byte? In WARC/1.1 files that every web-archive tool reads.
 //!
-//! Writing is in two steps. [`Composer`] turns one HTTP exchange into finished gzip members (hashing and compressing:
-//! pure, may run on any thread); [`Archive`] appends those bytes to the current file (one place, in commit order).
-//! The ledger commits [`Archive::position`] with each batch, and [`Archive::open`] sets aside whatever lies beyond the
-//! committed position, so a page is in the archive exactly when the ledger says so. No whole page is ever deleted.
+//! Writing is in two steps. [`Composer`] turns one HTTP exchange into finished gzip members (hashing and
+//! compressing: pure, may run on any thread); [`Archive`] appends those bytes to the current file (one place,
+//! in commit order). The ledger commits [`Archive::position`] with each batch, and [`Archive::open`] sets
+//! aside whatever lies beyond the committed position, so a page is in the archive exactly when the ledger
+//! says so. No whole page is ever deleted.
 //!
 //! ```text
 //!  warcinfo │ response request metadata │ revisit request metadata │ …      one gzip member per record
 //! ```
 //!
-//! Of one exchange the response (or revisit) comes first: [`types::ArchiveRef`] points at it, and what belongs to
-//! it is found by reading on.
+//! Of one exchange the response (or revisit) comes first: [`types::ArchiveRef`] points at it, and what
+//! belongs to it is found by reading on.
 //!
-//! With the bucket of an S3-compatible storage in place of the folder it is [`Objects`]: each a file of its own, put there
-//! whole before the ledger commits what is in it. [`Stacks`] finds a record again, wherever it is.
+//! With the bucket of an S3-compatible storage in place of the folder it is [`Objects`]: each a file of its
+//! own, put there whole before the ledger commits what is in it. [`Stacks`] finds a record again, wherever it
+//! is.
 //!
-//! Reading ([`WarcReader`], [`http_message`]) takes the files of any crawler, trusts nothing and is bounded in
-//! memory.
+//! Reading ([`WarcReader`], [`http_message`]) takes the files of any crawler, trusts nothing and is bounded
+//! in memory.
 
 mod beyond;
 mod compose;

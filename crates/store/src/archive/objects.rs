@@ -1,12 +1,12 @@
-//! An archive in a bucket. A bucket has no append, so the archive is a row of objects, each a WARC file of its own that is
-//! put there once and whole.
+//! An archive in a bucket. A bucket has no append, so the archive is a row of objects, each a WARC file of
+//! its own that is put there once and whole.
 //!
 //! ```text
 //!  crawl's loop ── append ──► open object ── seal ──► queue ── a thread of its own ──► bucket
 //!  ledger       ── seal: everything so far gets a ticket; commit only when the ticket is safe
 //! ```
-//! So a page is in the bucket before the ledger says so, and a killed worker leaves at most objects behind that nothing
-//! refers to.
+//! So a page is in the bucket before the ledger says so, and a killed worker leaves at most objects behind
+//! that nothing refers to.
 
 use super::compose::{Composed, Composer, PageNote};
 use super::date::compact;
@@ -20,7 +20,8 @@ use types::{ArchiveRef, Fetched, Problem};
 
 /// Where objects go.
 pub trait Depot: Send + Sync {
-    /// When it returns, the object is safe. It may take as long as it must, and tries again by itself what is worth it.
+    /// When it returns, the object is safe. It may take as long as it must, and tries again by itself what is
+    /// worth it.
     fn put_new(&self, name: &str, bytes: Bytes) -> Result<(), Problem>;
     /// What records call an object of this name, so that any machine can find it.
     fn address(&self, name: &str) -> String;

@@ -1,7 +1,8 @@
 //! Reads WARC files of any crawler: `.warc`, `.warc.gz`, `.warc.zst`, versions 0.17 to 1.1.
 //!
-//! The reader is an iterator. A damaged record gives one [`WarcError`] and reading goes on at the next record that
-//! can be found; damage to the compression or the end of the file in the middle of a record ends the iteration.
+//! The reader is an iterator. A damaged record gives one [`WarcError`] and reading goes on at the next record
+//! that can be found; damage to the compression or the end of the file in the middle of a record ends the
+//! iteration.
 
 use super::members::Members;
 use std::fmt;
@@ -25,23 +26,28 @@ impl Default for Limits {
     }
 }
 
+/// One record of a WARC file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarcRecord {
     /// `1.1`, `1.0`, `0.18` …
     pub version: String,
     /// In order, names as written.
     pub headers: Vec<(String, String)>,
+    /// What follows the headers: of a `response`, the HTTP answer.
     pub block: Vec<u8>,
     /// The block was longer than the limit.
     pub cut: bool,
-    /// Where the record starts in the file and how many bytes it takes there (compressed, with its end marks).
+    /// Where the record starts in the file and how many bytes it takes there (compressed, with its end
+    /// marks).
     pub offset: u64,
+    /// Bytes it takes in the file, see `offset`.
     pub length: u64,
     /// Can the record be read from `offset` alone? Not when several share one compressed member.
     pub addressable: bool,
 }
 
 impl WarcRecord {
+    /// The first header of this name, in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
     }
@@ -59,8 +65,11 @@ impl WarcRecord {
 /// A record that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarcError {
+    /// Name of the file, for people.
     pub file: String,
+    /// Byte where the record begins.
     pub offset: u64,
+    /// What is wrong, for people.
     pub what: String,
     /// Nothing more can be read from this file.
     pub fatal: bool,
@@ -89,6 +98,7 @@ impl From<io::Error> for Fault {
     }
 }
 
+/// Reads a WARC file record by record: plain, or compressed with gzip or zstd.
 pub struct WarcReader<R: BufRead> {
     input: Members<R>,
     name: String,
@@ -194,8 +204,8 @@ impl<R: BufRead> WarcReader<R> {
             let why = format!("the file ends {} bytes before the record does", length - read - skipped);
             return Err(Fault::Io(io::Error::new(io::ErrorKind::UnexpectedEof, why)));
         }
-        // The two line ends after the block belong to the record. Reading them also brings the checksum of its
-        // member to light.
+        // The two line ends after the block belong to the record. Reading them also brings the checksum of
+        // its member to light.
         self.skip_line_ends()?;
         let alone = self.input.is_plain() || (self.input.number == member && self.input.at_member_end()?);
         Ok(WarcRecord {
@@ -324,7 +334,8 @@ impl<R: BufRead> Iterator for WarcReader<R> {
 }
 
 fn trimmed(line: &[u8]) -> &str {
-    // Header values are UTF-8 by the standard; the few that are not are cut at the first bad byte rather than guessed.
+    // Header values are UTF-8 by the standard; the few that are not are cut at the first bad byte rather than
+    // guessed.
     let valid = match std::str::from_utf8(line) {
         Ok(text) => text,
         Err(e) => line.get(..e.valid_up_to()).and_then(|l| std::str::from_utf8(l).ok()).unwrap_or(""),

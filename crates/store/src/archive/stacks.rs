@@ -1,5 +1,5 @@
-//! Where archived records are found again: in files of a folder, or in objects of a bucket, from any machine. Of an object
-//! only the piece that is wanted is read.
+//! Where archived records are found again: in files of a folder, or in objects of a bucket, from any machine.
+//! Of an object only the piece that is wanted is read.
 
 use super::reader::{Limits, WarcError, WarcReader, WarcRecord, read_at};
 use crate::s3::{Account, Address, Bucket};
@@ -17,7 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const REST: Duration = Duration::from_secs(30);
 /// Request and metadata records behind a response are smaller than this, nearly always.
 const BEHIND: u64 = 16 << 10;
-/// Pieces that are read in advance, and how many of them are kept: several workers' objects are read in turns.
+/// Pieces that are read in advance, and how many of them are kept: several workers' objects are read in
+/// turns.
 const AHEAD: u64 = 1 << 20;
 const PIECES: usize = 24;
 
@@ -83,7 +84,8 @@ impl Stacks {
         Ok(bytes)
     }
 
-    /// Copies a response or revisit and the records that belong to it. `Ok(Err(_))`: the output cannot be written.
+    /// Copies a response or revisit and the records that belong to it. `Ok(Err(_))`: the output cannot be
+    /// written.
     pub fn copy_exchange(
         &self,
         at: &ArchiveRef,
@@ -214,7 +216,8 @@ fn damaged(file: &dyn std::fmt::Display, why: String) -> Problem {
         .hint("the archive is damaged or was changed since the crawl")
 }
 
-/// Where the records of the exchange that starts at `offset` end; `true` when what follows is seen to be another's.
+/// Where the records of the exchange that starts at `offset` end; `true` when what follows is seen to be
+/// another's.
 fn end_of_exchange(
     mut records: impl Iterator<Item = Result<WarcRecord, WarcError>>,
     offset: u64,

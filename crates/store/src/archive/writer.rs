@@ -12,6 +12,7 @@ use types::{ArchiveRef, Fetched, Millis, Problem};
 
 const SUFFIX: &str = ".warc.gz";
 
+/// How an archive is written.
 #[derive(Clone, Debug)]
 pub struct ArchiveSettings {
     /// First part of every file name.
@@ -20,10 +21,12 @@ pub struct ArchiveSettings {
     pub worker: String,
     /// A file that has reached this size is not continued.
     pub max_size: u64,
-    /// Further fields of the `warcinfo` record (`software`, `operator`, `isPartOf`, `http-header-user-agent` …).
+    /// Further fields of the `warcinfo` record (`software`, `operator`, `isPartOf`, `http-header-user-agent`
+    /// …).
     pub info: Vec<(String, String)>,
     /// Bytes kept in memory before they are written.
     pub buffer: usize,
+    /// How records are made.
     pub composer: ComposerSettings,
     /// Where to set aside what the ledger does not know of (default: a folder in the archive's).
     pub aside: Option<PathBuf>,
@@ -46,7 +49,9 @@ impl Default for ArchiveSettings {
 /// How far the archive is written: what the ledger commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
+    /// File name inside the archive's folder.
     pub file: String,
+    /// Bytes of it that are written or in the buffer.
     pub length: u64,
 }
 
@@ -57,6 +62,7 @@ pub struct Written {
     pub at: ArchiveRef,
     /// Of the payload.
     pub digest: Digest,
+    /// A `revisit` was written: the payload is archived elsewhere.
     pub revisit: bool,
 }
 
@@ -82,9 +88,10 @@ pub(super) struct Current {
 
 /// Appends exchanges to a folder of `.warc.gz` files.
 ///
-/// Nothing is in the archive until [`Archive::flush`] (survives a killed process) or [`Archive::sync`] (survives a
-/// power cut) has returned and the ledger has committed [`Archive::position`]. When an append or flush fails, for
-/// example on a full disk, nothing is lost: the bytes stay in the buffer and the next call tries again.
+/// Nothing is in the archive until [`Archive::flush`] (survives a killed process) or [`Archive::sync`]
+/// (survives a power cut) has returned and the ledger has committed [`Archive::position`]. When an append or
+/// flush fails, for example on a full disk, nothing is lost: the bytes stay in the buffer and the next call
+/// tries again.
 pub struct Archive {
     dir: PathBuf,
     settings: ArchiveSettings,
@@ -98,9 +105,10 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens or creates the folder and makes it agree with `committed`: the committed file is cut to its committed
-    /// length, later files are gone. What is cut off is set aside when it holds whole pages ([`Archive::set_aside`] says
-    /// so). A crash leaves no more than [`super::UNCOMMITTED`] of them: whoever finds more should ask first.
+    /// Opens or creates the folder and makes it agree with `committed`: the committed file is cut to its
+    /// committed length, later files are gone. What is cut off is set aside when it holds whole pages
+    /// ([`Archive::set_aside`] says so). A crash leaves no more than [`super::UNCOMMITTED`] of them: whoever
+    /// finds more should ask first.
     pub fn open(
         dir: &Path,
         settings: ArchiveSettings,
@@ -188,7 +196,8 @@ impl Archive {
         }
     }
 
-    /// Appends one exchange composed elsewhere. On an error it is not appended and everything before it still is.
+    /// Appends one exchange composed elsewhere. On an error it is not appended and everything before it still
+    /// is.
     pub fn append(&mut self, exchange: &Composed) -> Result<Written, Problem> {
         if self.length() >= self.settings.max_size {
             self.finish_file()?;
@@ -205,7 +214,8 @@ impl Archive {
         Ok(Written { at, digest: exchange.digest, revisit: exchange.revisit })
     }
 
-    /// The end of everything appended so far; `None` before the first page. Commit it after `flush` or `sync`.
+    /// The end of everything appended so far; `None` before the first page. Commit it after `flush` or
+    /// `sync`.
     pub fn position(&self) -> Option<Position> {
         self.current.as_ref().map(|c| Position { file: c.name.clone(), length: self.length() })
     }
@@ -242,7 +252,8 @@ impl Archive {
             current.file.sync_data().map_err(|e| Problem::io("sync", &self.dir.join(&current.name), &e))?;
         }
         if self.dir_dirty {
-            // A new file's name is only durable with its folder. Not every system can open one: then it need not.
+            // A new file's name is only durable with its folder. Not every system can open one: then it need
+            // not.
             if let Ok(dir) = File::open(&self.dir) {
                 dir.sync_all().map_err(|e| Problem::io("sync", &self.dir, &e))?;
             }
@@ -251,6 +262,7 @@ impl Archive {
         Ok(())
     }
 
+    /// The folder of the WARC files.
     pub fn dir(&self) -> &Path {
         &self.dir
     }

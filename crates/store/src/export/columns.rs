@@ -9,9 +9,13 @@ use types::Millis;
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// UTF-8 text.
     Text,
+    /// A whole number that fits 64 bits.
     Integer,
+    /// A number with a fraction.
     Float,
+    /// Yes or no.
     Flag,
     /// RFC 3339 in text formats, a native timestamp elsewhere.
     Time,
@@ -19,20 +23,33 @@ pub enum Kind {
     Map,
 }
 
+/// One cell of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
+    /// Nothing is known: empty in CSV, `null` elsewhere.
     Missing,
+    /// A cell of [`Kind::Text`].
     Text(Cow<'a, str>),
+    /// A cell of [`Kind::Integer`].
     Integer(i64),
+    /// A cell of [`Kind::Float`].
     Float(f64),
+    /// A cell of [`Kind::Flag`].
     Flag(bool),
+    /// A cell of [`Kind::Time`].
     Time(Millis),
+    /// A cell of [`Kind::Map`], in the order given.
     Map(Vec<(&'a str, f64)>),
 }
 
+/// One column of every table that is exported.
+#[derive(Debug)]
 pub struct Column {
+    /// As files and the API call it; never renamed.
     pub name: &'static str,
+    /// What its cells hold, unless they are missing.
     pub kind: Kind,
+    /// Takes the cell out of a row.
     pub get: for<'a> fn(&Row<'a>) -> Value<'a>,
 }
 
@@ -40,6 +57,7 @@ const fn column(name: &'static str, kind: Kind, get: for<'a> fn(&Row<'a>) -> Val
     Column { name, kind, get }
 }
 
+/// All columns, in the order of the files.
 pub const COLUMNS: &[Column] = &[
     column("url", Kind::Text, |r| text(&r.record.url)),
     column("title", Kind::Text, |r| text(&r.record.title)),
@@ -87,7 +105,8 @@ fn integer(n: u64) -> i64 {
 }
 
 impl Value<'_> {
-    pub fn to_json(&self) -> Json {
+    /// As JSON; numbers that JSON does not have are null.
+    pub(crate) fn to_json(&self) -> Json {
         // JSON has no NaN or infinity: they become null.
         let number = |x: f64| Number::from_f64(x).map_or(Json::Null, Json::Number);
         match self {
@@ -98,7 +117,8 @@ impl Value<'_> {
             Value::Flag(b) => Json::Bool(*b),
             Value::Time(at) => Json::String(rfc3339(*at)),
             Value::Map(pairs) => {
-                // Sorted here, because whether a JSON map sorts by itself depends on how the library was built.
+                // Sorted here, because whether a JSON map sorts by itself depends on how the library was
+                // built.
                 let mut pairs = pairs.clone();
                 pairs.sort_by_key(|(name, _)| *name);
                 Json::Object(pairs.iter().map(|(k, v)| (k.to_string(), number(*v))).collect::<Map<_, _>>())

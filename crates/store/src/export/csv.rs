@@ -1,6 +1,6 @@
 //! CSV by RFC 4180: a header line, CRLF line ends, UTF-8, cells quoted when they must be.
 
-use super::{COLUMNS, Exporter, Format, Output, Row, cannot_write};
+use super::{Column, Exporter, Format, Output, Row, cannot_write};
 use std::io::{BufWriter, Write};
 use types::Problem;
 
@@ -10,8 +10,9 @@ pub const FORMAT: Format = Format {
     extension: "csv",
     binary: false,
     open: |out, options| {
-        let mut csv = Csv { out: BufWriter::new(out), raw: options.raw };
-        csv.line(COLUMNS.iter().map(|c| c.name.into()))?;
+        let columns = options.columns();
+        let mut csv = Csv { out: BufWriter::new(out), raw: options.raw, columns: columns.clone() };
+        csv.line(columns.iter().map(|c| c.name.into()))?;
         Ok(Box::new(csv))
     },
 };
@@ -19,6 +20,7 @@ pub const FORMAT: Format = Format {
 struct Csv {
     out: BufWriter<Output>,
     raw: bool,
+    columns: Vec<&'static Column>,
 }
 
 /// Would a spreadsheet take this cell for a formula? Numbers with a sign are numbers.
@@ -52,7 +54,7 @@ impl Csv {
 
 impl Exporter for Csv {
     fn write(&mut self, row: &Row) -> Result<(), Problem> {
-        let values: Vec<_> = COLUMNS.iter().map(|c| (c.get)(row)).collect();
+        let values: Vec<_> = self.columns.iter().map(|c| (c.get)(row)).collect();
         self.line(values.iter().map(|v| v.to_cell()))
     }
 

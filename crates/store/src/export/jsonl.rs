@@ -1,6 +1,6 @@
 //! JSON lines: one object per page, one page per line. Missing values are `null`.
 
-use super::{COLUMNS, Exporter, Format, Output, Row, cannot_write};
+use super::{Column, Exporter, Format, Output, Row, cannot_write};
 use std::io::{BufWriter, Write};
 use types::Problem;
 
@@ -9,17 +9,18 @@ pub const FORMAT: Format = Format {
     summary: "one JSON object per line",
     extension: "jsonl",
     binary: false,
-    open: |out, _| Ok(Box::new(JsonLines { out: BufWriter::new(out) })),
+    open: |out, options| Ok(Box::new(JsonLines { out: BufWriter::new(out), columns: options.columns() })),
 };
 
 struct JsonLines {
     out: BufWriter<Output>,
+    columns: Vec<&'static Column>,
 }
 
 impl Exporter for JsonLines {
     fn write(&mut self, row: &Row) -> Result<(), Problem> {
         let mut separator = "{";
-        for column in COLUMNS {
+        for column in &self.columns {
             let value = (column.get)(row).to_json();
             // Written field by field so that the columns keep their order.
             write!(self.out, "{separator}\"{}\":{value}", column.name).map_err(cannot_write)?;

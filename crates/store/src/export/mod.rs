@@ -1,7 +1,7 @@
 //! How do pages leave a collection? One exporter per format, one list, one table of columns.
 //!
-//! To add a format: write `<name>.rs` with an [`Exporter`], and list it in [`ALL`]. Whatever shows columns reads
-//! [`COLUMNS`], so a new column appears in every format by itself.
+//! To add a format: write `<name>.rs` with an [`Exporter`], and list it in [`ALL`]. Whatever shows columns
+//! reads [`COLUMNS`], so a new column appears in every format by itself.
 
 mod columns;
 mod csv;
@@ -21,9 +21,13 @@ use types::{ArchiveRef, Millis, Problem, Record};
 /// One page, with the ids in its record resolved.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
+    /// The page itself.
     pub record: &'a Record,
+    /// Address of the page it was found on.
     pub parent: Option<&'a str>,
+    /// Address of an earlier page with the same payload.
     pub duplicate_of: Option<&'a str>,
+    /// Address of an earlier page with nearly the same text.
     pub near_duplicate_of: Option<&'a str>,
     /// What was said of it, and by whom (`person`, `model`).
     pub label: Option<(bool, &'a str)>,
@@ -33,7 +37,9 @@ pub struct Row<'a> {
 
 /// Writes pages in one format. `finish` must be called: some formats have an end.
 pub trait Exporter: Send {
+    /// Adds one page.
     fn write(&mut self, row: &Row) -> Result<(), Problem>;
+    /// Writes what the format has at its end. A file that was not finished may be unreadable.
     fn finish(self: Box<Self>) -> Result<(), Problem>;
 }
 
@@ -42,23 +48,57 @@ pub trait Exporter: Send {
 pub struct Options {
     /// The collection's folder of WARC files, if this machine has it. What is in a bucket is read from there.
     pub archive: Option<PathBuf>,
-    /// CSV: cells exactly as they are. Else those that a spreadsheet would take for a formula get a `'` in front.
+    /// CSV: cells exactly as they are. Else those that a spreadsheet would take for a formula get a `'` in
+    /// front.
     pub raw: bool,
     /// When the export is made, for formats that say so.
     pub now: Millis,
     /// Further fields of the WARC subset's `warcinfo` record.
     pub info: Vec<(String, String)>,
+    /// Which columns, in this order; `None`: all of [`COLUMNS`].
+    pub columns: Option<Vec<&'static Column>>,
 }
 
+impl Options {
+    fn columns(&self) -> Vec<&'static Column> {
+        self.columns.clone().unwrap_or_else(|| COLUMNS.iter().collect())
+    }
+}
+
+/// The columns of these names, separated by commas.
+pub fn columns(names: &str) -> Result<Vec<&'static Column>, Problem> {
+    let all: Vec<&str> = COLUMNS.iter().map(|c| c.name).collect();
+    let unknown = |name: &str| {
+        Problem::usage(format!("there is no column `{name}`")).hint(format!("columns: {}", all.join(", ")))
+    };
+    let mut chosen: Vec<&'static Column> = Vec::new();
+    for name in names.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+        let column = COLUMNS.iter().find(|c| c.name == name).ok_or_else(|| unknown(name))?;
+        if chosen.iter().any(|c| c.name == name) {
+            return Err(Problem::usage(format!("column `{name}` is named twice")));
+        }
+        chosen.push(column);
+    }
+    if chosen.is_empty() {
+        return Err(Problem::usage("no column is named").hint(format!("columns: {}", all.join(", "))));
+    }
+    Ok(chosen)
+}
+
+/// Where an export goes: a file, or standard output.
 pub type Output = Box<dyn Write + Send>;
 
 /// An export format.
 pub struct Format {
+    /// As the user names it after `--format`.
     pub name: &'static str,
+    /// One line for the help text.
     pub summary: &'static str,
+    /// Ending of file names, without the dot.
     pub extension: &'static str,
     /// Bytes that a terminal should not be shown.
     pub binary: bool,
+    /// Begins a file.
     pub open: fn(Output, &Options) -> Result<Box<dyn Exporter>, Problem>,
 }
 

@@ -1,6 +1,7 @@
-//! Parquet, zstd-compressed, through the low-level column writers: no Arrow, and one row group in memory at a time.
+//! Parquet, zstd-compressed, through the low-level column writers: no Arrow, and one row group in memory at a
+//! time.
 
-use super::{COLUMNS, Exporter, Format, Kind, Output, Row, Value, cannot_write};
+use super::{Column, Exporter, Format, Kind, Output, Row, Value, cannot_write};
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -15,7 +16,10 @@ pub const FORMAT: Format = Format {
     summary: "Apache Parquet (zstd), for data frames and SQL engines",
     extension: "parquet",
     binary: true,
-    open: |out, _| Ok(Box::new(Parquet::new(out, GROUP_ROWS, GROUP_BYTES).map_err(cannot_write)?)),
+    open: |out, options| {
+        let made = Parquet::new(out, options.columns(), GROUP_ROWS, GROUP_BYTES);
+        Ok(Box::new(made.map_err(cannot_write)?))
+    },
 };
 
 /// A row group is written when it has this many rows or bytes: what an export holds in memory.
@@ -36,7 +40,7 @@ struct Buffer {
 
 pub(super) struct Parquet {
     writer: SerializedFileWriter<Output>,
-    columns: Vec<Buffer>,
+    columns: Vec<(&'static Column, Buffer)>,
     rows: usize,
     bytes: usize,
     max_rows: usize,
@@ -44,19 +48,24 @@ pub(super) struct Parquet {
 }
 
 impl Parquet {
-    pub(super) fn new(out: Output, max_rows: usize, max_bytes: usize) -> Result<Parquet, ParquetError> {
+    pub(super) fn new(
+        out: Output,
+        columns: Vec<&'static Column>,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> Result<Parquet, ParquetError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
             .set_created_by(concat!("gleaner ", env!("CARGO_PKG_VERSION")).into())
             .set_statistics_truncate_length(Some(64))
             .build();
-        let writer = SerializedFileWriter::new(out, Arc::new(schema()?), Arc::new(properties))?;
-        let columns = COLUMNS.iter().map(|_| Buffer::default()).collect();
+        let writer = SerializedFileWriter::new(out, Arc::new(schema(&columns)?), Arc::new(properties))?;
+        let columns = columns.into_iter().map(|c| (c, Buffer::default())).collect();
         Ok(Parquet { writer, columns, rows: 0, bytes: 0, max_rows, max_bytes })
     }
 
     fn push(&mut self, row: &Row) {
-        for (column, buffer) in COLUMNS.iter().zip(&mut self.columns) {
+        for (column, buffer) in &mut self.columns {
             let value = (column.get)(row);
             if let Value::Map(pairs) = &value {
                 for (i, (name, number)) in pairs.iter().enumerate() {
@@ -94,7 +103,7 @@ impl Parquet {
             return Ok(());
         }
         let mut group = self.writer.next_row_group()?;
-        for (column, buffer) in COLUMNS.iter().zip(&mut self.columns) {
+        for (column, buffer) in &mut self.columns {
             let buffer = std::mem::take(buffer);
             write_column(&mut group, column.kind, &buffer)?;
         }
@@ -128,7 +137,7 @@ fn write_column(
 }
 
 /// Every column may be missing; a map is there with no entries instead.
-fn schema() -> Result<Type, ParquetError> {
+fn schema(columns: &[&Column]) -> Result<Type, ParquetError> {
     let leaf = |name: &str, physical, logical, repetition| {
         Type::primitive_type_builder(name, physical)
             .with_logical_type(logical)
@@ -137,7 +146,7 @@ fn schema() -> Result<Type, ParquetError> {
             .map(Arc::new)
     };
     let mut fields = Vec::new();
-    for column in COLUMNS {
+    for column in columns {
         let optional = Repetition::OPTIONAL;
         fields.push(match column.kind {
             Kind::Text => leaf(column.name, Physical::BYTE_ARRAY, Some(LogicalType::String), optional)?,

@@ -158,7 +158,8 @@ fn parquet_reads_back() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let out = Box::new(file.reopen().unwrap());
     // Two rows per group, so that the third is in another.
-    let mut exporter: Box<dyn Exporter> = Box::new(super::parquet::Parquet::new(out, 2, usize::MAX).unwrap());
+    let mut exporter: Box<dyn Exporter> =
+        Box::new(super::parquet::Parquet::new(out, COLUMNS.iter().collect(), 2, usize::MAX).unwrap());
     for row in rows(&records) {
         exporter.write(&row).unwrap();
     }

@@ -1,6 +1,7 @@
 //! A WARC file of the chosen pages alone: the records are copied from the collection's archive byte for byte.
 //!
-//! A page that is archived as a revisit brings the page it refers to along, so the subset can be replayed by itself.
+//! A page that is archived as a revisit brings the page it refers to along, so the subset can be replayed by
+//! itself.
 
 use super::{Exporter, Format, Options, Output, Row, cannot_write};
 use crate::archive::{Composer, ComposerSettings, Stacks};
@@ -63,8 +64,8 @@ impl Exporter for Subset {
         for at in row.original.into_iter().chain([at]) {
             match self.copy(at)? {
                 Ok(()) => {}
-                // A file that is damaged or gone costs the pages it had, not those behind them. A bucket that is away is
-                // another matter.
+                // A file that is damaged or gone costs the pages it had, not those behind them. A bucket that
+                // is away is another matter.
                 Err(problem) if !Address::is_one(&at.file) && problem.kind() == ProblemKind::Failed => {
                     self.lost += 1;
                     self.why.get_or_insert(problem);

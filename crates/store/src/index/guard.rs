@@ -1,5 +1,5 @@
-//! A damaged index must not end the program: the library panics on some bytes it cannot make sense of, and a panic becomes
-//! a problem here.
+//! A damaged index must not end the program: the library panics on some bytes it cannot make sense of, and a
+//! panic becomes a problem here.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,8 +30,8 @@ pub fn caught<T>(dir: &Path, doing: &str, run: impl FnOnce() -> Result<T, Proble
     })
 }
 
-/// A panic that is caught, or that ends a thread of the library only, is told in the message of whoever asked, not on
-/// standard error.
+/// A panic that is caught, or that ends a thread of the library only, is told in the message of whoever
+/// asked, not on standard error.
 fn hush() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,8 +1,8 @@
 //! Which kept pages say these words? A full-text index over the ledger's records.
 //!
-//! The index holds no truth: every document can be made again from its record. So it is committed rarely and lazily;
-//! after a crash the ledger's ids are compared with [`Index::contains`] and what is missing is added again. Texts are
-//! not stored in it: snippets are cut from the record's text by [`snippet`].
+//! The index holds no truth: every document can be made again from its record. So it is committed rarely and
+//! lazily; after a crash the ledger's ids are compared with [`Index::contains`] and what is missing is added
+//! again. Texts are not stored in it: snippets are cut from the record's text by [`snippet`].
 
 mod guard;
 mod query;
@@ -32,8 +32,8 @@ use types::{Millis, Problem, Record, UrlId};
 /// Name of the tokenizer in the schema. Change it when tokens change: an index made with another is rebuilt.
 const TOKENIZER: &str = "words-1";
 
-/// Memory for documents that are not written yet. The crawl's memory stays flat because this is fixed; less of it makes more and
-/// smaller segments, each of which is written (and later merged) with all its words.
+/// Memory for documents that are not written yet. The crawl's memory stays flat because this is fixed; less
+/// of it makes more and smaller segments, each of which is written (and later merged) with all its words.
 const HEAP: usize = 40 << 20;
 
 /// Changes are given to the writer's thread so many at a time: waking it for each costs more than it does.
@@ -45,8 +45,10 @@ const PAUSE: Duration = Duration::from_millis(30);
 
 /// When [`Index::commit_if_due`] commits.
 #[derive(Clone, Copy, Debug)]
-pub struct CommitPolicy {
+pub(crate) struct CommitPolicy {
+    /// So many pages wait.
     pub documents: usize,
+    /// The first of them has waited so long.
     pub after: Duration,
 }
 
@@ -59,6 +61,7 @@ impl Default for CommitPolicy {
 /// A page that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
+    /// The page.
     pub id: UrlId,
     /// BM25; higher is better, comparable within one search only.
     pub score: f32,
@@ -74,6 +77,7 @@ struct Fields {
     language: Field,
 }
 
+/// The full-text index of a collection's pages. Searching works while a crawl adds to it.
 pub struct Index {
     dir: PathBuf,
     index: tantivy::Index,
@@ -93,8 +97,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens the index of a collection for adding and searching, and creates it when there is none. One that cannot
-    /// be read is emptied; [`Index::was_reset`] then says why, and every record is to be added again.
+    /// Opens the index of a collection for adding and searching, and creates it when there is none. One that
+    /// cannot be read is emptied; [`Index::was_reset`] then says why, and every record is to be added again.
     pub fn open_or_create(dir: &Path) -> Result<Index, Problem> {
         files::make_folder(dir)?;
         if files::has_link(dir) {
@@ -117,8 +121,8 @@ impl Index {
         }
     }
 
-    /// Opens an existing index for searching; changes nothing on disk until something is added. Every file is compared
-    /// with its checksum first: a damaged index would find less and say nothing.
+    /// Opens an existing index for searching; changes nothing on disk until something is added. Every file is
+    /// compared with its checksum first: a damaged index would find less and say nothing.
     pub fn open(dir: &Path) -> Result<Index, Problem> {
         let mut tries = 0;
         loop {
@@ -186,7 +190,8 @@ impl Index {
         self
     }
 
-    pub fn with_policy(mut self, policy: CommitPolicy) -> Index {
+    #[cfg(test)]
+    pub(crate) fn with_policy(mut self, policy: CommitPolicy) -> Index {
         self.policy = policy;
         self
     }
@@ -277,8 +282,8 @@ impl Index {
         Ok(())
     }
 
-    /// A writer that failed (full disk) refuses everything from then on. It is given up, and with it what was not
-    /// committed: `contains` says so, and the caller adds it again when there is space.
+    /// A writer that failed (full disk) refuses everything from then on. It is given up, and with it what was
+    /// not committed: `contains` says so, and the caller adds it again when there is space.
     fn fall_back(&mut self) {
         self.writer = None;
         self.waiting.clear();
@@ -344,15 +349,17 @@ impl Index {
     pub fn len(&self) -> usize {
         self.ids.count
     }
+    /// No page is in the index.
     pub fn is_empty(&self) -> bool {
         self.ids.count == 0
     }
 
     /// The best pages for a query, best first, after skipping `offset` of them.
     ///
-    /// All words must occur; when no page has them all, any will do. Phrases (`"query plan"`), `OR`, `-word` and
-    /// `title:word`, `host:example.org`, `language:de` work; whatever cannot be understood is searched as plain words.
-    /// Only pages that `keep` accepts are returned and counted: verdicts change, the index does not know them.
+    /// All words must occur; when no page has them all, any will do. Phrases (`"query plan"`), `OR`, `-word`
+    /// and `title:word`, `host:example.org`, `language:de` work; whatever cannot be understood is searched as
+    /// plain words. Only pages that `keep` accepts are returned and counted: verdicts change, the index does
+    /// not know them.
     pub fn search(
         &self,
         query: &str,

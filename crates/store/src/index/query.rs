@@ -1,5 +1,5 @@
-//! What a person typed → queries to try, best reading first. There is no wrong input: the last reading is plain
-//! words.
+//! What a person typed → queries to try, best reading first. There is no wrong input: the last reading is
+//! plain words.
 
 use tantivy::Index;
 use tantivy::query::{Query, QueryParser};
@@ -17,8 +17,8 @@ pub(super) struct SearchFields {
     pub url: Field,
 }
 
-/// Readings of the query, to be tried until one finds something: as written with all words, the plain words all
-/// together, any of the words.
+/// Readings of the query, to be tried until one finds something: as written with all words, the plain words
+/// all together, any of the words.
 pub(super) fn readings(index: &Index, fields: SearchFields, query: &str) -> Vec<Box<dyn Query>> {
     let query = cut(query.trim(), MAX_QUERY);
     let mut parser = QueryParser::for_index(index, vec![fields.title, fields.text, fields.url]);

@@ -12,12 +12,14 @@ const LEAD: usize = 60;
 /// A piece of the text: a word that was looked for, or what stands between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
+    /// Bytes of the snippet's text.
     pub range: Range<usize>,
+    /// It is a word that was looked for.
     pub highlighted: bool,
 }
 
-/// Cuts the text to the window with the most different words of the query, then the most of them. The segments are
-/// adjacent ranges of `text`, on character boundaries; without a match they are its beginning.
+/// Cuts the text to the window with the most different words of the query, then the most of them. The
+/// segments are adjacent ranges of `text`, on character boundaries; without a match they are its beginning.
 pub fn snippet(query: &str, text: &str) -> Vec<Segment> {
     let mut analyzer = analyzer();
     let mut words: HashMap<String, usize> = HashMap::new();

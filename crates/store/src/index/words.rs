@@ -1,5 +1,5 @@
-//! Text → lower-case words. Scripts written without blanks (Chinese, Japanese, Thai …) give one token per character,
-//! so that a query word becomes a phrase of characters and is found anywhere.
+//! Text → lower-case words. Scripts written without blanks (Chinese, Japanese, Thai …) give one token per
+//! character, so that a query word becomes a phrase of characters and is found anywhere.
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 

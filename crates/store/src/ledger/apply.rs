@@ -1,5 +1,5 @@
-//! Changing a collection: the frontier's side of the ledger. Each change is decided, written to the batch and made in
-//! memory, in that order; replaying the log makes the same changes without deciding anything.
+//! Changing a collection: the frontier's side of the ledger. Each change is decided, written to the batch and
+//! made in memory, in that order; replaying the log makes the same changes without deciding anything.
 
 use super::codec::{self, Admit, Kind, Seen, Settled, Sight};
 use super::{Ledger, Log, page};
@@ -179,6 +179,10 @@ impl<L: Log> Frontier for Ledger<L> {
         self.order.set_limits(limits);
     }
 
+    fn set_ties(&mut self, ties: types::Ties) {
+        self.order.set_ties(ties);
+    }
+
     fn commit(&mut self) -> Result<(), Problem> {
         self.write_batch()?;
         if self.checkpoint_is_due() {
@@ -350,8 +354,8 @@ impl<L: Log> Ledger<L> {
         id
     }
 
-    /// A URL that is still wanted was seen again. `again`: on the same page as before, where only a better sighting is
-    /// worth remembering.
+    /// A URL that is still wanted was seen again. `again`: on the same page as before, where only a better
+    /// sighting is worth remembering.
     fn sight(
         &mut self,
         id: UrlId,
@@ -397,7 +401,8 @@ impl<L: Log> Ledger<L> {
         }
     }
 
-    /// Too many pending: the worst tenth is forgotten, so that the cost of finding it is spread over many admissions.
+    /// Too many pending: the worst tenth is forgotten, so that the cost of finding it is spread over many
+    /// admissions.
     fn shed(&mut self, applied: &mut Applied) {
         let Some(most) = self.order.limits().max_pending else { return };
         let pending = self.order.counts().pending;
@@ -415,8 +420,8 @@ impl<L: Log> Ledger<L> {
         }
     }
 
-    /// What was not here when its host was given up ends as the rest of the host did. Hosts that were given up before `since`
-    /// may have URLs that are to be tried again.
+    /// What was not here when its host was given up ends as the rest of the host did. Hosts that were given
+    /// up before `since` may have URLs that are to be tried again.
     pub(crate) fn drop_closed_since(&mut self, since: Millis) {
         let closed = since.0.saturating_add(self.order.limits().closed_ms);
         self.drop_hosts(Outcome::Unreachable, |c| c.closed_until >= closed);
@@ -433,8 +438,8 @@ impl<L: Log> Ledger<L> {
     }
 }
 
-/// A request cannot have ended before the time that the order has heard of: then the clock was set back meanwhile, and
-/// what is counted from its end would be over already.
+/// A request cannot have ended before the time that the order has heard of: then the clock was set back
+/// meanwhile, and what is counted from its end would be over already.
 fn up_to_date(mut update: HostUpdate, now: u64) -> HostUpdate {
     let behind = now.saturating_sub(update.finished.0);
     if update.contacted && behind > 0 {

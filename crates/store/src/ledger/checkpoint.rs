@@ -10,8 +10,9 @@ use types::Problem;
 const MAGIC: &[u8; 8] = b"GLNRCKP1";
 
 impl<L: Log> Ledger<L> {
-    /// Has the log grown so much that a checkpoint is worth its bytes? Each is paid for by half its size of new log, so
-    /// all checkpoints together stay within twice the log, and a start after a crash replays no more than that.
+    /// Has the log grown so much that a checkpoint is worth its bytes? Each is paid for by half its size of
+    /// new log, so all checkpoints together stay within twice the log, and a start after a crash replays no
+    /// more than that.
     pub(super) fn checkpoint_is_due(&self) -> bool {
         let grown = self.base.saturating_sub(self.checkpointed);
         self.log.keeps_checkpoints() && grown >= self.checkpoint_bytes.max(self.order.image_size() / 2)
@@ -118,7 +119,8 @@ impl<L: Log> Ledger<L> {
         if &magic != MAGIC || at != pos {
             return Err(bad("not a checkpoint of this position"));
         }
-        // The same frame must stand before that position: the log may have been cut back and gone on differently.
+        // The same frame must stand before that position: the log may have been cut back and gone on
+        // differently.
         let mut there = [0; FRAME_HEAD];
         if ours && (self.log.read_at(last_frame, &mut there)? != FRAME_HEAD || there != head) {
             return Err(bad("not a checkpoint of this log"));

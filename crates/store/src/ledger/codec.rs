@@ -1,11 +1,12 @@
-//! The records of the log and how they are written: little-endian, variable-length numbers, nothing that needs a schema.
+//! The records of the log and how they are written: little-endian, variable-length numbers, nothing that
+//! needs a schema.
 //!
 //! ```text
 //! frame   = length u32 · check u32 · synced u64 · record…      one per commit: all of it or nothing
 //! record  = crc u32 · kind u8 · length u32 · payload
 //! ```
-//! `check` covers the frame's own offset, so that bytes of another place or time are never taken for a frame; `synced`
-//! says up to where the log was durable when the frame was written, which tells damage from a crash.
+//! `check` covers the frame's own offset, so that bytes of another place or time are never taken for a frame;
+//! `synced` says up to where the log was durable when the frame was written, which tells damage from a crash.
 
 use frontier::Clock;
 use types::{LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Source, UrlId, Verdict};
@@ -48,7 +49,7 @@ impl Kind {
     }
 }
 
-// ---- writing ---------------------------------------------------------------------------------------------------------
+// ---- writing ----------------------------------------------------------------------------------------------
 
 /// Appends one record to a batch; returns where in the batch it begins.
 pub fn record(batch: &mut Vec<u8>, kind: Kind, write: impl FnOnce(&mut Out)) -> usize {
@@ -135,7 +136,7 @@ impl<'a> Out<'a> {
     }
 }
 
-// ---- reading ---------------------------------------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------------------------------
 
 /// The head of a frame at `offset`: its length and how far the log was durable. `None` when it is not one.
 pub fn frame_head(bytes: &[u8], offset: u64) -> Option<(usize, u64)> {
@@ -145,7 +146,8 @@ pub fn frame_head(bytes: &[u8], offset: u64) -> Option<(usize, u64)> {
     (check == head_check(offset, len, synced)).then_some((len as usize, synced))
 }
 
-/// The first record of `bytes`: its kind byte, its payload, and all its bytes. `None` when it is not whole and right.
+/// The first record of `bytes`: its kind byte, its payload, and all its bytes. `None` when it is not whole
+/// and right.
 pub fn next_record(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
     let mut r = In(bytes);
     let (crc, kind, len) = (r.u32()?, r.u8()?, r.u32()? as usize);
@@ -238,7 +240,7 @@ impl<'a> In<'a> {
     }
 }
 
-// ---- the records -----------------------------------------------------------------------------------------------------
+// ---- the records ------------------------------------------------------------------------------------------
 
 pub fn kind_code(kind: LinkKind) -> u8 {
     match kind {

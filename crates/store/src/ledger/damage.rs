@@ -1,4 +1,5 @@
-//! Is the ledger what it was? A crash costs at most what was not durable yet; whatever else is gone was taken away.
+//! Is the ledger what it was? A crash costs at most what was not durable yet; whatever else is gone was taken
+//! away.
 
 use super::log::Witness;
 use super::{Ledger, Log};
@@ -10,6 +11,7 @@ use types::Problem;
 pub struct Damage {
     /// Where it stops making sense.
     pub at: u64,
+    /// What is wrong there.
     pub kind: DamageKind,
     /// How long it was at least.
     pub end: u64,
@@ -21,6 +23,7 @@ pub struct Damage {
     pub file: String,
 }
 
+/// What can be wrong with a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
     /// What is there is not what was written.
@@ -77,7 +80,8 @@ pub fn missing(dir: &Path, w: &Witness) -> Problem {
 }
 
 impl<L: Log> Ledger<L> {
-    /// Compares the ledger with what was written about it. `broken`: where it stops making sense though more was durable.
+    /// Compares the ledger with what was written about it. `broken`: where it stops making sense though more
+    /// was durable.
     pub(super) fn find_damage(&self, broken: Option<u64>) -> Option<Damage> {
         let witness = self.log.witness();
         let kind = match (broken, witness) {

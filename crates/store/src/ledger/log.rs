@@ -10,12 +10,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use types::Problem;
 
-/// An append-only sequence of bytes. The ledger is the same code on any of these, so an order on disk and one in memory
-/// are the same order.
+/// An append-only sequence of bytes. The ledger is the same code on any of these, so an order on disk and one
+/// in memory are the same order.
 pub trait Log: Send {
     /// For messages: the file's path.
     fn name(&self) -> String;
+    /// Bytes appended so far, durable or not.
     fn len(&self) -> u64;
+    /// Nothing was ever appended.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -29,6 +31,7 @@ pub trait Log: Send {
     fn sync(&mut self) -> io::Result<()>;
     /// Everything before this offset is known to be durable.
     fn synced(&self) -> u64;
+    /// Cuts the end off: a commit that failed half-way must not be read back.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
     /// What lies beside the log and knows how long it was, as it was when the log was opened.
     fn witness(&self) -> Option<&Witness> {
@@ -41,6 +44,7 @@ pub trait Log: Send {
         Ok(())
     }
 
+    /// Is there any use in saving one?
     fn keeps_checkpoints(&self) -> bool {
         false
     }
@@ -48,10 +52,12 @@ pub trait Log: Send {
     fn checkpoints(&self) -> io::Result<Vec<u64>> {
         Ok(Vec::new())
     }
+    /// Reads the checkpoint of this position.
     fn open_checkpoint(&self, _pos: u64) -> io::Result<Box<dyn Read>> {
         Err(io::ErrorKind::NotFound.into())
     }
-    /// Writes a checkpoint of the log up to `pos`; older ones may be removed once it is safe. Returns its size.
+    /// Writes a checkpoint of the log up to `pos`; older ones may be removed once it is safe. Returns its
+    /// size.
     fn save_checkpoint(
         &mut self,
         _pos: u64,
@@ -59,6 +65,7 @@ pub trait Log: Send {
     ) -> io::Result<u64> {
         Ok(0)
     }
+    /// Removes a checkpoint that turned out to be unreadable.
     fn remove_checkpoint(&mut self, _pos: u64) -> io::Result<()> {
         Ok(())
     }
@@ -67,6 +74,7 @@ pub trait Log: Send {
 /// How long a log was at least: something was written after it was durable so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Witness {
+    /// Bytes it had at least.
     pub end: u64,
     /// Records of pages before `end`, if that is known.
     pub pages: Option<u64>,
@@ -83,6 +91,7 @@ pub struct MemLog {
 }
 
 impl MemLog {
+    /// Empty; nothing survives the process.
     pub fn new() -> MemLog {
         MemLog::default()
     }
@@ -120,7 +129,8 @@ impl Log for MemLog {
     }
 }
 
-/// When a commit is forced to the disk. A killed process loses nothing in any case; this is about a machine that stops.
+/// When a commit is forced to the disk. A killed process loses nothing in any case; this is about a machine
+/// that stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Each commit.
@@ -145,7 +155,8 @@ pub struct FileLog {
     synced: u64,
     last_sync: Instant,
     durability: Durability,
-    /// After a failed sync the system may have dropped what it could not write, and say nothing at the next one.
+    /// After a failed sync the system may have dropped what it could not write, and say nothing at the next
+    /// one.
     broken: bool,
     /// Held as long as this lives; `None` when only reading.
     _lock: Option<Held>,
@@ -432,8 +443,8 @@ impl Log for FileLog {
         };
         let size = file.metadata()?.len();
         let dir = self.dir.clone();
-        // Forcing half a gigabyte to the disk takes seconds; nobody has to wait for it. Until it is done the older
-        // checkpoint is the valid one.
+        // Forcing half a gigabyte to the disk takes seconds; nobody has to wait for it. Until it is done the
+        // older checkpoint is the valid one.
         let finish = move || {
             let done = file.sync_all().and_then(|()| fs::rename(&tmp, &path)).and_then(|()| sync_dir(&dir));
             if done.is_err() {

@@ -1,8 +1,8 @@
-//! A mark beside the log: how far it was durable, and how many pages were in it. A log that ends before its mark did not
-//! lose its end in a crash.
+//! A mark beside the log: how far it was durable, and how many pages were in it. A log that ends before its
+//! mark did not lose its end in a crash.
 //!
-//! The mark is written over in place after each sync of the log and is not forced to the disk: an older mark is a weaker
-//! witness, never a wrong one.
+//! The mark is written over in place after each sync of the log and is not forced to the disk: an older mark
+//! is a weaker witness, never a wrong one.
 
 use std::fs;
 use std::path::Path;
@@ -25,6 +25,7 @@ pub struct Mark {
 }
 
 impl Mark {
+    /// The contents of the file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.extend(self.end.to_le_bytes());

@@ -1,14 +1,15 @@
 //! The embedded ledger: an append-only log on disk, the order in memory, a checkpoint now and then.
 //!
-//! * **Everything that happened is in the log**, in commits: a frame is whole or it is not there. Nothing in the log is
-//!   ever rewritten, so a crash can only cost the end of it, and bytes written stay close to bytes kept.
-//! * **Only the order is in memory**: some 90 bytes per URL. Its text, evidence, anchor and parents are read from the log
-//!   when it is leased, looked at or explained. The records of one URL are chained, newest first
+//! * **Everything that happened is in the log**, in commits: a frame is whole or it is not there. Nothing in
+//!   the log is ever rewritten, so a crash can only cost the end of it, and bytes written stay close to bytes
+//!   kept.
+//! * **Only the order is in memory**: some 90 bytes per URL. Its text, evidence, anchor and parents are read
+//!   from the log when it is leased, looked at or explained. The records of one URL are chained, newest first
 //!   (`Revise → Settle → Page → Sight → Admit`), and the order knows where the newest is.
-//! * **A checkpoint is a shortcut**: the order's facts at a position of the log. Without one (or with a damaged one) the log
-//!   is replayed from the start and gives the same.
-//! * **Leases are not written.** After a crash they are pending again, and every host rests for its delay before it is
-//!   contacted, so politeness holds without a write per request.
+//! * **A checkpoint is a shortcut**: the order's facts at a position of the log. Without one (or with a
+//!   damaged one) the log is replayed from the start and gives the same.
+//! * **Leases are not written.** After a crash they are pending again, and every host rests for its delay
+//!   before it is contacted, so politeness holds without a write per request.
 
 pub(crate) mod apply;
 mod checkpoint;
@@ -25,6 +26,7 @@ pub use damage::{Damage, DamageKind, missing};
 pub use log::{Durability, FileLog, Held, Log, MemLog, Witness, hold, is_locked, ledger_files, witness};
 pub use mark::{MARK, Mark};
 pub(crate) use query::OUTCOMES;
+pub use query::outcome_name;
 pub use salvage::{Found, Salvage, salvage};
 
 use codec::{FRAME_HEAD, In, Kind};
@@ -37,10 +39,12 @@ use types::{Canon, Fingerprint, Millis, Problem, StateKey, Url, UrlId};
 /// How a ledger is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What the frontier's decisions depend on.
     pub limits: Limits,
-    /// The secret of the fingerprints of a new ledger; an old one keeps its own. `None` = chosen at random, so that no web
-    /// page can be made to collide. No order depends on it.
+    /// The secret of the fingerprints of a new ledger; an old one keeps its own. `None` = chosen at random,
+    /// so that no web page can be made to collide. No order depends on it.
     pub key: Option<(u64, u64)>,
+    /// How long a commit may stay in the memory of the system.
     pub durability: Durability,
     /// Smallest growth of the log between two checkpoints.
     pub checkpoint_bytes: u64,
@@ -58,6 +62,7 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The defaults, with these limits.
     pub fn new(limits: Limits) -> Options {
         Options { limits, ..Options::default() }
     }
@@ -105,7 +110,8 @@ impl Ledger<MemLog> {
 }
 
 impl Ledger<FileLog> {
-    /// Opens (or makes) the ledger in a folder. What an earlier run committed is there; its leases are pending again.
+    /// Opens (or makes) the ledger in a folder. What an earlier run committed is there; its leases are
+    /// pending again.
     pub fn open(dir: &Path, options: Options, now: Millis) -> Result<Ledger<FileLog>, Problem> {
         let log = FileLog::open(dir, options.durability)?;
         Ledger::on(log, options, now)
@@ -204,6 +210,7 @@ impl<L: Log> Ledger<L> {
     pub fn order(&self) -> &Order {
         &self.order
     }
+    /// The log it is kept in.
     pub fn log(&self) -> &L {
         &self.log
     }
@@ -213,15 +220,16 @@ impl<L: Log> Ledger<L> {
     pub(crate) fn order_mut(&mut self) -> &mut Order {
         &mut self.order
     }
-    /// Takes in what someone else put at the end of the log (a shared store that takes over a shard). Nothing of our own
-    /// may be uncommitted.
+    /// Takes in what someone else put at the end of the log (a shared store that takes over a shard). Nothing
+    /// of our own may be uncommitted.
     pub(crate) fn catch_up(&mut self) -> Result<(), Problem> {
         self.write_batch()?;
         self.follow()?;
         self.hosts_kept = self.order.host_count() as u32;
         Ok(())
     }
-    /// Where the pieces of a named state are: whoever saw some of them before needs to read only what came since.
+    /// Where the pieces of a named state are: whoever saw some of them before needs to read only what came
+    /// since.
     pub fn state_places(&self, key: StateKey) -> &[u64] {
         self.states.get(key.name()).map(Vec::as_slice).unwrap_or_default()
     }
@@ -245,7 +253,7 @@ impl<L: Log> Ledger<L> {
         self.damage.as_ref()
     }
 
-    // ---- writing -------------------------------------------------------------------------------------------------
+    // ---- writing ------------------------------------------------------------------------------------------
 
     /// Adds a record to the batch; returns where in the log it will be.
     fn put(&mut self, kind: Kind, write: impl FnOnce(&mut codec::Out)) -> u64 {
@@ -278,7 +286,7 @@ impl<L: Log> Ledger<L> {
         self.log.flush().map_err(|e| self.io("write", &e))
     }
 
-    // ---- reading -------------------------------------------------------------------------------------------------
+    // ---- reading ------------------------------------------------------------------------------------------
 
     /// One record, from the log or from the batch.
     fn read<T>(&self, offset: u64, use_it: impl FnOnce(Kind, &[u8]) -> Option<T>) -> Result<T, Problem> {
@@ -319,8 +327,8 @@ impl<L: Log> Ledger<L> {
     }
 }
 
-/// The one place where chance comes from outside the configuration: a secret must not be guessable, and nothing that is
-/// ordered or counted depends on it.
+/// The one place where chance comes from outside the configuration: a secret must not be guessable, and
+/// nothing that is ordered or counted depends on it.
 fn random_key() -> (u64, u64) {
     let one = || std::hash::RandomState::new().hash_one(std::process::id());
     (one(), one())

@@ -3,7 +3,8 @@
 use super::codec::{In, Out};
 use types::{Assessment, Problem, Record, UrlId};
 
-/// Of the layout below and of `Record`'s fields; a new field needs a new version and a reader for the old one.
+/// Of the layout below and of `Record`'s fields; a new field needs a new version and a reader for the old
+/// one.
 const VERSION: u8 = 1;
 
 /// Everything but the id and the chain, which are known later.

@@ -20,7 +20,8 @@ pub(super) enum Link<'a> {
     Revise(Verdict, Option<&'a [u8]>),
 }
 
-/// A URL's chain is at most its sources, a few tries and its verdicts; a longer one is damage that points in circles.
+/// A URL's chain is at most its sources, a few tries and its verdicts; a longer one is damage that points in
+/// circles.
 const LONGEST_CHAIN: usize = 100_000;
 
 /// What a lease needs from the log.
@@ -346,6 +347,12 @@ pub(crate) const OUTCOMES: [(&str, Outcome); 11] = [
     ("document-limits", Outcome::Unreadable),
     ("crashed", Outcome::Crashed),
 ];
+
+/// The name of an outcome, as [`Stats::outcomes`] has it.
+pub fn outcome_name(outcome: Outcome) -> &'static str {
+    let same = |o: &Outcome| std::mem::discriminant(o) == std::mem::discriminant(&outcome);
+    OUTCOMES.iter().find(|(_, o)| same(o)).map_or("", |(name, _)| name)
+}
 
 impl Stats {
     /// URLs that ended without an answer.

@@ -19,8 +19,8 @@ enum End {
 }
 
 impl<L: Log> Ledger<L> {
-    /// Takes in what is in the log, from the newest usable checkpoint on. `true` when the last run ended in order.
-    /// Whoever writes refuses a damaged log and cuts off a commit that was not finished.
+    /// Takes in what is in the log, from the newest usable checkpoint on. `true` when the last run ended in
+    /// order. Whoever writes refuses a damaged log and cuts off a commit that was not finished.
     pub(super) fn load(&mut self, options: &Options, writes: bool) -> Result<bool, Problem> {
         self.load_checkpoint(options);
         let (torn, broken) = match self.replay_tail()? {
@@ -97,8 +97,9 @@ impl<L: Log> Ledger<L> {
         Ok(End::Whole)
     }
 
-    /// A frame at `bad` is not whole. If a whole one comes after it and says that the log was durable beyond `bad`, this
-    /// is damage; otherwise it is the end that a crash tore off (blocks may reach a disk in any order).
+    /// A frame at `bad` is not whole. If a whole one comes after it and says that the log was durable beyond
+    /// `bad`, this is damage; otherwise it is the end that a crash tore off (blocks may reach a disk in any
+    /// order).
     fn judge_end(&self, bad: u64) -> Result<End, Problem> {
         let end = self.log.len();
         let mut at = bad + 1;

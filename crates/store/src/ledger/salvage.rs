@@ -1,4 +1,5 @@
-//! What a damaged ledger still holds: the whole commits it begins with, and after them every record that is whole.
+//! What a damaged ledger still holds: the whole commits it begins with, and after them every record that is
+//! whole.
 
 use super::codec::{self, FRAME_HEAD, Kind, RECORD_HEAD};
 use super::log::LOG;
@@ -15,6 +16,7 @@ const LARGEST_FOUND: usize = 256 << 20;
 
 /// A record behind the damage.
 pub enum Found<'a> {
+    /// A page, whole.
     Page(Box<Record>),
     /// A piece of a named state: its name, whether it is a change, its bytes.
     State(&'a str, bool, &'a [u8]),
@@ -31,8 +33,8 @@ pub struct Salvage {
     pub lost: u64,
 }
 
-/// Looks through the whole ledger of a folder, every byte of it. `each` is given what is whole behind the damage, in the
-/// order it was written. A ledger that is not there is an empty one.
+/// Looks through the whole ledger of a folder, every byte of it. `each` is given what is whole behind the
+/// damage, in the order it was written. A ledger that is not there is an empty one.
 pub fn salvage(
     dir: &Path,
     each: &mut dyn FnMut(Found<'_>) -> Result<(), Problem>,

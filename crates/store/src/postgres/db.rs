@@ -32,15 +32,30 @@ pub(super) struct Db {
 pub(super) struct Line {
     config: Config,
     tls: Tls,
-    /// The server ends the session when it is silent for this long inside a transaction: a process that was stopped there
-    /// must not hold its locks for ever.
+    /// The server ends the session when it is silent for this long inside a transaction: a process that was
+    /// stopped there must not hold its locks for ever.
     silence: Duration,
     /// How long a database that is away is waited for.
     patience: Duration,
 }
 
+/// Is this the address of a PostgreSQL database? Said before anything is tried with it.
+pub fn check_address(url: &str) -> Result<(), Problem> {
+    let cause = match url.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => return Ok(()),
+        Some((scheme, _)) => format!("it begins with {scheme}://, and only PostgreSQL can be shared"),
+        // Its own notation: `host=… dbname=…`.
+        None if url.contains('=') => return Ok(()),
+        None => format!("`{url}` has no postgres:// in front"),
+    };
+    Err(Problem::usage("--store is not the address of a PostgreSQL database").because(cause).hint(
+        "write it as postgres://USER:PASSWORD@HOST:5432/DATABASE, or leave --store out to keep a folder",
+    ))
+}
+
 impl Db {
     pub fn connect(url: &str, silence: Duration, patience: Duration) -> Result<Db, Problem> {
+        check_address(url)?;
         let (address, tls) = tls::of_address(url)?;
         let mut config: Config = address.parse().map_err(|e: Error| {
             Problem::usage("--store is not the address of a PostgreSQL database")
@@ -137,8 +152,8 @@ impl Db {
         })
     }
 
-    /// As `query`, but a database that is away is waited for, and what went wrong is said in words. When the line is cut
-    /// the statement may be run twice, or once without its answer: only for what bears it.
+    /// As `query`, but a database that is away is waited for, and what went wrong is said in words. When the
+    /// line is cut the statement may be run twice, or once without its answer: only for what bears it.
     pub fn ask(&self, sql: &'static str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Problem> {
         self.patiently(|| self.query(sql, params)).map_err(|e| self.problem("read from", &e))
     }
@@ -167,8 +182,8 @@ impl Db {
         }
     }
 
-    /// Runs the steps as one transaction, sent without waiting in between; commits only when `check` likes what the
-    /// first `checks` of them returned (rows changed or a count selected).
+    /// Runs the steps as one transaction, sent without waiting in between; commits only when `check` likes
+    /// what the first `checks` of them returned (rows changed or a count selected).
     pub fn transact(&self, steps: &[Step], checks: &[Option<i64>]) -> Result<bool, Error> {
         self.statements.fetch_add(steps.len() as u64 + 2, Ordering::Relaxed);
         let client = self.client();
@@ -202,7 +217,8 @@ impl Db {
                     }
                 }
             }
-            // Who has no claim any more is told so, whatever else went wrong: others may have written the same since.
+            // Who has no claim any more is told so, whatever else went wrong: others may have written the
+            // same since.
             if let Some(e) = failed.filter(|_| good) {
                 let _ = client.batch_execute("ROLLBACK").await;
                 return Err(e);

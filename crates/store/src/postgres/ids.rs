@@ -127,8 +127,7 @@ impl Ids {
         });
     }
 
-    // ---- numbers to give out
-    // ---------------------------------------------------------------------------------------
+    // ---- numbers to give out ------------------------------------------------------------------------------
 
     /// How many may be given out without asking for more.
     pub fn spare(&self) -> u32 {

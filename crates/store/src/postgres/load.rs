@@ -17,7 +17,8 @@ use types::{LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer
 /// Rows that are taken in at a time.
 const ROWS: usize = 1_000;
 
-/// What is read of a host, and of a URL with one of its sightings. Of a settled URL only its text is needed: to know it again.
+/// What is read of a host, and of a URL with one of its sightings. Of a settled URL only its text is needed:
+/// to know it again.
 macro_rules! host_columns {
     () => {
         "SELECT h.shard, h.host, h.name, h.clock, r.status, r.fetched, r.expires, r.body "
@@ -61,7 +62,8 @@ const NAMED: &str = concat!(
      ORDER BY u.id, s.n"
 );
 
-/// The best that is pending of some shards. No index has priorities (they change too often): every row is looked at, once.
+/// The best that is pending of some shards. No index has priorities (they change too often): every row is
+/// looked at, once.
 const BEST: &str = "SELECT shard, id FROM gleaner.url WHERE crawl = $1 AND shard = ANY($2) AND state = 0
      ORDER BY lane DESC, key DESC, id LIMIT $3";
 
@@ -83,7 +85,8 @@ pub(super) fn read_shards(
     stream_urls(db, URLS, &[&crawl, &shards], take)
 }
 
-/// What the workers that had these shards meant to fetch next, by their own last word: a hint that costs no search.
+/// What the workers that had these shards meant to fetch next, by their own last word: a hint that costs no
+/// search.
 pub(super) fn read_hints(
     db: &Db,
     crawl: i32,
@@ -180,7 +183,8 @@ pub(super) struct Loader<'a> {
     /// When the shards were taken.
     now: Millis,
     ids: &'a mut Ids,
-    /// The shards that are loaded. `true`: the last owner gave it up in order; else every host of it rests first.
+    /// The shards that are loaded. `true`: the last owner gave it up in order; else every host of it rests
+    /// first.
     clean: &'a BTreeMap<i16, bool>,
     /// Numbers of hosts that are here.
     host_numbers: &'a mut HashMap<i64, u32>,

@@ -35,6 +35,7 @@ mod takeover;
 mod tls;
 mod worker;
 
+pub use db::check_address;
 pub use reader::{Judged, SharedReader, WorkerInfo};
 pub use steer::{CommandInfo, Given, Helm, Reached};
 
@@ -65,6 +66,7 @@ pub struct SharedOptions {
     pub worker: String,
     /// A folder of its own for what need not survive.
     pub scratch: PathBuf,
+    /// What the frontier's decisions depend on.
     pub limits: Limits,
     /// The secret of the fingerprints of a new crawl (an old one keeps its own); `None` = chosen at random.
     pub key: Option<(u64, u64)>,
@@ -85,6 +87,7 @@ pub struct SharedOptions {
 }
 
 impl SharedOptions {
+    /// The defaults, for one worker of one crawl.
     pub fn new(url: &str, crawl: &str, worker: &str, scratch: PathBuf, limits: Limits) -> SharedOptions {
         SharedOptions {
             url: url.into(),

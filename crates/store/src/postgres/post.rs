@@ -1,5 +1,6 @@
-//! What one worker tells another: a URL it found, or a new priority for one. Messages lie in the outbox of the shard they
-//! are about until its owner takes them in, in the transaction that applies them: each exactly once.
+//! What one worker tells another: a URL it found, or a new priority for one. Messages lie in the outbox of
+//! the shard they are about until its owner takes them in, in the transaction that applies them: each exactly
+//! once.
 
 use crate::ledger::codec::{self, In, Out};
 use types::{Candidate, Canon, Fingerprint, Priority, Url, UrlId};

@@ -1,9 +1,9 @@
-//! A shared crawl as readers see it: everything that is committed, straight from the tables. Needs no claim and no
-//! permission to write.
+//! A shared crawl as readers see it: everything that is committed, straight from the tables. Needs no claim
+//! and no permission to write.
 //!
-//! Which pages there are, and what was last said of them, is kept in memory and read on by [`SharedReader::refresh`]. The
-//! batches of one worker are committed one after the other, so what is new of each worker is what lies behind the last
-//! page of it that was seen; across workers no such order exists.
+//! Which pages there are, and what was last said of them, is kept in memory and read on by
+//! [`SharedReader::refresh`]. The batches of one worker are committed one after the other, so what is new of
+//! each worker is what lies behind the last page of it that was seen; across workers no such order exists.
 
 use super::db::Db;
 use super::look::{self, Look, PIECE, info_from, record_from, verdict_of};
@@ -29,8 +29,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A page, and what was last said of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
+    /// The page.
     pub id: UrlId,
+    /// What the judge decided last.
     pub relevant: bool,
+    /// Soft score of the judge, 0–1.
     pub score: f64,
     shard: i16,
 }
@@ -38,10 +41,15 @@ pub struct Judged {
 /// A worker that is alive.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct WorkerInfo {
+    /// As the worker called itself when it joined.
     pub name: String,
+    /// Shards of the frontier that it has.
     pub shards: u64,
+    /// Pages it fetched.
     pub pages: u64,
+    /// Of those, how many were judged relevant.
     pub relevant: u64,
+    /// Requests that are out.
     pub in_flight: u64,
     /// Nothing to fetch at the moment.
     pub idle: bool,
@@ -143,6 +151,7 @@ impl SharedReader {
         steer::commands(&self.db, self.crawl.crawl, most as i64)
     }
 
+    /// Name of the crawl.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -515,8 +524,9 @@ impl Records for SharedReader {
         Ok(stats)
     }
 
-    /// The invariants that can be checked from outside: every URL has a host and a first sighting, pages are of URLs
-    /// that were fetched, and no page was written in an epoch other than that of its shard at the time.
+    /// The invariants that can be checked from outside: every URL has a host and a first sighting, pages are
+    /// of URLs that were fetched, and no page was written in an epoch other than that of its shard at the
+    /// time.
     fn check(&self) -> Result<(), Problem> {
         let crawl = &self.crawl.crawl;
         let checks: [(&str, &'static str); 5] = [

@@ -1,11 +1,12 @@
 //! The tables, and how they came to be.
 //!
-//! * Every key starts with `(crawl, shard)`: several crawls share a database, and engines that spread tables over
-//!   machines can place a shard's rows together.
-//! * **Narrow and hot** is apart from **wide and written once**. `url`, `host`, `shard` and `worker` rows are updated in
-//!   place (no index has a column that changes, and pages are left part empty, so an update needs no new index entry and
-//!   the old version is reused); `sight`, `page`, `link` are inserted and left alone. `outbox` rows live for a second or so
-//!   (until their shard is all loaded, when its owner has just taken over millions of URLs).
+//! * Every key starts with `(crawl, shard)`: several crawls share a database, and engines that spread tables
+//!   over machines can place a shard's rows together.
+//! * **Narrow and hot** is apart from **wide and written once**. `url`, `host`, `shard` and `worker` rows are
+//!   updated in place (no index has a column that changes, and pages are left part empty, so an update needs
+//!   no new index entry and the old version is reused); `sight`, `page`, `link` are inserted and left alone.
+//!   `outbox` rows live for a second or so (until their shard is all loaded, when its owner has just taken
+//!   over millions of URLs).
 //! * A number that is 32 bits without sign here is a `bigint` there.
 
 /// One step each; never changed once released. `{}` nothing: plain SQL, run as one.

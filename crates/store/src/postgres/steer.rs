@@ -7,8 +7,8 @@
 //!                      and commits what came of it together with its effects
 //!  who joins           reads what it all adds up to, and needs no command
 //! ```
-//! Because a command is part of `wanted` from the moment it is there, its row is only news: it may be dropped when every
-//! living worker has done it, and a worker that finds some of them gone reads `wanted` instead.
+//! Because a command is part of `wanted` from the moment it is there, its row is only news: it may be dropped
+//! when every living worker has done it, and a worker that finds some of them gone reads `wanted` instead.
 
 use super::db::{Db, Step};
 use super::open::{CrawlRow, choose};
@@ -22,7 +22,8 @@ use types::{Problem, Url, UrlId};
 
 /// Commands that are kept although everyone has done them, to be looked at.
 const KEPT: i64 = 100;
-/// Commands that are kept for workers that have not done them; those that come later read what they add up to.
+/// Commands that are kept for workers that have not done them; those that come later read what they add up
+/// to.
 const MOST_KEPT: i64 = 2_000;
 /// Commands that a worker reads at once.
 const AT_ONCE: i64 = 100;
@@ -39,9 +40,11 @@ pub struct Helm {
 
 /// A command as it is given. All of it counts, or nothing.
 pub struct Given<'a> {
+    /// Name of the command; the store does not know what it means.
     pub kind: &'a str,
     /// JSON.
     pub payload: &'a str,
+    /// Who gives it, for people.
     pub who: &'a str,
     /// Labels that it says (`None` takes one back).
     pub labels: &'a [(UrlId, Option<bool>)],
@@ -54,6 +57,7 @@ pub struct Given<'a> {
 pub struct Reached {
     /// Workers that have done it, of those that are alive (or were, when they did it).
     pub applied: usize,
+    /// Workers it is meant for.
     pub of: usize,
     /// What the workers say it changed, all together.
     pub changed: u64,
@@ -66,15 +70,21 @@ pub struct Reached {
 /// A command that was given.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct CommandInfo {
+    /// Number of the command.
     pub n: u64,
+    /// Name of the command.
     pub kind: String,
     /// JSON; of a longer list only how long it is.
     pub payload: String,
+    /// Who gave it.
     pub who: String,
     /// Milliseconds since 1970.
     pub given: u64,
+    /// Workers that have done it.
     pub applied: u64,
+    /// Workers it is meant for.
     pub of: u64,
+    /// What the workers say it changed, all together.
     pub changed: u64,
     /// Why some worker could not do it.
     pub failure: Option<String>,
@@ -88,8 +98,8 @@ impl Helm {
         Ok(Helm { db, crawl })
     }
 
-    /// Gives a command. `fold` makes of what all commands so far add up to what they add up to with this one, whose
-    /// number it is told; when it refuses, nothing was given.
+    /// Gives a command. `fold` makes of what all commands so far add up to what they add up to with this one,
+    /// whose number it is told; when it refuses, nothing was given.
     pub fn give(
         &self,
         given: &Given,

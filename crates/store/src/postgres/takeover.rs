@@ -115,8 +115,7 @@ impl Shards {
 }
 
 impl Shared {
-    // ---- 1 how many
-    // --------------------------------------------------------------------------------------------------
+    // ---- 1 how many ---------------------------------------------------------------------------------------
 
     /// How many shards are this worker's to have.
     pub(super) fn share(&self) -> usize {
@@ -140,8 +139,7 @@ impl Shared {
         self.take_shards(now, began)
     }
 
-    // ---- 2 giving
-    // ----------------------------------------------------------------------------------------------------
+    // ---- 2 giving -----------------------------------------------------------------------------------------
 
     /// Hands shards over in order: everything of them is in the database before they are free.
     fn give_up(&mut self, shards: &[Shard]) -> Result<(), Problem> {
@@ -172,8 +170,7 @@ impl Shared {
         give(&self.db, &self.membership.me, shards, &unclean)
     }
 
-    // ---- 3 taking
-    // ----------------------------------------------------------------------------------------------------
+    // ---- 3 taking -----------------------------------------------------------------------------------------
 
     /// Takes shards that nobody has, up to this worker's share, and loads them. When that is much the crawl
     /// goes on meanwhile: see [`Arriving`]. `now` is the time at `began`.
@@ -226,8 +223,7 @@ impl Shared {
         }
     }
 
-    // ---- 4 loading
-    // ---------------------------------------------------------------------------------------------------
+    // ---- 4 loading ----------------------------------------------------------------------------------------
 
     /// Few URLs: all at once, in the order they were found, also across shards.
     fn load_now(&mut self, shards: &BTreeMap<Shard, bool>, now: Millis) -> Result<(), Problem> {
@@ -247,8 +243,7 @@ impl Shared {
         })
     }
 
-    // ---- 5 taking in what has come
-    // -----------------------------------------------------------------------------------
+    // ---- 5 taking in what has come ------------------------------------------------------------------------
 
     /// Shards that are this worker's and not all here yet.
     pub fn arriving(&self) -> usize {

@@ -1,7 +1,7 @@
 //! TLS to the database, as the address asks for it: `sslmode=disable | prefer | require | verify-full` and
-//! `sslrootcert=FILE`, with PostgreSQL's own meanings. `prefer` (the default) and `require` encrypt, but believe any server;
-//! `verify-full` (and `verify-ca`, which is taken as the same) accepts only one whose certificate is of its name and signed
-//! by a known authority: those in FILE, else the public ones.
+//! `sslrootcert=FILE`, with PostgreSQL's own meanings. `prefer` (the default) and `require` encrypt, but
+//! believe any server; `verify-full` (and `verify-ca`, which is taken as the same) accepts only one whose
+//! certificate is of its name and signed by a known authority: those in FILE, else the public ones.
 
 use crate::trust;
 use percent_encoding::percent_decode_str;

@@ -377,6 +377,10 @@ impl Frontier for Shared {
         self.inner.set_limits(limits);
     }
 
+    fn set_ties(&mut self, ties: types::Ties) {
+        self.inner.set_ties(ties);
+    }
+
     fn commit(&mut self) -> Result<(), Problem> {
         self.commit_if_due()
     }

@@ -1,4 +1,5 @@
-//! Which bucket, on whose account: `s3://BUCKET/PREFIX`, and the environment variables that every S3 tool reads.
+//! Which bucket, on whose account: `s3://BUCKET/PREFIX`, and the environment variables that every S3 tool
+//! reads.
 
 use std::fmt;
 use types::Problem;
@@ -7,6 +8,7 @@ use url::Url;
 /// A place in a bucket. Who may use it, and on which server it is, is not part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
+    /// Name of the bucket.
     pub bucket: String,
     /// Without slashes at its ends; may be empty.
     pub prefix: String,
@@ -18,6 +20,7 @@ impl Address {
         text.starts_with("s3://")
     }
 
+    /// Reads `s3://BUCKET/PREFIX`.
     pub fn parse(text: &str) -> Result<Address, Problem> {
         // What is wrong is not repeated: someone may have written a secret into it.
         let wrong = |why: &str| {
@@ -144,6 +147,7 @@ pub struct Account {
 }
 
 impl Account {
+    /// From the environment variables that Amazon's own tools use (`AWS_ACCESS_KEY_ID` …).
     pub fn from_env() -> Result<Account, Problem> {
         Account::from(&|name| std::env::var(name).ok())
     }

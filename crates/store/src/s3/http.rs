@@ -1,7 +1,8 @@
-//! One request and its answer, as a blocking call: connections are kept for the next one, everything has a time limit.
+//! One request and its answer, as a blocking call: connections are kept for the next one, everything has a
+//! time limit.
 //!
-//! This is not how pages are fetched (`fetch` does that, with its guard against private addresses): the server here is one
-//! that the user named.
+//! This is not how pages are fetched (`fetch` does that, with its guard against private addresses): the
+//! server here is one that the user named.
 
 use super::address::Endpoint;
 use crate::trust;

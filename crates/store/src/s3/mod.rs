@@ -1,8 +1,10 @@
-//! A bucket of S3-compatible storage, as blocking calls: put an object that was not there before, read a piece of one.
+//! A bucket of S3-compatible storage, as blocking calls: put an object that was not there before, read a
+//! piece of one.
 //!
-//! No more than that is needed, so no more is here; why this and not a library is in `docs/adr/0013-archives-in-buckets.md`.
-//! What may pass by itself (no connection, an overloaded server) is tried again with growing pauses, for as long as the
-//! bucket's patience; everything else is told at once, with the next step.
+//! No more than that is needed, so no more is here; why this and not a library is in
+//! `docs/adr/0013-archives-in-buckets.md`. What may pass by itself (no connection, an overloaded server) is
+//! tried again with growing pauses, for as long as the bucket's patience; everything else is told at once,
+//! with the next step.
 
 mod address;
 mod http;
@@ -28,11 +30,13 @@ const ANSWER: Duration = Duration::from_secs(20);
 const BYTES_PER_SECOND: u64 = 256 << 10;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Before a crawl begins someone sits in front of it: a server that is not there is not waited for as long as later.
+/// Before a crawl begins someone sits in front of it: a server that is not there is not waited for as long as
+/// later.
 const FIRST_LOOK: Duration = Duration::from_secs(15);
 /// Tells our own object from another's.
 const MARK: &str = "x-amz-meta-gleaner";
 
+/// A connection to one place in a bucket of an S3-compatible server.
 pub struct Bucket {
     address: Address,
     account: Account,
@@ -86,6 +90,7 @@ impl Bucket {
         Ok(Bucket { address, account, endpoint, client, patience, conditional: AtomicBool::new(true) })
     }
 
+    /// The bucket and the prefix of every key.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -104,8 +109,8 @@ impl Bucket {
         }
     }
 
-    /// Puts an object of this name into the bucket. When it returns, the bucket has it. One that is there already is left
-    /// alone, and that is an error, unless an earlier try of this very call put it there.
+    /// Puts an object of this name into the bucket. When it returns, the bucket has it. One that is there
+    /// already is left alone, and that is an error, unless an earlier try of this very call put it there.
     pub fn put_new(&self, name: &str, bytes: Bytes) -> Result<(), Problem> {
         let key = self.address.key(name);
         let payload = sha256(&bytes);

@@ -4,10 +4,10 @@ use crate::harness::*;
 use crate::postgres::Server;
 use crate::shared::{reader, server, shared};
 use frontier::{Frontier, Limits};
+use gleaner_store::{Fleet, Journal, Records, Shared, SharedOptions};
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use store::{Fleet, Journal, Records, Shared, SharedOptions};
 use types::{Candidate, Millis, Outcome, Turn, UrlId};
 
 const HOSTS: u64 = 60;

@@ -3,10 +3,10 @@
 use crate::harness::*;
 use crate::shared::{server, shared};
 use frontier::{Clock, Frontier, Idle, Info, Limits, Next, Patience, Pick, Refusal, State};
+use gleaner_store::ledger::{FileLog, Ledger, MemLog};
+use gleaner_store::{Fleet, Journal, Records, Revision, Shared, SharedOptions, Which};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use store::ledger::{FileLog, Ledger, MemLog};
-use store::{Fleet, Journal, Records, Revision, Shared, SharedOptions, Which};
 use types::{
     Candidate, HostUpdate, LinkKind, Millis, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source,
     StateKey, Task, Turn, UrlId, Verdict,
@@ -320,7 +320,7 @@ fn politeness_counts_from_the_end_of_a_request<P: Place>(mut p: P) {
     l.apply(done(first.id, Outcome::Fetched, 400), &best).unwrap();
     let Next::Wait { until, idle } = l.lease(Millis(1_399), Pick::Best).unwrap() else { panic!("too early") };
     assert_eq!((until, idle.hosts_waiting, idle.next_in_ms), (Millis(1_400), 1, Some(1)));
-    assert_eq!(idle.to_string(), "idle: 1 host waiting, next in 1 ms");
+    assert_eq!(idle.to_string(), "waiting for 1 host, next in 1 ms");
     assert_eq!(l.lease_at(1_400).unwrap().url.as_str(), "http://a/2");
     l.check().unwrap();
 }
@@ -836,6 +836,6 @@ suite! {
     memory: Memory;
     folder: Folder;
     crashing: Crashing;
-    postgres: Postgres<{ store::LOAD_AT_ONCE }>;
+    postgres: Postgres<{ gleaner_store::LOAD_AT_ONCE }>;
     arriving: Postgres<4>;
 }

@@ -2,8 +2,8 @@
 
 use crate::harness::*;
 use frontier::{Frontier, Limits, Next, Pick, State};
-use store::ledger::{Ledger, Options};
-use store::{Journal, Records};
+use gleaner_store::ledger::{Ledger, Options};
+use gleaner_store::{Journal, Records};
 use types::{
     Candidate, HostUpdate, Millis, Outcome, Priority, Problem, Rescored, Settle, StateKey, Turn, UrlId,
     Verdict,

@@ -2,10 +2,10 @@
 
 use crate::harness::*;
 use frontier::{Frontier, State};
+use gleaner_store::ledger::{Durability, FileLog, Ledger, Options};
+use gleaner_store::{Journal, Records};
 use std::fs;
 use std::path::Path;
-use store::ledger::{Durability, FileLog, Ledger, Options};
-use store::{Journal, Records};
 use types::{Millis, Outcome};
 
 fn open_dir(dir: &Path, now: u64) -> Ledger<FileLog> {

@@ -1,10 +1,10 @@
 //! Short ways to say what happens, and a log that crashes.
 
 use frontier::{Applied, Frontier, Limits, Next, Pick};
+use gleaner_store::ledger::{Ledger, Log, Options};
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
-use store::ledger::{Ledger, Log, Options};
 use types::{
     Assessment, Candidate, Canon, HostUpdate, Lease, LinkKind, Millis, Outcome, Priority, Record, Settle,
     Turn, Url, UrlId, Verdict,

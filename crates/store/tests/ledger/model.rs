@@ -2,9 +2,9 @@
 
 use crate::harness::*;
 use frontier::{Frontier, Limits, Next, Pick};
+use gleaner_store::ledger::{Ledger, MemLog};
+use gleaner_store::{Journal, Records};
 use proptest::prelude::*;
-use store::ledger::{Ledger, MemLog};
-use store::{Journal, Records};
 use types::{HostUpdate, Lease, Millis, Outcome, Priority, Rescored, Settle, Turn, UrlId};
 
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! What only a shared ledger can do: several workers on one crawl, taking over, handing over, being cut off.
 
 use frontier::Limits;
+use gleaner_store::SharedOptions;
 use std::path::Path;
 use std::time::Duration;
-use store::SharedOptions;
 
 pub use crate::postgres::server;
 
@@ -22,10 +22,10 @@ pub fn shared(dir: &Path, worker: &str, limits: Limits) -> SharedOptions {
 use crate::harness::*;
 use bytes::Bytes;
 use frontier::{Frontier, Next, Pick, State};
+use gleaner_store::archive::{ArchiveSettings, Archiver, Depot, Objects, PageNote, WarcReader};
+use gleaner_store::{Fleet, Journal, Records, Shared, SharedReader, Which};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
-use store::archive::{ArchiveSettings, Archiver, Depot, Objects, PageNote, WarcReader};
-use store::{Fleet, Journal, Records, Shared, SharedReader, Which};
 use types::{
     Candidate, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, StateKey, Task, Turn,
     UrlId,

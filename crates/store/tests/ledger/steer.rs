@@ -2,9 +2,9 @@
 
 use crate::harness::*;
 use crate::shared::{server, shared};
+use gleaner_store::{Done, Fleet, Given, Helm, Journal, News, Records, Shared, SharedReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use store::{Done, Fleet, Given, Helm, Journal, News, Records, Shared, SharedReader};
 use types::{Millis, Problem, StateKey, Url, UrlId};
 
 fn helm(dir: &Path) -> Helm {

@@ -150,15 +150,22 @@ impl Fitted {
         if self.learned.is_some() { Features::decode } else { Features::decode_terms }
     }
 
-    /// What the log-odds are made of, by name.
+    /// What the log-odds are made of, by name. They add up.
     fn parts(&self, start: &Start, odds: f64) -> Vec<(&'static str, f64)> {
-        let mut parts: Vec<_> = prior::NAMES.into_iter().zip(self.prior.parts(&start.measures)).collect();
+        let (any, added) = self.prior.parts(&start.measures);
+        let mut parts = vec![("any page", any + usual_odds())];
+        parts.extend(prior::NAMES.into_iter().zip(added));
         if start.stuffing > 0.0 {
             parts.push(("stuffed with the topic's words", prior::cost(start.stuffing)));
         }
         parts.push(("learned from labels", odds - start.odds));
         parts
     }
+}
+
+/// Log-odds of a page before anything is known of it.
+fn usual_odds() -> f64 {
+    libm::log(USUAL_SHARE / (1.0 - USUAL_SHARE))
 }
 
 /// What the topic alone makes of a page.
@@ -172,7 +179,7 @@ struct Start {
 impl Start {
     fn of(prior: &Prior, terms: &TopicTerms, page: &Features) -> Start {
         let (measures, stuffing) = (prior.measure(terms, page), prior::stuffing(terms, page));
-        let odds = prior.log_odds(&measures, stuffing) + libm::log(USUAL_SHARE / (1.0 - USUAL_SHARE));
+        let odds = prior.log_odds(&measures, stuffing) + usual_odds();
         Start { measures, stuffing, odds }
     }
 }

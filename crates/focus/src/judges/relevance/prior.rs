@@ -133,11 +133,17 @@ impl Prior {
         self.constant + measures.iter().zip(self.weights).map(|(m, w)| m * w).sum::<f64>() + cost(stuffing)
     }
 
-    /// What each measure adds to the log-odds.
-    pub fn parts(&self, measures: &[f64; MEASURES]) -> [f64; MEASURES] {
-        let mut out = *measures;
-        out.iter_mut().zip(self.weights).for_each(|(m, w)| *m *= w);
-        out
+    /// The measures of a page of the usual length that has no word of the topic: what people compare with.
+    fn of_any_page(&self) -> [f64; MEASURES] {
+        let nothing = libm::log(NOTHING);
+        [nothing, nothing, 0.0, libm::log1p(self.background.usual_length()), 0.0, 0.0, 0.0, 0.0]
+    }
+
+    /// The log-odds of any page, and what each measure of this one adds to them.
+    pub fn parts(&self, measures: &[f64; MEASURES]) -> (f64, [f64; MEASURES]) {
+        let any = self.of_any_page();
+        let added = std::array::from_fn(|i| self.weights[i] * (measures[i] - any[i]));
+        (self.log_odds(&any, 0.0), added)
     }
 
     /// The measures of a page. A topic without terms has only its name.
@@ -297,5 +303,19 @@ mod tests {
         assert_eq!(stuffing_of(&page(4)), 0.0);
         // Half a page of one term is a list in which every line says it.
         assert_eq!(stuffing_of(&"syllabus of spring\n".repeat(50)), 0.0);
+    }
+
+    #[test]
+    fn parts_add_up_and_what_speaks_for_a_page_is_positive() {
+        let topic = "name = 'x'\n[genre]\nterms = ['syllabus']\n[content]\nterms = ['sql', 'joins']";
+        let topic = Topic::from_toml(topic).unwrap();
+        let terms = TopicTerms::new(&topic);
+        let prior = Prior::new(&terms, Background::new(&terms));
+        let page = Page { text: "syllabus of a course on sql, with joins".into(), ..Page::default() };
+        let doc = Doc::new(std::sync::Arc::new(page), &topic.text.options);
+        let measures = prior.measure(&terms, &Features::of(&doc, &terms));
+        let (any, added) = prior.parts(&measures);
+        assert!((any + added.iter().sum::<f64>() - prior.log_odds(&measures, 0.0)).abs() < 1e-9);
+        assert!(any < 0.0 && added[0] > 1.0 && added[1] > 1.0 && added[3] > 0.0, "{any} {added:?}");
     }
 }

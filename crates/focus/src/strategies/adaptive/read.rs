@@ -114,8 +114,8 @@ impl Query {
         Word::new(hash, self.df.idf(hash), self.words.get(&hash))
     }
 
-    /// Cosines of a whole page (log tf · idf over its whole vocabulary) with the genre terms, the content terms, and both
-    /// together. What was looked up for it is noted for the page's links.
+    /// Cosines of a whole page (log tf · idf over its whole vocabulary) with the genre terms, the content
+    /// terms, and both together. What was looked up for it is noted for the page's links.
     pub fn page(&self, doc: &Doc, memo: &mut Memo) -> [f64; 3] {
         memo.next_page();
         let (mut dot, mut length, mut both) = ([0.0; 2], 0.0, 0.0);
@@ -204,8 +204,8 @@ impl Word {
     }
 }
 
-/// The words of one page that were looked up already: the same ones stand in many anchors, sentences and URLs. Kept from page
-/// to page only to spare the memory: what was looked up for another page does not count.
+/// The words of one page that were looked up already: the same ones stand in many anchors, sentences and
+/// URLs. Kept from page to page only to spare the memory: what was looked up for another page does not count.
 #[derive(Default)]
 pub(super) struct Memo {
     places: Vec<(u32, Word)>,
@@ -335,8 +335,8 @@ fn groups_on(on: HostHashes, url: &Url) -> Groups {
 /// What a page is like, on the scale of this crawl.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taste {
-    /// How much it is what is wanted, 0–1: the judge's score and our own similarities, each against the best hundredth of
-    /// the pages so far.
+    /// How much it is what is wanted, 0–1: the judge's score and our own similarities, each against the best
+    /// hundredth of the pages so far.
     pub soft: f64,
     pub relevant: bool,
     /// Cosines with the genre terms, the content terms and both.
@@ -602,7 +602,8 @@ fn path_start(url: &Url) -> u32 {
     text.get(host..).and_then(|t| t.find('/')).map_or(text.len(), |i| host + i) as u32
 }
 
-/// 0 another domain, 1 another host of the domain, 2 the same directory, 3 below it, 4 above it, 5 elsewhere on the host.
+/// 0 another domain, 1 another host of the domain, 2 the same directory, 3 below it, 4 above it, 5 elsewhere
+/// on the host.
 fn direction(from: &Url, to: &Url) -> u8 {
     if from.host_key() != to.host_key() {
         return u8::from(from.domain() == to.domain());

@@ -1,5 +1,6 @@
-//! What is remembered of a link: its evidence. Everything that does not change while it waits (words around it, groups
-//! it belongs to, similarities to the topic) in at most 700 bytes, enough to score it again under any later model.
+//! What is remembered of a link: its evidence. Everything that does not change while it waits (words around
+//! it, groups it belongs to, similarities to the topic) in at most 700 bytes, enough to score it again under
+//! any later model.
 
 use learn::bytes::Reader;
 use learn::logistic::{Hashed, SLOT_MASK};

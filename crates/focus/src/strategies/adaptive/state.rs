@@ -45,8 +45,8 @@ impl Adaptive {
         r.end()
     }
 
-    /// Weights as differences, counts as sums: both can be added to another worker's. Document frequencies are not
-    /// shared: every worker sees enough pages to know how common a word is.
+    /// Weights as differences, counts as sums: both can be added to another worker's. Document frequencies
+    /// are not shared: every worker sees enough pages to know how common a word is.
     pub(super) fn write_delta(&mut self) -> Option<Vec<u8>> {
         let mut w = Writer::default();
         w.u8(DELTA);
@@ -66,7 +66,8 @@ impl Adaptive {
         r.end()
     }
 
-    /// What each part of the evidence adds to the log odds of being relevant; the largest first, the negligible left out.
+    /// What each part of the evidence adds to the log odds of being relevant; the largest first, the
+    /// negligible left out.
     pub(super) fn reasons(&self, s: &Sight) -> Vec<Reason> {
         let x = self.dense(&self.tally.base(), s, 1);
         let of = |f: X| self.model.dense_weight(RELEVANT, f as usize) * x[f as usize];

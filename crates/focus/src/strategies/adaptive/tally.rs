@@ -1,5 +1,5 @@
-//! What was found in each group of links: under a host, in a directory, on one tag path, among the links of one page.
-//! Sums only, so that what several workers counted can be added up.
+//! What was found in each group of links: under a host, in a directory, on one tag path, among the links of
+//! one page. Sums only, so that what several workers counted can be added up.
 
 use super::AHEAD;
 use super::sight::{DIRS, Groups};
@@ -76,11 +76,11 @@ pub(super) struct Base {
 }
 
 /// When more groups than this are known, those with the fewest pages are forgotten.
-/// (A crawl of tens of thousands of pages knows about four per page.) The memory of a long crawl stays flat because of this;
-/// the table would take twice as much from 230,000 on.
+/// (A crawl of tens of thousands of pages knows about four per page.) The memory of a long crawl stays flat
+/// because of this; the table would take twice as much from 230,000 on.
 const MOST_GROUPS: usize = 200_000;
-/// When marks of more pages than this are kept, those of pages with the fewest are forgotten: they take ten times as much as
-/// a group.
+/// When marks of more pages than this are kept, those of pages with the fewest are forgotten: they take ten
+/// times as much as a group.
 const MOST_MARKED: usize = 60_000;
 /// Judged links remembered per page.
 const MOST_MARKS: usize = 400;
@@ -190,8 +190,8 @@ impl Tally {
         out
     }
 
-    /// How much better than everything each of the link's groups is. Few pages say little: every rate is drawn to that
-    /// of the next larger group.
+    /// How much better than everything each of the link's groups is. Few pages say little: every rate is
+    /// drawn to that of the next larger group.
     pub fn lifts(&self, base: &Base, g: &Groups) -> Lifts {
         let Base { rates: base, logits: zero } = *base;
         let host = self.sum(g.host).shrunk(5.0, base);
@@ -402,8 +402,8 @@ impl Tally {
         Ok(())
     }
 
-    /// What was counted since the last call. The first call tells everything, unless something was loaded: then others
-    /// know it already.
+    /// What was counted since the last call. The first call tells everything, unless something was loaded:
+    /// then others know it already.
     pub fn delta(&mut self, w: &mut Writer) {
         let untold = match self.untold.replace(Changes::default()) {
             Some(untold) => untold,

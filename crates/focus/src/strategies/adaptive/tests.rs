@@ -27,14 +27,14 @@ const TOPIC: &str = "query = 'sql'\n[judge]\nthreshold = 0.3\n[strategy]\nkind =
 
 #[test]
 fn before_anything_is_learnt_it_is_a_best_first() {
-    // The anchor that names the topic goes first. Its page is relevant, which speaks for its own link and for its siblings
-    // (one of one judged): both come before the last.
+    // The anchor that names the topic goes first. Its page is relevant, which speaks for its own link and for
+    // its siblings (one of one judged): both come before the last.
     let crawl = run("== http://a/\n[soup](/1) [sql](/2)\n== /1\n== /2\nsql sql [more](/4)\n== /4\n", TOPIC);
     assert!(crawl.order().starts_with("/ /2 "), "{}", crawl.order());
 }
 
-/// Two lists of links with anchors that say nothing: one leads to good pages, the other never does. After a few of each
-/// the good list is preferred, which the prior alone cannot do.
+/// Two lists of links with anchors that say nothing: one leads to good pages, the other never does. After a
+/// few of each the good list is preferred, which the prior alone cannot do.
 #[test]
 fn it_learns_which_list_is_good() {
     let mut web = String::from("== http://a/\n[poor](/p/) [good](/g/)\n== /p/\n");
@@ -71,8 +71,9 @@ fn it_says_why() {
     assert_eq!(crawl.order(), "/ /courses/1 /2");
 }
 
-/// Lists are found under the word `contents`, never under the words of the topic, and are not relevant themselves: only
-/// looking at what they lead to shows that the next one is worth more than pages that are sometimes relevant.
+/// Lists are found under the word `contents`, never under the words of the topic, and are not relevant
+/// themselves: only looking at what they lead to shows that the next one is worth more than pages that are
+/// sometimes relevant.
 #[test]
 fn it_learns_which_words_announce_lists_of_relevant_pages() {
     let mut web = String::from("== http://a/\n");

@@ -1,4 +1,5 @@
-//! What one agent knows (S2 §III-A): how often it has met each word, and from that the topic table.
+//! What one agent knows (Pappas et al. 2012, §III-A): how often it has met each word, and from that the topic
+//! table.
 
 use super::links::Sets;
 use crate::text::vector::{Plain, log_tf};
@@ -28,7 +29,8 @@ pub struct Agent {
     dealt: u32,
     done: u32,
     df: DocFreq,
-    /// `Σ_docs TFW` of each word; times its idf that is `w`. A static table, once made, needs only its own words.
+    /// `Σ_docs TFW` of each word; times its idf that is `w`. A static table, once made, needs only its own
+    /// words.
     sums: BTreeMap<u64, f64>,
     /// Changed since the last save; `None` = all of it must be saved.
     touched: Option<BTreeSet<u64>>,

@@ -1,4 +1,5 @@
-//! What an agent sees of a link: the words of anchor, URL and surrounding text, and how much of each genre is in them.
+//! What an agent sees of a link: the words of anchor, URL and surrounding text, and how much of each genre is
+//! in them.
 
 use super::knowledge::Agent;
 use crate::text::{Doc, Terms, TermsBuilder, TextOptions, Token};

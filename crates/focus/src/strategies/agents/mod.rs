@@ -1,4 +1,5 @@
-//! Strategy `agents`: several crawlers with a topic table and a queue of their own, dealt the seeds, serving in turn.
+//! Strategy `agents`: several crawlers with a topic table and a queue of their own, dealt the seeds, serving
+//! in turn.
 
 mod knowledge;
 mod links;
@@ -43,7 +44,7 @@ built-in genres (default: the topic's; none if it has none) · `topic_weight` = 
 forgotten).
 
 ## Source
-S2 §III. Dealing seeds in turn, w_max over the table's words, and of several anchors the best one, are ours; so is the idf of genre
+Pappas et al. 2012, §III. Dealing seeds in turn, w_max over the table's words, and of several anchors the best one, are ours; so is the idf of genre
 phrases (1).",
     build,
 };
@@ -242,8 +243,8 @@ impl Strategy for Agents {
         self.total(&sightings)
     }
 
-    /// The first finder keeps it; another page that links to it adds to its score. The words of both links are counted
-    /// here: a bound from above, made exact when the URL comes near the top.
+    /// The first finder keeps it; another page that links to it adds to its score. The words of both links
+    /// are counted here: a bound from above, made exact when the URL comes near the top.
     fn merge(&self, old: Priority, new: Priority) -> Priority {
         if old.key() >= SEED { old } else { Priority::new(old.lane, old.key() + new.key()) }
     }

@@ -76,7 +76,8 @@ fn the_link_score_by_hand() {
     let crawl = run(web, ONE);
     // N = 1: every idf is 1. w: audi TFW(2), stew 1.
     let stew = 1.0 / log_tf(2);
-    // The page is the table up to a factor: the cosine is 1. The sentence around the first link has `audi` only.
+    // The page is the table up to a factor: the cosine is 1. The sentence around the first link has `audi`
+    // only.
     crawl.expect_score("/x/audi", 1.0 / 2.0 + 1.0 / 2.0 + 1.0 / 2.0 + 1.0);
     crawl.expect_score("/y", stew / 2.0 + 0.0 + stew / 2.0 + 1.0);
 }
@@ -158,7 +159,8 @@ fn the_table_rescores_what_was_found_before_it() {
     let c = run(web, &format!("{ONE}size = 1\n"));
     c.expect_score("/q", 0.0);
     assert_eq!(c.order(), "/ /two /q /p");
-    // The table is {oak: 1}. cos of the first page: oak once (idf 1, in both), birch and p once (idf ln(3/2) + 1).
+    // The table is {oak: 1}. cos of the first page: oak once (idf 1, in both), birch and p once (idf ln(3/2)
+    // + 1).
     let other = 1.5f64.ln() + 1.0;
     let page = 1.0 / (1.0 + 2.0 * other * other).sqrt();
     c.expect_lease_key("/q", 1.0 + 1.0 + page);

@@ -1,6 +1,6 @@
-//! What the apprentice sees of a link: ⟨token, DOM offset⟩ pairs around it (S1 §2.2), the topics of its page and the
-//! judged links beside it. Kept with the link as a few hundred bytes, so that it can be scored again, and learnt from
-//! when its target has been judged.
+//! What the apprentice sees of a link: ⟨token, DOM offset⟩ pairs around it (Chakrabarti et al. 2002, §2.2),
+//! the topics of its page and the judged links beside it. Kept with the link as a few hundred bytes, so that
+//! it can be scored again, and learnt from when its target has been judged.
 
 use super::super::Visit;
 use crate::text::{Doc, Token};
@@ -65,7 +65,8 @@ impl Evidence {
         Some(Evidence { relevance, features, beside })
     }
 
-    /// Features with their counts, as the learner wants them; those of co-citation as far as the targets are judged.
+    /// Features with their counts, as the learner wants them; those of co-citation as far as the targets are
+    /// judged.
     pub fn counted(&self, judged: &HashMap<u32, bool>) -> Vec<(u64, u32)> {
         let mut out: Vec<(u64, u32)> = Vec::with_capacity(self.features.len() + self.beside.len());
         for f in &self.features {
@@ -102,7 +103,7 @@ pub fn target(url: &Url) -> u32 {
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     pub d_max: u32,
-    /// Without, all tokens of the window count as if they were at offset 0 (S1 Fig. 7).
+    /// Without, all tokens of the window count as if they were at offset 0 (Chakrabarti et al. 2002, Fig. 7).
     pub offsets: bool,
     pub topic: bool,
     pub cocitation: bool,
@@ -158,7 +159,8 @@ impl<'a> Reading<'a> {
         while features.len() < most && (left > from || right < to) {
             let before = (left > from).then(|| first.saturating_sub(self.leaf(left - 1)));
             let after = (right < to).then(|| self.leaf(right).saturating_sub(last));
-            // At the same distance the two sides take turns: a long paragraph before it must not hide what follows.
+            // At the same distance the two sides take turns: a long paragraph before it must not hide what
+            // follows.
             let left_first = match (before, after) {
                 (Some(b), Some(a)) => (b, inside_from - left) <= (a, right - inside_to),
                 (b, _) => b.is_some(),
@@ -222,7 +224,8 @@ fn topics(visit: &Visit) -> Vec<u32> {
     parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let mut out = Vec::new();
     for (name, _) in parts.into_iter().take(MOST_TOPICS) {
-        // A class goes by its path, not by `Pr(path)`: the parent of `Pr(a/b)` is `a`, as is that of `Pr(a/c)`.
+        // A class goes by its path, not by `Pr(path)`: the parent of `Pr(a/b)` is `a`, as is that of
+        // `Pr(a/c)`.
         let name = name.strip_prefix("Pr(").and_then(|n| n.strip_suffix(')')).unwrap_or(name);
         let ends = name.char_indices().filter(|(i, c)| *c == '/' && *i > 0).map(|e| e.0);
         for end in ends.take(MOST_PREFIXES).chain([name.len()]) {

@@ -1,4 +1,5 @@
-//! Strategy `apprentice`: learns during the crawl which words at which DOM offset around a link lead to good pages.
+//! Strategy `apprentice`: learns during the crawl which words at which DOM offset around a link lead to good
+//! pages.
 
 mod features;
 #[cfg(test)]
@@ -49,7 +50,7 @@ same URL · `topic` = false: the judge's top classes of the page and all prefixe
 ⟨high or low, offset⟩ of links in the window whose targets are judged · `urls` = []: the URLs `recall` may fetch.
 
 ## Source
-Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002 (S1). The
+Chakrabarti, Punera, Subramanyam: Accelerated focused crawling through online relevance feedback, 2002. The
 warm-up and batch sizes and the log-odds are ours.",
     build,
 };
@@ -237,7 +238,8 @@ impl Apprentice {
         match self.o.split {
             Split::At(at) => relevance >= at,
             Split::By(SplitBy::Verdict) => relevant,
-            // Two equally probable intervals, as far as possible: when half of all have the median itself, they are low.
+            // Two equally probable intervals, as far as possible: when half of all have the median itself,
+            // they are low.
             Split::By(SplitBy::Median) => step(relevance) > self.median(),
         }
     }
@@ -290,7 +292,7 @@ impl Strategy for Apprentice {
         let high = self.is_high(relevance, visit.verdict.relevant);
         if self.o.mode != Mode::Offline {
             for source in visit.sources {
-                // S1: u was fetched before the batch that v belongs to.
+                // Chakrabarti et al. 2002: u was fetched before the batch that v belongs to.
                 if source.parent.is_some_and(|p| !self.batch.contains(&p))
                     && let Some(evidence) = Evidence::read(&source.evidence)
                 {
@@ -471,7 +473,8 @@ impl Model for Apprentice {
         Ok(())
     }
 
-    /// Counts, the spread of relevances, and judged targets by their URL; batches and versions are this crawl's.
+    /// Counts, the spread of relevances, and judged targets by their URL; batches and versions are this
+    /// crawl's.
     fn export(&mut self) -> Option<Vec<u8>> {
         let (batch, model, next_full) = (std::mem::take(&mut self.batch), self.model, self.next_full);
         (self.model, self.next_full) = (0, 0);
@@ -487,7 +490,8 @@ impl Model for Apprentice {
         Ok(())
     }
 
-    /// S1's offline training: every fetched pair. All verdicts are known beforehand, so the median is that of the whole crawl.
+    /// Chakrabarti's offline training: every fetched pair. All verdicts are known beforehand, so the median
+    /// is that of the whole crawl.
     fn begin_training(&mut self, lessons: &[Lesson]) -> Training {
         for lesson in lessons {
             if let Some(n) = self.relevances.get_mut(step(lesson.verdict.relevance)) {

@@ -67,8 +67,8 @@ fn online_by_hand() {
     // Before training: the critic's relevance of the page the link stands on.
     crawl.expect_score("/g1", 0.0);
     crawl.expect_score("/list", 0.0);
-    // /, /g1 (high), /b1 (low), /list (low) are fetched in order; at the fourth page it takes over. batch = 1: every
-    // parent was fetched in an earlier batch. Leaves of /: good 0, one 1, bad 2, two 3, more 4.
+    // /, /g1 (high), /b1 (low), /list (low) are fetched in order; at the fourth page it takes over. batch =
+    // 1: every parent was fetched in an earlier batch. Leaves of /: good 0, one 1, bad 2, two 3, more 4.
     let docs: [(&[(&str, i64)], bool); 3] = [
         (&[("good", -1), ("one", 0), ("bad", 1), ("two", 2), ("more", 3)], true),
         (&[("good", -3), ("one", -2), ("bad", -1), ("two", 0), ("more", 1)], false),
@@ -219,8 +219,8 @@ fn topic_features(parts: &[(&str, f64)]) -> Vec<u32> {
 
 #[test]
 fn topics_of_the_page_are_features_with_all_their_prefixes() {
-    // Three classes count: Sci/Bio gives itself and Sci, Sci/Maths itself and (again) Sci, Art itself. The fourth is too
-    // improbable to be among them.
+    // Three classes count: Sci/Bio gives itself and Sci, Sci/Maths itself and (again) Sci, Art itself. The
+    // fourth is too improbable to be among them.
     let parts = [("Pr(Sci/Bio)", 0.5), ("Pr(Sci/Maths)", 0.3), ("Pr(Art)", 0.15), ("Pr(News)", 0.05)];
     let mine = topic_features(&parts);
     assert_eq!(mine.len(), 4, "Sci, Sci/Bio, Sci/Maths, Art");
@@ -249,8 +249,9 @@ fn cocitation_by_hand() {
 
 #[test]
 fn cocited_with_a_good_page() {
-    // No words at all: only the judged links beside tell. On / the link to /g1 stands beside /g2, and that to /b1 beside
-    // /b2. Once /g1 is known to be good and /b1 not, whoever stands beside a good one is worth more.
+    // No words at all: only the judged links beside tell. On / the link to /g1 stands beside /g2, and that to
+    // /b1 beside /b2. Once /g1 is known to be good and /b1 not, whoever stands beside a good one is worth
+    // more.
     let web = "
         == http://a/
         [?](/g1) [?](/g2)

@@ -1,0 +1,286 @@
+//! Writing a collection's pages in a format others read: for `gleaner export` and for the dashboard.
+
+use crawl::reader::Reader;
+use crawl::units::Span;
+use store::export::{Exporter, Row};
+use types::{Canon, Millis, Problem};
+
+/// Which pages are written.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Also pages that were judged not relevant.
+    pub all: bool,
+    /// Also copies and near-copies of pages that are written.
+    pub copies: bool,
+    /// A page that cannot be read does not cost those behind it.
+    pub skip_unreadable: bool,
+    /// All of these must hold.
+    pub conditions: Vec<Condition>,
+}
+
+/// What a page must be like, as `gleaner export --where` says it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// `host=www.example.org`, or `host=*.example.org` with everything below it.
+    Host(String),
+    /// `language=en`
+    Language(String),
+    /// `type=application/pdf`
+    MediaType(String),
+    /// `label=yes`, `no`, `any` or `none`
+    Label(Labelled),
+    /// `score>=0.8` and the like.
+    Score(Order, f64),
+    /// `fetched>=2026-11-01`, as milliseconds.
+    Fetched(Order, u64),
+}
+
+/// What was said of a page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Labelled {
+    Yes,
+    No,
+    Any,
+    None,
+}
+
+/// How a number is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Order {
+    AtLeast,
+    Above,
+    AtMost,
+    Below,
+}
+
+impl Order {
+    fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {
+        match self {
+            Order::AtLeast => a >= b,
+            Order::Above => a > b,
+            Order::AtMost => a <= b,
+            Order::Below => a < b,
+        }
+    }
+}
+
+impl std::str::FromStr for Condition {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Condition, Problem> {
+        let bad = || {
+            Problem::usage(format!("`{text}` is no condition")).hint(
+                "conditions: host=www.example.org, host=*.example.org, language=en, type=application/pdf, \
+                 label=yes|no|any|none, score>=0.8, fetched>=2026-11-01",
+            )
+        };
+        let at = text.find(['=', '<', '>']).ok_or_else(bad)?;
+        let (key, rest) = text.split_at(at);
+        let signs = rest.chars().take_while(|c| ['=', '<', '>'].contains(c)).count();
+        let (sign, value) = rest.split_at(signs);
+        let (key, value) = (key.trim(), value.trim());
+        let order = match sign {
+            ">=" => Some(Order::AtLeast),
+            ">" => Some(Order::Above),
+            "<=" => Some(Order::AtMost),
+            "<" => Some(Order::Below),
+            _ => None,
+        };
+        Ok(match (key, sign, order) {
+            (_, _, _) if value.is_empty() => return Err(bad()),
+            ("host", "=", _) => Condition::Host(value.to_lowercase()),
+            ("language", "=", _) => Condition::Language(value.to_lowercase()),
+            ("type", "=", _) => Condition::MediaType(value.to_lowercase()),
+            ("label", "=", _) => Condition::Label(match value {
+                "yes" => Labelled::Yes,
+                "no" => Labelled::No,
+                "any" => Labelled::Any,
+                "none" => Labelled::None,
+                _ => return Err(bad()),
+            }),
+            ("score", _, Some(order)) => Condition::Score(order, value.parse().map_err(|_| bad())?),
+            ("fetched", _, Some(order)) => Condition::Fetched(order, day(value).ok_or_else(bad)?),
+            _ => return Err(bad()),
+        })
+    }
+}
+
+impl Condition {
+    /// Pages of the last while (`7d`, `12h`), or since a day (`2026-11-01`).
+    pub fn since(text: &str, now: Millis) -> Result<Condition, Problem> {
+        let bad = || {
+            Problem::usage(format!("`{text}` is neither a time span nor a day"))
+                .hint("write it as in 7d, 12h or 2026-11-01")
+        };
+        let span = || text.parse::<Span>().ok().map(|s| now.0.saturating_sub(s.0.as_millis() as u64));
+        let from = day(text).or_else(span).ok_or_else(bad)?;
+        Ok(Condition::Fetched(Order::AtLeast, from))
+    }
+
+    fn admits(&self, page: &Facts) -> bool {
+        let label = page.label;
+        match self {
+            Condition::Host(name) => {
+                let host = host_of(page.url);
+                match name.strip_prefix("*.") {
+                    Some(domain) => {
+                        host == domain || host.strip_suffix(domain).is_some_and(|h| h.ends_with('.'))
+                    }
+                    None => host == *name,
+                }
+            }
+            Condition::Language(code) => page.language == code,
+            Condition::MediaType(name) => page.media_type.eq_ignore_ascii_case(name),
+            Condition::Label(Labelled::Yes) => label == Some(true),
+            Condition::Label(Labelled::No) => label == Some(false),
+            Condition::Label(Labelled::Any) => label.is_some(),
+            Condition::Label(Labelled::None) => label.is_none(),
+            Condition::Score(order, value) => order.holds(page.score, *value),
+            Condition::Fetched(order, at) => order.holds(page.fetched, *at),
+        }
+    }
+}
+
+/// What conditions look at.
+struct Facts<'a> {
+    url: &'a str,
+    language: &'a str,
+    media_type: &'a str,
+    score: f64,
+    fetched: u64,
+    label: Option<bool>,
+}
+
+fn host_of(url: &str) -> String {
+    Canon::exact().parse(url).map_or(String::new(), |u| u.host().to_lowercase())
+}
+
+/// The beginning of a day in UTC, in milliseconds since 1970.
+fn day(text: &str) -> Option<u64> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts.as_slice() else { return None };
+    let (y, m, d): (i64, i64, i64) = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
+    if !(1970..10_000).contains(&y) || !(1..=12).contains(&m) || !(1..=31).contains(&d) {
+        return None;
+    }
+    // Days from the civil calendar, with March as the first month.
+    let (y, m) = if m > 2 { (y, m - 3) } else { (y - 1, m + 9) };
+    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + d - 1 - 719_468;
+    u64::try_from(days).ok().map(|days| days * 86_400_000)
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub pages: u64,
+    /// Left out: they ask not to be indexed.
+    pub noindex: u64,
+    /// Left out: copies of others in it.
+    pub copies: u64,
+    /// Left out: a condition does not hold.
+    pub filtered: u64,
+    pub unreadable: Vec<Problem>,
+}
+
+/// Writes the pages and ends the file.
+pub fn write(
+    reader: &Reader,
+    mut exporter: Box<dyn Exporter>,
+    wanted: &Wanted,
+    tell: &dyn Fn(&Written),
+) -> Result<Written, Problem> {
+    let mut written = Written::default();
+    for record in reader.records(wanted.all) {
+        let record = match record {
+            Err(problem) if wanted.skip_unreadable => {
+                written.unreadable.push(problem);
+                continue;
+            }
+            record => record?,
+        };
+        if !wanted.all && !wanted.copies && !reader.is_counted(record.id) {
+            written.copies += 1;
+            continue;
+        }
+        if record.noindex {
+            written.noindex += 1;
+            continue;
+        }
+        let label = reader.labels().label(record.id);
+        let facts = Facts {
+            url: &record.url,
+            language: &record.language,
+            media_type: &record.media_type,
+            score: record.assessment.score,
+            fetched: record.fetched.0,
+            label: label.as_ref().map(|l| l.relevant),
+        };
+        if !wanted.conditions.iter().all(|c| c.admits(&facts)) {
+            written.filtered += 1;
+            continue;
+        }
+        let parent = record.parent.and_then(|id| reader.url(id));
+        let duplicate_of = record.duplicate_of.and_then(|id| reader.url(id));
+        let near_duplicate_of = record.near_duplicate_of.and_then(|id| reader.url(id));
+        let original = match record.duplicate_of {
+            Some(id) => reader.record(id).ok().flatten().and_then(|r| r.archive),
+            None => None,
+        };
+        exporter.write(&Row {
+            record: &record,
+            parent: parent.as_deref(),
+            duplicate_of: duplicate_of.as_deref(),
+            near_duplicate_of: near_duplicate_of.as_deref(),
+            label: label.map(|l| (l.relevant, l.who.name())),
+            original: original.as_ref(),
+        })?;
+        written.pages += 1;
+        tell(&written);
+    }
+    exporter.finish()?;
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_and_hold() {
+        let says = |text: &str| text.parse::<Condition>().unwrap();
+        assert_eq!(says("score>=0.8"), Condition::Score(Order::AtLeast, 0.8));
+        assert_eq!(says("fetched < 1970-01-02"), Condition::Fetched(Order::Below, 86_400_000));
+        for bad in ["", "host", "host=", "score=1", "score>=x", "label=maybe", "size>1", "fetched>2026-13-01"]
+        {
+            assert!(bad.parse::<Condition>().is_err(), "{bad}");
+        }
+        let page = Facts {
+            url: "http://www.example.org/x",
+            language: "en",
+            media_type: "text/html",
+            score: 0.0,
+            fetched: 86_400_000,
+            label: None,
+        };
+        for (text, holds) in [
+            ("host=www.example.org", true),
+            ("host=*.example.org", true),
+            ("host=example.org", false),
+            ("host=*.ample.org", false),
+            ("language=en", true),
+            ("label=none", true),
+            ("label=any", false),
+            ("fetched>=1970-01-02", true),
+            ("fetched>1970-01-02", false),
+            ("score>0", false),
+        ] {
+            assert_eq!(says(text).admits(&page), holds, "{text}");
+        }
+        // 2026-11-16 is day 20,773.
+        assert_eq!(day("2026-11-16"), Some(20_773 * 86_400_000));
+        assert_eq!(day("2000-02-29"), Some(11_016 * 86_400_000));
+        let week = Condition::since("7d", Millis(8 * 86_400_000)).unwrap();
+        assert_eq!(week, Condition::Fetched(Order::AtLeast, 86_400_000));
+        assert!(Condition::since("soon", Millis(0)).is_err());
+    }
+}
