@@ -40,6 +40,7 @@ impl Features {
         Features(Some(Place { block: Arc::new(RwLock::new(block)), nth: 0 }))
     }
 
+    /// The judge kept nothing of this page.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -103,6 +104,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// The features of a page; nothing when they cannot be read.
     pub fn read(&mut self, features: &Features) -> &[u8] {
         let Some(place) = &features.0 else { return &[] };
         let is_here = self.block.as_ref().is_some_and(|b| Arc::ptr_eq(b, &place.block));
@@ -139,6 +141,7 @@ impl Shelf {
         Shelf { room, path: Some(path), ..Shelf::default() }
     }
 
+    /// Keeps the features of one more page.
     pub fn put(&mut self, bytes: &[u8]) -> Features {
         if bytes.is_empty() {
             return Features::default();
