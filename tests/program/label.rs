@@ -6,6 +6,7 @@ use crate::common::campus::{self, campus, serve};
 use crate::common::dashboard::Dashboard;
 use crate::common::terminal::Terminal;
 use crate::common::{Ran, Running, finish, folder, gleaner};
+use crate::support::postgres;
 use crawl::Judgement;
 use crawl::config::Config;
 use crawl::reader::Reader;
@@ -250,6 +251,50 @@ fn a_running_crawl_is_taught_through_its_inbox() {
     t.end();
     assert_eq!(label(d, &["--list"]).ok().out.lines().count(), 3);
     assert!(std::fs::read_dir(d.join("c/inbox")).unwrap().next().is_none(), "nothing is left behind");
+}
+
+/// In a crawl that workers share answers go through the database. A worker that joins later judges by them.
+#[test]
+fn the_same_conversation_on_a_shared_crawl() {
+    let Some(server) = postgres::server() else { return };
+    let dir = folder();
+    let d = dir.path();
+    let web = campus();
+    std::fs::write(d.join("t.toml"), TOPIC).unwrap();
+    let store = ["--store", &server.url(), "--crawl", "taught"];
+    let relevant = || -> std::collections::BTreeSet<String> {
+        let all =
+            finish(gleaner().args(["export", "--format", "jsonl", "--copies"]).args(store)).ok().out.clone();
+        let url = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["url"].to_string();
+        all.lines().map(url).collect()
+    };
+    finish(&mut crawl(d, web, &store)).ok();
+    let mut t = Labeller::start(d, &format!("label {}", store.join(" ")));
+    let first = t.question();
+    assert!(first.contains("a shared crawl: answers go to its workers") && first.contains("1. "), "{first}");
+    t.press("y");
+    assert!(t.question().contains("1 answered, 1 yes"));
+    t.press("u");
+    assert!(t.question().contains("undone"));
+    for n in 1..=6 {
+        t.answer();
+        let asked = t.question();
+        assert!(asked.contains(&format!("{n} answered")), "{asked}");
+    }
+    t.press("q");
+    assert!(t.end().contains("6 answers given now; 6 in all"));
+    let list = finish(gleaner().args(["label", "--list"]).args(store)).ok().out.clone();
+    assert_eq!(list.lines().count(), 6, "{list}");
+    let (yes, no): (Vec<&str>, Vec<&str>) = list.lines().partition(|l| l.contains("campus.example/db"));
+    assert!(!yes.is_empty() && !no.is_empty(), "{list}");
+    // What was said counts, and goes on counting when a worker comes back and judges by it.
+    finish(&mut crawl(d, web, &store)).ok();
+    let found = relevant();
+    assert!(found.iter().filter(|u| u.contains("campus.example/db")).count() >= yes.len(), "{found:?}");
+    for line in no {
+        let url = line.split_whitespace().find(|w| w.starts_with("http")).unwrap_or_default();
+        assert!(!found.contains(&format!("\"{url}\"")), "{url} in {found:?}");
+    }
 }
 
 #[test]

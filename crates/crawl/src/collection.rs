@@ -440,6 +440,7 @@ impl Collection {
             strategy: made.strategy,
             archive,
             index,
+            folder: Some(dir.to_path_buf()),
         };
         let teaching = match shared {
             None => {

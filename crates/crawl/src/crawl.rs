@@ -27,6 +27,7 @@ use focus::judges::Judge;
 use focus::strategies::Strategy;
 use frontier::Info;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use store::archive::{Archiver, Position};
 use store::formats::position_bytes;
@@ -64,6 +65,8 @@ pub struct Parts {
     pub archive: Option<Box<dyn Archiver>>,
     /// The search index; `None`: nothing is indexed.
     pub index: Option<Index>,
+    /// Where what does not fit into memory goes; `None`: nowhere.
+    pub folder: Option<PathBuf>,
 }
 
 /// An answer on its way back to the loop.

@@ -3,7 +3,6 @@
 
 use focus::judges::Judge;
 use focus::text::{Doc, Repeats, word_hash};
-use std::sync::Arc;
 use types::{Assessment, Problem, StateKey, Url, UrlId};
 
 /// The state's name.
@@ -15,7 +14,7 @@ pub(crate) struct Measured {
     pub id: UrlId,
     pub host: u64,
     pub lines: Vec<u32>,
-    pub features: Arc<[u8]>,
+    pub features: Vec<u8>,
 }
 
 impl Measured {
@@ -41,7 +40,7 @@ impl Measured {
             id: UrlId(u32::from_le_bytes(*id)),
             host: u64::from_le_bytes(*host),
             lines: lines.chunks_exact(4).map(line).collect(),
-            features: features.into(),
+            features: features.to_vec(),
         })
     }
 }
@@ -61,7 +60,7 @@ impl Measurer {
         let lines = self.repeats.meet(host, doc.lines());
         // A page of a context that is not meant teaches nothing.
         let excluded = assessment.excluded.is_some();
-        let features = if excluded { Arc::default() } else { assessment.features.clone() };
+        let features = if excluded { Vec::new() } else { assessment.features.read() };
         (assessment, Measured { id, host, lines, features })
     }
 
@@ -74,15 +73,6 @@ impl Measurer {
     pub fn restore(&mut self, page: &Measured) {
         self.repeats.learn(page.host, &page.lines);
     }
-}
-
-/// What of an assessment is kept in memory: the features say it all.
-pub(crate) fn kept(assessment: &Assessment) -> Assessment {
-    if assessment.features.is_empty() {
-        return assessment.clone();
-    }
-    let (score, features) = (assessment.score, assessment.features.clone());
-    Assessment { score, features, excluded: assessment.excluded.clone(), ..Assessment::default() }
 }
 
 /// Rewrites the state after every page was measured again.
@@ -103,7 +93,7 @@ mod tests {
 
     #[test]
     fn an_entry_comes_back_and_a_damaged_one_is_none() {
-        let page = Measured { id: UrlId(7), host: 9, lines: vec![1, u32::MAX], features: [1, 2, 3].into() };
+        let page = Measured { id: UrlId(7), host: 9, lines: vec![1, u32::MAX], features: vec![1, 2, 3] };
         let bytes = page.encode();
         assert_eq!(Measured::decode(&bytes), Some(page));
         assert!((0..24).all(|end| Measured::decode(&bytes[..end]).is_none()));

@@ -4,7 +4,7 @@ use crate::analyse::{Analysis, is_soft_404};
 use crate::crawl::{Crawl, Judged};
 use crate::events::Event;
 use crate::links::links;
-use crate::measured::{self, FEATURES, Measured};
+use crate::measured::{FEATURES, Measured};
 use crate::mirrors::last;
 use crate::steer::plain;
 use crate::teacher::UNARCHIVED;
@@ -80,6 +80,7 @@ impl Crawl {
         now: Millis,
     ) -> Result<Seen, Problem> {
         let (mut assessment, measured) = self.measure(&lease, &doc, assessment);
+        self.judging.roll.shelve(&mut assessment);
         let (same, near) = self.judging.duplicates.meet(lease.id, digest, doc.page.simhash);
         let (duplicate_of, near_duplicate_of) = (same.map(|e| e.id), near.map(|e| e.id));
         let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(&doc.page.language);
@@ -104,10 +105,9 @@ impl Crawl {
             copy_of: same.or(near),
             simhash: doc.page.simhash,
         };
-        self.judging.roll.judged.push(judged);
-        if !self.by_score() {
-            self.judging.roll.assessed.push(measured::kept(&assessment));
-        }
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        self.judging.roll.push(judge.as_ref(), judged, &assessment);
+        drop(judge);
         self.counts.relevant += u64::from(self.judging.roll.is_counted(&judged));
         if revised {
             turn.revised = self.revise()?;

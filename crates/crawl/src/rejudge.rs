@@ -121,10 +121,10 @@ pub fn rejudge(
         copy_of: None,
     };
     let all = pages.iter().map(judged).collect();
-    let mut roll = Roll::of(all, pages.iter_mut().map(|p| std::mem::take(&mut p.new)).collect());
+    let roll = Roll::of(all, pages.iter_mut().map(|p| std::mem::take(&mut p.new)).collect());
     roll.show(judge.as_mut(), 0);
     let verdicts = roll.verdicts(judge.as_ref());
-    pages.iter_mut().zip(roll.assessed.drain(..)).for_each(|(page, new)| page.new = new);
+    pages.iter_mut().zip(roll.into_assessed()).for_each(|(page, new)| page.new = new);
     let result = compare(&mut pages, &verdicts, &labels, judge.as_ref(), without_archive);
     if let Place::Ours(mut ledger) = place {
         write(&mut ledger, &mut pages, &lines, judge.as_ref(), &topic)?;

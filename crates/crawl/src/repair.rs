@@ -285,6 +285,7 @@ fn open_crawl(
         strategy: made.strategy,
         archive: Some(Box::new(FoundArchive(place.clone()))),
         index: None,
+        folder: None,
     };
     let mut crawl = Crawl::new(parts)?;
     // Who made the state is noted, as at the beginning of every run.

@@ -9,25 +9,33 @@ use crate::labels::{CHOICES, Choice, Labels, Who};
 use crate::measured::{FEATURES, Measured};
 use crate::state::PageLine;
 use crate::steer::{Effect, labelled, verdicts_changed};
-use crate::verdicts::{decided, final_verdict};
+use crate::verdicts::final_verdict;
 use focus::judges::Judge;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::path::Path;
 use store::{Journal, Records, Revision};
-use types::{Assessment, Problem, Record, StateKey, UrlId, Verdict};
+use types::{Assessment, Features, Problem, Record, Shelf, StateKey, UrlId, Verdict};
 
 /// A kept probability that is off by less is left as it is: a label moves most of them a little.
 const NOTICEABLE: f64 = 0.02;
 /// Labels that can be taken back exactly, the newest first; and pages that they may have changed in all.
 const STEPS: usize = 200;
 const STEPS_PAGES: usize = 2_000_000;
+/// Features of the first pages stay in memory: most crawls need no file.
+const FEATURES_IN_MEMORY: usize = 4 << 20;
+const FEATURES_FILE: &str = "features.tmp";
 
 #[derive(Default)]
 pub(crate) struct Roll {
     /// In fetch order.
     pub judged: Vec<Judged>,
-    /// Their assessments, for judges that decide by more than the score.
-    pub assessed: Vec<Assessment>,
+    /// What a judge that remembers pages keeps of them.
+    features: Vec<Features>,
+    /// Where that is.
+    shelf: Shelf,
+    /// Their assessments, for other judges that decide by more than the score.
+    assessed: Vec<Assessment>,
     /// Of a shared crawl: pages that others fetched and the user labelled. The judge learns from those too.
     pub lessons: BTreeMap<UrlId, (Assessment, bool)>,
     /// What the last labels changed.
@@ -69,16 +77,22 @@ pub(crate) struct Heard {
 pub(crate) type Lesson<'a> = &'a dyn Fn(Record) -> Result<Assessment, Problem>;
 
 impl Roll {
+    /// An empty one that keeps features in this folder when there are many.
+    pub fn at(dir: &Path) -> Roll {
+        Roll { shelf: Shelf::at(dir.join(FEATURES_FILE), FEATURES_IN_MEMORY), ..Roll::default() }
+    }
+
     /// The pages as the ledger has them, with what was last said of them. `each` sees their digests and SimHashes, `kept`
     /// what is kept of each for judges that learn.
     pub fn read(
+        mut self,
         ledger: &(impl Records + ?Sized),
         judge: &dyn Judge,
         lesson: Lesson,
         each: &mut dyn FnMut(&PageLine),
         kept: &mut dyn FnMut(&Measured),
     ) -> Result<Roll, Problem> {
-        let mut roll = Roll::default();
+        let roll = &mut self;
         let mut at: HashMap<UrlId, usize> = HashMap::new();
         for line in ledger.state(StateKey::Pages)? {
             let Some(page) = PageLine::read(&line) else { continue };
@@ -114,13 +128,12 @@ impl Roll {
             }
         }
         if remembers {
-            let known = |j: &Judged| Assessment { score: j.score, ..Assessment::default() };
-            roll.assessed = roll.judged.iter().map(known).collect();
-            for entry in ledger.state(FEATURES)? {
-                let Some(page) = Measured::decode(&entry) else { continue };
+            roll.features = vec![Features::default(); roll.judged.len()];
+            for entry in ledger.each_state(FEATURES) {
+                let Some(page) = Measured::decode(&entry?) else { continue };
                 kept(&page);
-                if let Some(a) = at.get(&page.id).and_then(|&i| roll.assessed.get_mut(i)) {
-                    a.features = page.features;
+                if let Some(f) = at.get(&page.id).and_then(|&i| roll.features.get_mut(i)) {
+                    *f = roll.shelf.put(&page.features);
                 }
             }
         } else if !judge.by_score() {
@@ -136,21 +149,63 @@ impl Roll {
                 roll.assessed.push(known.unwrap_or_else(score_only));
             }
         }
-        Ok(roll)
+        Ok(self)
     }
 
     /// Pages that were read again.
     pub fn of(judged: Vec<Judged>, assessed: Vec<Assessment>) -> Roll {
         Roll { judged, assessed, ..Roll::default() }
     }
+    pub fn into_assessed(self) -> Vec<Assessment> {
+        self.assessed
+    }
+
+    /// What another judge measured on the pages, shelved before.
+    pub fn measured_again<'a>(&mut self, judge: &dyn Judge, pages: impl Iterator<Item = &'a Assessment>) {
+        (self.features, self.assessed) = (Vec::new(), Vec::new());
+        pages.for_each(|assessment| self.keep_of(judge, assessment));
+    }
+
+    /// Puts the features of a page where those of the others are.
+    pub fn shelve(&mut self, assessment: &mut Assessment) {
+        assessment.features = self.shelf.put(&assessment.features.read());
+    }
+
+    /// A page was judged.
+    pub fn push(&mut self, judge: &dyn Judge, judged: Judged, assessment: &Assessment) {
+        self.judged.push(judged);
+        self.keep_of(judge, assessment);
+    }
+
+    /// What this judge will need of it.
+    fn keep_of(&mut self, judge: &dyn Judge, assessment: &Assessment) {
+        if judge.remembers_pages() {
+            // A page of a context that is not meant is ruled out whatever is kept of it.
+            let is_meant = assessment.excluded.is_none();
+            self.features.push(if is_meant { assessment.features.clone() } else { Features::default() });
+        } else if !judge.by_score() {
+            self.assessed.push(assessment.clone());
+        }
+    }
+
+    /// The `i`th page as the judge sees it.
+    pub fn assessment(&self, i: usize) -> Option<Cow<'_, Assessment>> {
+        let score = self.judged.get(i)?.score;
+        Some(match (self.assessed.get(i), self.features.get(i)) {
+            (Some(whole), _) => Cow::Borrowed(whole),
+            (_, features) => {
+                let features = features.cloned().unwrap_or_default();
+                Cow::Owned(Assessment { score, features, ..Assessment::default() })
+            }
+        })
+    }
 
     /// A judge is shown the pages from the `from`th on, with what the user said of them.
     pub fn show(&self, judge: &mut dyn Judge, from: usize) {
         for (i, j) in self.judged.iter().enumerate().skip(from) {
-            match self.assessed.get(i) {
-                Some(whole) => judge.observe(whole, j.label),
-                None => judge.observe(&Assessment { score: j.score, ..Assessment::default() }, j.label),
-            };
+            if let Some(assessment) = self.assessment(i) {
+                judge.observe(&assessment, j.label);
+            }
         }
     }
 
@@ -169,7 +224,8 @@ impl Roll {
 
     /// The judge's verdict on the `i`th page now.
     pub fn verdict(&self, judge: &dyn Judge, i: usize) -> Option<Verdict> {
-        self.judged.get(i).map(|j| decided(judge, j, self.assessed.get(i)))
+        let j = self.judged.get(i)?;
+        Some(final_verdict(judge.decide(self.assessment(i)?.as_ref()), j.barred, j.turned))
     }
 
     /// The judge's verdicts on all pages now, in order.
@@ -181,17 +237,14 @@ impl Roll {
         let between = self.lessons.len();
         let mut out = Vec::with_capacity(self.judged.len());
         for (i, j) in self.judged.iter().enumerate() {
-            let whole = self.assessed.get(i);
-            let at = whole.filter(|a| !a.features.is_empty()).and_then(|a| {
-                let same = |(features, _): &(Arc<[u8]>, Verdict)| Arc::ptr_eq(features, &a.features);
-                left.iter().take(between + 1).position(same)
-            });
+            let own = self.features.get(i).or(self.assessed.get(i).map(|a| &a.features));
+            let at = own
+                .filter(|own| !own.is_empty())
+                .and_then(|own| left.iter().take(between + 1).position(|(features, _)| features.is(own)));
             let known = at.and_then(|at| left.split_off(..=at)).and_then(|part| part.last());
-            out.push(match (known, whole) {
-                (Some((_, verdict)), Some(a)) if a.excluded.is_none() => {
-                    final_verdict(*verdict, j.barred, j.turned)
-                }
-                _ => decided(judge, j, whole),
+            out.push(match known {
+                Some((_, verdict)) => final_verdict(*verdict, j.barred, j.turned),
+                None => self.verdict(judge, i).unwrap_or_default(),
             });
         }
         out

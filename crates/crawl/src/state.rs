@@ -179,7 +179,7 @@ impl Crawl {
                 None
             }
         };
-        let roll = Roll::read(
+        let roll = self.parts.folder.as_deref().map_or_else(Roll::default, Roll::at).read(
             ledger.as_ref(),
             judge.as_ref(),
             &|record| self.lesson(record),

@@ -147,6 +147,7 @@ pub(crate) mod tests {
             strategy: Box::new(Restless(0)),
             archive: None,
             index: None,
+            folder: None,
         };
         Crawl::new(parts).unwrap()
     }

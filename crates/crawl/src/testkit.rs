@@ -196,6 +196,7 @@ fn go_on(
         strategy,
         archive: None,
         index: None,
+        folder: None,
     };
     let mut crawl = Crawl::new(parts)?;
     crawl.seed(&web.seeds, Millis(0))?;

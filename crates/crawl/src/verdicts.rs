@@ -1,13 +1,12 @@
 //! Verdicts on pages that were fetched before: given again, counted, told to the strategy.
 
-use crate::crawl::{Crawl, Judged};
+use crate::crawl::Crawl;
 use crate::events::Curve;
-use focus::judges::Judge;
 use focus::strategies::Revised;
 use std::collections::HashMap;
 use std::sync::PoisonError;
 use store::Revision;
-use types::{Assessment, Problem, UrlId, Verdict};
+use types::{Problem, UrlId, Verdict};
 
 impl Crawl {
     /// Gives every verdict again; returns those that changed sides.
@@ -73,22 +72,9 @@ impl Crawl {
         Ok(())
     }
 
-    pub(crate) fn by_score(&self) -> bool {
-        self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).by_score()
-    }
-
     pub(crate) fn remembers_pages(&self) -> bool {
         self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).remembers_pages()
     }
-}
-
-/// The judge's verdict on a page that was measured before.
-pub(crate) fn decided(judge: &dyn Judge, j: &Judged, whole: Option<&Assessment>) -> Verdict {
-    let verdict = match whole {
-        Some(whole) => judge.decide(whole),
-        None => judge.decide(&Assessment { score: j.score, ..Assessment::default() }),
-    };
-    final_verdict(verdict, j.barred, j.turned)
 }
 
 /// The judge's verdict after what rules a page out whatever its score, and after the noise of a backtest.

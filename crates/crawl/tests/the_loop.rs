@@ -46,6 +46,7 @@ fn make(topic: &str, ledger: Box<dyn gleaner_crawl::Ledger>, rules: Rules) -> Ma
         strategy: made.strategy,
         archive: None,
         index: None,
+        folder: None,
     };
     let mut crawl = Crawl::new(parts).unwrap();
     let order: Arc<Mutex<Vec<String>>> = Arc::default();

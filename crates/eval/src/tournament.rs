@@ -606,6 +606,7 @@ impl Plan<'_> {
             strategy: Box::new(Timed { inner: made.strategy, clock }),
             archive: None,
             index: None,
+            folder: None,
         };
         Ok((Crawl::new(parts)?.taught_by(made.make_judge), made.analyst))
     }

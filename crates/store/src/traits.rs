@@ -95,6 +95,14 @@ pub trait Records {
     /// A piece of state: the newest whole one, then every change appended to it.
     fn state(&self, key: StateKey) -> Result<Vec<Vec<u8>>, Problem>;
 
+    /// The same piece by piece, for states that are large.
+    fn each_state(&self, key: StateKey) -> Each<'_, Vec<u8>> {
+        match self.state(key) {
+            Ok(pieces) => Box::new(pieces.into_iter().map(Ok)),
+            Err(problem) => Box::new(std::iter::once(Err(problem))),
+        }
+    }
+
     /// Totals, without reading the pages.
     fn stats(&self) -> Result<Stats, Problem>;
 

@@ -1,5 +1,5 @@
+use crate::Features;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// What a judge measured on a page: pure, parallel, independent of thresholds and of other pages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Assessment {
     pub stuffed: bool,
     /// What a judge that learns keeps of the page, in a form of its own. It is not part of a record.
     #[serde(skip)]
-    pub features: Arc<[u8]>,
+    pub features: Features,
 }
 
 /// One named part of a score.

@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod canon;
+mod features;
 mod fetched;
 mod judged;
 mod order;
@@ -22,6 +23,7 @@ mod url;
 mod web;
 
 pub use canon::Canon;
+pub use features::{Cursor, Features, Shelf};
 pub use fetched::{Failure, Fetched, Payload, Truncation};
 pub use judged::{Assessment, Hit, Part, Verdict};
 pub use order::{

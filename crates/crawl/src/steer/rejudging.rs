@@ -91,6 +91,7 @@ impl Crawl {
 
     /// The new judge has seen everything: its verdicts count from here on.
     fn take_over(&mut self, mut r: Rejudging) -> Result<(), Problem> {
+        r.done.iter_mut().for_each(|new| self.judging.roll.shelve(&mut new.assessment));
         for (j, new) in self.judging.roll.judged.iter().zip(&r.done) {
             r.judge.observe(&new.assessment, j.label);
         }
@@ -124,11 +125,9 @@ impl Crawl {
         measured::write_all(self.parts.ledger.as_mut(), features.into_iter())?;
         self.judging.measurer = r.measurer;
         self.parts.ledger.put_state(REJUDGING, false, &[0])?;
+        let measured = items.iter().filter_map(|r| r.assessment.as_ref());
+        self.judging.roll.measured_again(r.judge.as_ref(), measured);
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = r.judge;
-        self.judging.roll.assessed = match self.by_score() {
-            true => Vec::new(),
-            false => items.iter().filter_map(|r| r.assessment.as_ref()).map(measured::kept).collect(),
-        };
         self.tell_revised(&told, false)?;
         self.save_strategy_now()?;
         // What is being read just now was measured by the old one.

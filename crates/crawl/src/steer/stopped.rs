@@ -44,7 +44,7 @@ impl StoppedCollection {
         let ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(dir, options, types::Millis::steady())?);
         let made = made(ledger.as_ref(), loaded, answer, first_pages(ledger.as_ref())?)?;
         let judge = (made.make_judge)()?;
-        let roll = Roll::read(
+        let roll = Roll::at(dir).read(
             ledger.as_ref(),
             judge.as_ref(),
             &|record| Ok(record.assessment),
@@ -169,19 +169,20 @@ pub fn reasons(
         return Ok(None);
     }
     let lesson = |record: Record| Ok(record.assessment);
-    let roll = Roll::read(&**store, judge.as_ref(), &lesson, &mut |_| {}, &mut |_| {})?;
+    let roll = Roll::default().read(&**store, judge.as_ref(), &lesson, &mut |_| {}, &mut |_| {})?;
     let Some(at) = roll.judged.iter().position(|j| j.id == id) else { return Ok(None) };
-    let (Some(assessment), Some(record)) = (roll.assessed.get(at), store.record(id)?) else {
+    let (Some(assessment), Some(record)) = (roll.assessment(at), store.record(id)?) else {
         return Ok(None);
     };
     roll.show(judge.as_mut(), 0);
     let fetched = stored::answer(reader.archive(), &**store, &record)?.fetched;
     let Some((doc, _)) = made.analyst.read(&fetched) else { return Ok(None) };
-    let Some(reasons) = judge.reasons(assessment, &doc) else { return Ok(None) };
+    let Some(reasons) = judge.reasons(&assessment, &doc) else { return Ok(None) };
     // As the judge was shown them.
-    let labelled = roll.judged.iter().zip(&roll.assessed);
-    let mut labelled = labelled.filter(|(j, a)| j.label.is_some() && !a.features.is_empty());
-    let like_id = reasons.like.and_then(|l| l.nth).and_then(|n| labelled.nth(n)).map(|(j, _)| j.id);
+    let is_lesson = |i: usize| roll.assessment(i).is_some_and(|a| !a.features.is_empty());
+    let labelled = roll.judged.iter().enumerate().filter(|(_, j)| j.label.is_some());
+    let mut lessons = labelled.filter(|(i, _)| is_lesson(*i));
+    let like_id = reasons.like.and_then(|l| l.nth).and_then(|n| lessons.nth(n)).map(|(_, j)| j.id);
     let like_title = like_id.map(|id| store.record(id)).transpose()?.flatten().map(|r| r.title);
     Ok(Some(PageReasons { like_url: like_id.and_then(|id| reader.url(id)), reasons, like_id, like_title }))
 }

@@ -5,7 +5,7 @@ use crate::text::Doc;
 use crate::topic::{Threshold, Topic, WeightsSection};
 use learn::bytes::{Reader, Writer, damaged};
 use serde::Deserialize;
-use types::{Assessment, Hit, Part, Problem, Verdict};
+use types::{Assessment, Features, Hit, Part, Problem, Verdict};
 
 pub(super) const ALL_OF: JudgeEntry = JudgeEntry {
     name: "all",
@@ -154,11 +154,15 @@ fn sub_topic(topic: &Topic, name: &str, table: Option<&toml::Value>) -> Result<T
     Ok(topic)
 }
 
-/// One assessment that holds those of all judges, their names before every part and hit.
+/// One assessment that holds those of all judges, their names before every part and hit. Where one of them remembers pages,
+/// all of it is in the features: nothing else of it will be kept.
 fn assess(judges: &[Sub], doc: &Doc) -> Assessment {
     let mut out = Assessment::default();
-    for sub in judges {
-        let a = sub.judge.assess(doc);
+    let all: Vec<Assessment> = judges.iter().map(|sub| sub.judge.assess(doc)).collect();
+    if remembers(judges) {
+        out.features = Features::of(&packed(&all));
+    }
+    for (sub, a) in judges.iter().zip(all) {
         out.parts.push(Part { name: sub.name.into(), value: a.score });
         out.parts.extend(a.parts.into_iter().map(|p| Part { name: format!("{}/{}", sub.name, p.name), ..p }));
         out.hits.extend(a.hits.into_iter().map(|h| Hit { set: format!("{}/{}", sub.name, h.set), ..h }));
@@ -166,7 +170,55 @@ fn assess(judges: &[Sub], doc: &Doc) -> Assessment {
     out
 }
 
-/// One judge's own assessment back out of it.
+fn remembers(judges: &[Sub]) -> bool {
+    judges.iter().any(|s| s.judge.remembers_pages())
+}
+
+fn packed(all: &[Assessment]) -> Vec<u8> {
+    let mut w = Writer::default();
+    for a in all {
+        w.f64(a.score).var(a.parts.len() as u64);
+        for part in &a.parts {
+            w.bytes(part.name.as_bytes()).f64(part.value);
+        }
+        w.var(a.hits.len() as u64);
+        for hit in &a.hits {
+            w.bytes(hit.set.as_bytes()).bytes(hit.term.as_bytes()).var(u64::from(hit.count));
+        }
+        w.bytes(&a.features.read());
+    }
+    w.0
+}
+
+/// The assessments of so many judges.
+fn unpacked(bytes: &[u8], judges: usize) -> Result<Vec<Assessment>, Problem> {
+    let mut r = Reader(bytes);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut out = Vec::new();
+    for _ in 0..judges {
+        let mut a = Assessment { score: r.f64()?, ..Assessment::default() };
+        for _ in 0..r.var()? {
+            a.parts.push(Part { name: text(r.bytes()?), value: r.f64()? });
+        }
+        for _ in 0..r.var()? {
+            a.hits.push(Hit { set: text(r.bytes()?), term: text(r.bytes()?), count: r.var()? as u32 });
+        }
+        a.features = Features::of(r.bytes()?);
+        out.push(a);
+    }
+    r.end()?;
+    Ok(out)
+}
+
+/// The judges' own assessments back out of it.
+fn each_own(judges: &[Sub], a: &Assessment) -> Vec<Assessment> {
+    match unpacked(&a.features.read(), judges.len()) {
+        Ok(all) => all,
+        Err(_) => judges.iter().map(|sub| own(sub.name, a)).collect(),
+    }
+}
+
+/// One of them, by the names of its parts and hits.
 fn own(name: &str, a: &Assessment) -> Assessment {
     let strip = |s: &str| s.strip_prefix(name).and_then(|s| s.strip_prefix('/')).map(str::to_string);
     Assessment {
@@ -179,6 +231,10 @@ fn own(name: &str, a: &Assessment) -> Assessment {
 
 /// States of all judges, one after the other.
 fn save(judges: &[Sub]) -> Option<Vec<u8>> {
+    if remembers(judges) {
+        // Every page will be shown again.
+        return None;
+    }
     let states: Vec<Option<Vec<u8>>> = judges.iter().map(|s| s.judge.save()).collect();
     if states.iter().all(Option::is_none) {
         return None;
@@ -231,8 +287,8 @@ impl Judge for Combined {
     fn decide(&self, a: &Assessment) -> Verdict {
         let mut out =
             Verdict { relevance: if self.all { 1.0 } else { 0.0 }, threshold: 0.5, ..Verdict::default() };
-        for sub in &self.judges {
-            let v = sub.judge.decide(&own(sub.name, a));
+        for (sub, own) in self.judges.iter().zip(each_own(&self.judges, a)) {
+            let v = sub.judge.decide(&own);
             let r = rescaled(&v);
             out.relevance = if self.all { out.relevance.min(r) } else { out.relevance.max(r) };
             out.version = out.version.wrapping_add(v.version);
@@ -241,7 +297,9 @@ impl Judge for Combined {
         out
     }
     fn observe(&mut self, a: &Assessment, label: Option<bool>) -> bool {
-        self.judges.iter_mut().fold(false, |changed, s| s.judge.observe(&own(s.name, a), label) | changed)
+        let each = each_own(&self.judges, a);
+        let judges = self.judges.iter_mut().zip(&each);
+        judges.fold(false, |changed, (sub, own)| sub.judge.observe(own, label) | changed)
     }
     fn save(&self) -> Option<Vec<u8>> {
         save(&self.judges)
@@ -255,6 +313,12 @@ impl Judge for Combined {
     fn by_score(&self) -> bool {
         false
     }
+    fn reads_own_text(&self) -> bool {
+        self.judges.iter().any(|s| s.judge.reads_own_text())
+    }
+    fn remembers_pages(&self) -> bool {
+        remembers(&self.judges)
+    }
 }
 
 fn build_weighted(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
@@ -264,30 +328,40 @@ fn build_weighted(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
 struct Weighted(Vec<Sub>);
 
 impl Weighted {
-    fn mean(&self, score: impl Fn(&Sub) -> f64) -> f64 {
+    /// Of the judges' scores, in their order.
+    fn mean(&self, scores: impl Iterator<Item = f64>) -> f64 {
         let total: f64 = self.0.iter().map(|s| s.share).sum();
-        if total > 0.0 { self.0.iter().map(|s| s.share * score(s)).sum::<f64>() / total } else { 0.0 }
+        let sum: f64 = self.0.iter().zip(scores).map(|(s, score)| s.share * score).sum();
+        if total > 0.0 { sum / total } else { 0.0 }
     }
 }
 
 impl Measure for Weighted {
     fn assess(&self, doc: &Doc) -> Assessment {
         let mut a = assess(&self.0, doc);
-        a.score = self.mean(|s| a.part(s.name).unwrap_or(0.0));
+        a.score = self.mean(self.0.iter().map(|s| a.part(s.name).unwrap_or(0.0)));
         a
     }
     fn relevance(&self, a: &Assessment) -> f64 {
-        self.mean(|s| s.judge.decide(&own(s.name, a)).relevance)
+        let each = each_own(&self.0, a);
+        self.mean(self.0.iter().zip(&each).map(|(s, own)| s.judge.decide(own).relevance))
     }
     fn by_score(&self) -> bool {
         false
     }
     fn observe(&mut self, a: &Assessment) -> bool {
-        // The judges' own thresholds do not count here, only what they learn about scores.
-        self.0.iter_mut().for_each(|s| {
-            s.judge.observe(&own(s.name, a), None);
+        // The judges' own thresholds do not count here, only what they learn about scores. Labels draw the one line.
+        let each = each_own(&self.0, a);
+        self.0.iter_mut().zip(&each).for_each(|(s, own)| {
+            s.judge.observe(own, None);
         });
         false
+    }
+    fn reads_own_text(&self) -> bool {
+        self.0.iter().any(|s| s.judge.reads_own_text())
+    }
+    fn remembers_pages(&self) -> bool {
+        remembers(&self.0)
     }
     fn save(&self) -> Vec<u8> {
         save(&self.0).unwrap_or_default()

@@ -3,8 +3,7 @@
 
 use super::{Judge, JudgeSetup, Reasons};
 use crate::text::{Doc, Terms};
-use std::sync::Arc;
-use types::{Assessment, Problem, Verdict};
+use types::{Assessment, Features, Problem, Verdict};
 
 struct Excluding {
     inner: Box<dyn Judge>,
@@ -60,7 +59,7 @@ impl Judge for Excluding {
     fn remembers_pages(&self) -> bool {
         self.inner.remembers_pages()
     }
-    fn decide_shown(&self) -> Vec<(Arc<[u8]>, Verdict)> {
+    fn decide_shown(&self) -> Vec<(Features, Verdict)> {
         // Pages of the wrong context are not shown to it.
         self.inner.decide_shown()
     }

@@ -41,6 +41,16 @@ pub trait Measure: Send + Sync {
         true
     }
 
+    /// See [`super::Judge::reads_own_text`].
+    fn reads_own_text(&self) -> bool {
+        false
+    }
+
+    /// See [`super::Judge::remembers_pages`].
+    fn remembers_pages(&self) -> bool {
+        false
+    }
+
     /// See [`super::Judge::trained`].
     fn trained(&self) -> Option<Vec<u8>> {
         None

@@ -24,7 +24,7 @@ use crate::model::{ModelFile, Role};
 use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use std::sync::Arc;
-use types::{Assessment, Problem, Verdict};
+use types::{Assessment, Features, Problem, Verdict};
 
 /// Decides a page's relevance, in two steps: `assess` measures (pure, parallel), `decide` applies what is
 /// known so far (serial, versioned). A verdict can be revised later from its assessment, without the page.
@@ -76,7 +76,7 @@ pub trait Judge: Send + Sync {
     /// What it decides on the pages it was shown, in that order, as far as it looked at them when it last
     /// made up its mind: the same as `decide` says of each, without looking again. Each comes with the
     /// features it was shown with. Judges that do not remember pages say nothing.
-    fn decide_shown(&self) -> Vec<(Arc<[u8]>, Verdict)> {
+    fn decide_shown(&self) -> Vec<(Features, Verdict)> {
         Vec::new()
     }
 

@@ -320,6 +320,41 @@ fn patterns() {
     }
 }
 
+/// Of a page only the features and the score are kept for judges that remember pages: a combination decides by them as by
+/// the whole assessment, and what `relevance` learns from labels counts in it.
+#[test]
+fn a_combination_keeps_what_relevance_needs() {
+    for kind in ["all", "any", "weighted"] {
+        let t = topic(&format!(
+            "name = 'n'\n[content]\nterms = ['sql', 'soup']\n[judge]\nkind = '{kind}'\nof = ['relevance', 'regex']\n[judge.regex]\nurl = 'course'"
+        ));
+        let mut j = judge(&t);
+        assert!(j.remembers_pages() && j.reads_own_text() && j.save().is_none(), "{kind}");
+        let paths = ["/course/db.html", "/pt", "/empty"];
+        let kept = |a: &Assessment| Assessment {
+            score: a.score,
+            features: a.features.clone(),
+            ..Assessment::default()
+        };
+        let pages: Vec<Assessment> = paths.iter().map(|p| assess(&t, j.as_ref(), p)).collect();
+        let before: Vec<Verdict> = pages.iter().map(|a| j.decide(a)).collect();
+        for (a, was) in pages.iter().zip(&before) {
+            assert!(!a.features.is_empty());
+            assert_eq!(j.decide(&kept(a)), *was, "{kind}");
+        }
+        for _ in 0..3 {
+            j.observe(&kept(&pages[0]), Some(true));
+            j.observe(&kept(&pages[1]), Some(false));
+        }
+        // The pattern says nothing of the page that is not wanted: of the two `relevance` says more, and now less than before.
+        let now = j.decide(&kept(&pages[1]));
+        if kind == "any" {
+            assert!(now.relevance < before[1].relevance, "{kind}: {now:?} {:?}", before[1]);
+        }
+        assert_eq!(j.decide(&pages[1]), now, "{kind}");
+    }
+}
+
 #[test]
 fn combinations_by_hand() {
     let with = |kind: &str, rest: &str| {

@@ -352,6 +352,10 @@ impl<M: Measure> Judge for Thresholded<M> {
     }
 
     fn save(&self) -> Option<Vec<u8>> {
+        if self.remembers_pages() {
+            // Every page will be shown again.
+            return None;
+        }
         let s = &self.state;
         let mut w = Writer::default();
         w.u8(1).f64(s.threshold).u32(s.version).u64(s.seen).u8(s.why as u8);
@@ -413,6 +417,12 @@ impl<M: Measure> Judge for Thresholded<M> {
 
     fn by_score(&self) -> bool {
         self.measure.by_score()
+    }
+    fn reads_own_text(&self) -> bool {
+        self.measure.reads_own_text()
+    }
+    fn remembers_pages(&self) -> bool {
+        self.measure.remembers_pages()
     }
 
     fn trained(&self) -> Option<Vec<u8>> {

@@ -237,7 +237,11 @@ impl<L: Log> Records for Ledger<L> {
     }
 
     fn state(&self, key: StateKey) -> Result<Vec<Vec<u8>>, Problem> {
-        self.state_places(key).iter().map(|&at| self.state_at(at)).collect()
+        self.each_state(key).collect()
+    }
+
+    fn each_state(&self, key: StateKey) -> Each<'_, Vec<u8>> {
+        Box::new(self.state_places(key).iter().map(|&at| self.state_at(at)))
     }
 
     fn stats(&self) -> Result<Stats, Problem> {

@@ -579,6 +579,10 @@ impl Records for Shared {
         self.inner.state(key)
     }
 
+    fn each_state(&self, key: StateKey) -> Each<'_, Vec<u8>> {
+        self.inner.each_state(key)
+    }
+
     fn stats(&self) -> Result<Stats, Problem> {
         self.inner.stats()
     }

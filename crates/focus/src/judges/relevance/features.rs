@@ -6,7 +6,6 @@ use crate::text::vector::Plain;
 use crate::text::{Doc, Token};
 use learn::bytes::{Reader, Writer};
 use std::collections::HashMap;
-use std::sync::Arc;
 use types::Problem;
 
 /// Words of all fields are hashed into so many buckets.
@@ -92,7 +91,7 @@ impl Features {
         f
     }
 
-    pub fn encode(&self) -> Arc<[u8]> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer(Vec::with_capacity(640));
         for n in [self.length, self.links, self.headings, self.depth] {
             w.var(u64::from(n));
@@ -110,7 +109,7 @@ impl Features {
                 last = *bucket;
             }
         }
-        w.0.into()
+        w.0
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Features, Problem> {

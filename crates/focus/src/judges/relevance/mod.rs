@@ -20,10 +20,10 @@ use learner::{Row, Scales, Weights};
 use line::Aim;
 use prior::{Background, MEASURES, Prior};
 use serde::Deserialize;
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::OnceLock;
 use terms::{CONTENT, GENRE, TopicTerms, URL, WISH};
-use types::{Assessment, Hit, Part, Problem, Verdict};
+use types::{Assessment, Cursor, Features as Kept, Hit, Part, Problem, Verdict};
 
 pub(super) const ENTRY: JudgeEntry = JudgeEntry {
     name: "relevance",
@@ -71,20 +71,14 @@ const LEAST_REASON: f64 = 0.0005;
 /// Pages that have less in common are not alike.
 const LEAST_LIKE: f64 = 0.1;
 
-/// A page it was shown.
-struct Seen {
-    /// Of its features: the sample of unlabelled pages is those with the smallest.
-    hash: u64,
-    features: Arc<[u8]>,
-    label: Option<bool>,
-}
-
 struct Relevance {
     terms: TopicTerms,
     aim: Aim,
-    examples: Vec<(Arc<[u8]>, bool)>,
-    seen: Vec<Seen>,
-    labels: usize,
+    examples: Vec<(Kept, bool)>,
+    /// What is kept of the pages it was shown.
+    seen: Vec<Kept>,
+    /// What was said of them, by where they are.
+    labels: BTreeMap<usize, bool>,
     version: u32,
     /// So many of the pages are its background: those up to the last milestone, or the last labelled one.
     background: usize,
@@ -99,33 +93,45 @@ struct Fitted {
     learned: Option<(Scales, Weights)>,
     line: f64,
     expected_f1: f64,
-    /// Probabilities of all pages seen by then; `None` of those that cannot be read.
-    shown: Vec<Option<f64>>,
-}
-
-/// What is kept of pages, read; `None`: it is damaged.
-fn decoded(
-    pages: &[Seen],
-    decode: fn(&[u8]) -> Result<Features, Problem>,
-) -> impl Iterator<Item = Option<Features>> + '_ {
-    pages.iter().map(move |s| decode(&s.features).ok())
+    /// Probabilities of all pages seen by then; NaN of those that cannot be read.
+    shown: Vec<f64>,
 }
 
 /// From so many pages on, all cores look at them.
 const MANY: usize = 8_000;
 
-/// Looks at pages on all cores; the parts are in order.
-fn in_parts<T: Send>(pages: &[Seen], look: &(dyn Fn(&[Seen]) -> T + Sync)) -> Vec<T> {
+/// Looks at pages on all cores, given where the first of each part is; the parts are in order.
+fn in_parts<T: Send>(pages: &[Kept], look: &(dyn Fn(usize, &[Kept]) -> T + Sync)) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     if pages.len() < MANY || threads < 2 {
-        return vec![look(pages)];
+        return vec![look(0, pages)];
     }
+    let size = pages.len().div_ceil(threads);
     std::thread::scope(|s| {
-        let chunks = pages.chunks(pages.len().div_ceil(threads));
-        let parts: Vec<_> = chunks.map(|part| (part, s.spawn(move || look(part)))).collect();
+        let chunks = pages.chunks(size).enumerate();
+        let parts: Vec<_> =
+            chunks.map(|(i, part)| (i, part, s.spawn(move || look(i * size, part)))).collect();
         // Should a thread be lost, its part is looked at here.
-        parts.into_iter().map(|(part, made)| made.join().unwrap_or_else(|_| look(part))).collect()
+        let joined = |(i, part, made): (usize, _, std::thread::ScopedJoinHandle<T>)| {
+            made.join().unwrap_or_else(|_| look(i * size, part))
+        };
+        parts.into_iter().map(joined).collect()
     })
+}
+
+/// What the pages of the background say together.
+struct Survey {
+    background: Background,
+    /// Unlabelled pages, drawn by a hash of what is kept of them: those with the smallest, in that order.
+    sample: Vec<(u64, usize)>,
+}
+
+impl Survey {
+    /// Draws of more pages than needed are let go.
+    fn trim(&mut self) {
+        self.sample.sort_unstable();
+        self.sample.truncate(SCALE_SAMPLE);
+    }
 }
 
 impl Fitted {
@@ -189,9 +195,9 @@ impl Relevance {
                 ExampleKind::Irrelevant => false,
                 ExampleKind::Genre => return None,
             };
-            Some((Features::of(&e.doc, &terms).encode(), label))
+            Some((Kept::of(&Features::of(&e.doc, &terms).encode()), label))
         };
-        let mut examples: Vec<(Arc<[u8]>, bool)> = setup.examples.iter().filter_map(of).collect();
+        let mut examples: Vec<(Kept, bool)> = setup.examples.iter().filter_map(of).collect();
         if let Some(bytes) = setup.trained(ENTRY.name)? {
             examples.extend(read_lessons(bytes)?);
         }
@@ -200,7 +206,7 @@ impl Relevance {
             aim,
             examples,
             seen: Vec::new(),
-            labels: 0,
+            labels: BTreeMap::new(),
             version: 0,
             background: 0,
             next: FEWEST_NEW,
@@ -214,45 +220,63 @@ impl Relevance {
 
     /// Everything from the pages shown and the labels that count.
     fn fit(&self) -> Fitted {
-        let mut background = Background::new(&self.terms);
-        let seen = |pages: &[Seen]| {
-            let mut part = Background::new(&self.terms);
-            decoded(pages, Features::decode_terms).flatten().for_each(|page| part.add(&page));
-            part
-        };
-        in_parts(self.shown(), &seen).iter().for_each(|part| background.merge(part));
+        let Survey { background, sample } = self.survey();
         let prior = Prior::new(&self.terms, background);
-        let learned = (self.labels + self.examples.len() > 0).then(|| self.learn(&prior));
+        let learned = (self.labels.len() + self.examples.len() > 0).then(|| self.learn(&prior, &sample));
         let mut fitted = Fitted { prior, learned, line: 0.0, expected_f1: 0.0, shown: Vec::new() };
         let decode = fitted.decode();
-        let judged = |pages: &[Seen]| -> Vec<Option<f64>> {
-            decoded(pages, decode).map(|page| Some(sigmoid(fitted.odds(&self.terms, &page?).1))).collect()
+        let judged = |_, pages: &[Kept]| -> Vec<f64> {
+            let mut cursor = Cursor::default();
+            let mut judge = |page| decode(cursor.read(page)).map(|page| fitted.odds(&self.terms, &page).1);
+            pages.iter().map(|page| judge(page).map_or(f64::NAN, sigmoid)).collect()
         };
         // Pages after the background are judged with it; only the background says where the line is.
         let shown = in_parts(&self.seen, &judged).concat();
-        let probabilities = shown.iter().take(self.background).filter_map(|p| *p).collect();
+        let probabilities = shown.iter().take(self.background).copied().filter(|p| !p.is_nan()).collect();
         (fitted.line, fitted.expected_f1) = line::draw(self.aim, probabilities);
         fitted.shown = shown;
         fitted
     }
 
-    fn shown(&self) -> &[Seen] {
-        self.seen.get(..self.background).unwrap_or(&[])
+    fn survey(&self) -> Survey {
+        let drawing = self.labels.len() + self.examples.len() > 0;
+        let look = |first: usize, pages: &[Kept]| {
+            let mut cursor = Cursor::default();
+            let mut part = Survey { background: Background::new(&self.terms), sample: Vec::new() };
+            for (i, page) in pages.iter().enumerate() {
+                let bytes = cursor.read(page);
+                let Ok(features) = Features::decode_terms(bytes) else { continue };
+                part.background.add(&features);
+                if drawing && !self.labels.contains_key(&(first + i)) {
+                    part.sample.push((crate::text::word_hash_of(bytes), first + i));
+                    if part.sample.len() >= 4 * SCALE_SAMPLE {
+                        part.trim();
+                    }
+                }
+            }
+            part
+        };
+        let shown = self.seen.get(..self.background).unwrap_or(&[]);
+        let mut all = Survey { background: Background::new(&self.terms), sample: Vec::new() };
+        for part in in_parts(shown, &look) {
+            all.background.merge(&part.background);
+            all.sample.extend(part.sample);
+        }
+        all.trim();
+        all
     }
 
     /// Example pages, then labelled ones.
-    fn lessons(&self) -> impl Iterator<Item = (&Arc<[u8]>, bool)> {
-        let labelled = self.seen.iter().filter_map(|s| Some((&s.features, s.label?)));
+    fn lessons(&self) -> impl Iterator<Item = (&Kept, bool)> {
+        let labelled = self.labels.iter().filter_map(|(i, label)| Some((self.seen.get(*i)?, *label)));
         self.examples.iter().map(|(f, l)| (f, *l)).chain(labelled)
     }
 
-    fn learn(&self, prior: &Prior) -> (Scales, Weights) {
-        let mut order: Vec<&Seen> = self.shown().iter().filter(|s| s.label.is_none()).collect();
-        order.sort_unstable_by_key(|s| s.hash);
-        let sample: Vec<Features> =
-            order.iter().take(SCALE_SAMPLE).filter_map(|s| Features::decode(&s.features).ok()).collect();
+    fn learn(&self, prior: &Prior, sample: &[(u64, usize)]) -> (Scales, Weights) {
+        let sample = sample.iter().filter_map(|(_, i)| self.seen.get(*i));
+        let sample: Vec<Features> = sample.filter_map(|s| Features::decode(&s.read()).ok()).collect();
         let labelled: Vec<(Features, bool)> = (self.lessons())
-            .filter_map(|(bytes, label)| Some((Features::decode(bytes).ok()?, label)))
+            .filter_map(|(kept, label)| Some((Features::decode(&kept.read()).ok()?, label)))
             .collect();
         let pages: Vec<&Features> = sample.iter().chain(labelled.iter().map(|l| &l.0)).collect();
         let starts: Vec<Start> = pages.iter().map(|p| Start::of(prior, &self.terms, p)).collect();
@@ -268,7 +292,7 @@ impl Relevance {
 
     fn probability(&self, assessment: &Assessment) -> f64 {
         let fitted = self.fitted();
-        match fitted.decode()(&assessment.features) {
+        match fitted.decode()(&assessment.features.read()) {
             Ok(page) => sigmoid(fitted.odds(&self.terms, &page).1),
             // A page of which only the score is known keeps it.
             Err(_) => assessment.score,
@@ -286,12 +310,12 @@ impl Relevance {
     }
 
     /// The lesson that is most like a page; itself does not count.
-    fn like(&self, scales: &Scales, prior: &Prior, own: &Arc<[u8]>, row: &Row) -> Option<Like> {
+    fn like(&self, scales: &Scales, prior: &Prior, own: &Kept, row: &Row) -> Option<Like> {
         let words: HashMap<u32, f32> = row.words().iter().copied().collect();
         let mut best: Option<Like> = None;
         let examples = self.examples.len();
-        for (i, (bytes, label)) in self.lessons().enumerate() {
-            let Some(page) = Features::decode(bytes).ok().filter(|_| bytes != own) else { continue };
+        for (i, (kept, label)) in self.lessons().enumerate() {
+            let Some(page) = Features::decode(&kept.read()).ok().filter(|_| kept != own) else { continue };
             let measures = prior.measure(&self.terms, &page);
             let similarity = scales.row(&page, &measures, 0.0).similarity(&words);
             if best.is_none_or(|b| similarity > b.similarity) {
@@ -354,7 +378,7 @@ impl Judge for Relevance {
             parts,
             hits,
             stuffed: start.stuffing > 0.0,
-            features: page.encode(),
+            features: Kept::of(&page.encode()),
             ..Assessment::default()
         }
     }
@@ -369,9 +393,8 @@ impl Judge for Relevance {
         if assessment.features.is_empty() {
             return false;
         }
-        let features = assessment.features.clone();
-        self.seen.push(Seen { hash: crate::text::word_hash_of(&features), features, label });
-        self.labels += usize::from(label.is_some());
+        self.labels.extend(label.map(|label| (self.seen.len(), label)));
+        self.seen.push(assessment.features.clone());
         let n = self.seen.len();
         let milestone = n >= self.next;
         if milestone {
@@ -395,16 +418,16 @@ impl Judge for Relevance {
         true
     }
 
-    fn decide_shown(&self) -> Vec<(Arc<[u8]>, Verdict)> {
+    fn decide_shown(&self) -> Vec<(Kept, Verdict)> {
         let fitted = self.fitted();
         let (threshold, version) = (fitted.line, self.version);
         let verdict = |relevance| Verdict { relevant: relevance >= threshold, relevance, threshold, version };
-        let seen = self.seen.iter().zip(&fitted.shown);
-        seen.filter_map(|(s, p)| Some((s.features.clone(), verdict((*p)?)))).collect()
+        let seen = self.seen.iter().zip(&fitted.shown).filter(|(_, p)| !p.is_nan());
+        seen.map(|(kept, p)| (kept.clone(), verdict(*p))).collect()
     }
 
     fn reasons(&self, assessment: &Assessment, doc: &Doc) -> Option<Reasons> {
-        let page = Features::decode(&assessment.features).ok()?;
+        let page = Features::decode(&assessment.features.read()).ok()?;
         let fitted = self.fitted();
         let (start, odds) = fitted.odds(&self.terms, &page);
         let named = fitted.parts(&start, odds).into_iter();
@@ -436,17 +459,17 @@ impl Judge for Relevance {
 
     fn trained(&self) -> Option<Vec<u8>> {
         let mut w = Writer::default();
-        let all: Vec<(&Arc<[u8]>, bool)> = self.lessons().collect();
+        let all: Vec<(&Kept, bool)> = self.lessons().collect();
         w.u8(1).var(all.len() as u64);
-        for (features, label) in all {
-            w.u8(u8::from(label)).bytes(features);
+        for (kept, label) in all {
+            w.u8(u8::from(label)).bytes(&kept.read());
         }
         Some(w.0)
     }
 
     fn explain(&self) -> Option<String> {
         let f = self.fitted();
-        let known = match self.labels + self.examples.len() {
+        let known = match self.labels.len() + self.examples.len() {
             0 => "the topic's terms and name".to_string(),
             1 => "the topic and one labelled page".to_string(),
             n => format!("the topic and {n} labelled pages"),
@@ -465,7 +488,7 @@ impl Judge for Relevance {
 }
 
 /// Labelled pages of a model file.
-fn read_lessons(bytes: &[u8]) -> Result<Vec<(Arc<[u8]>, bool)>, Problem> {
+fn read_lessons(bytes: &[u8]) -> Result<Vec<(Kept, bool)>, Problem> {
     let mut r = Reader(bytes);
     if r.u8()? != 1 {
         return Err(damaged());
@@ -473,9 +496,9 @@ fn read_lessons(bytes: &[u8]) -> Result<Vec<(Arc<[u8]>, bool)>, Problem> {
     let mut out = Vec::new();
     for _ in 0..r.var()? {
         let label = r.u8()? != 0;
-        let features: Arc<[u8]> = r.bytes()?.into();
-        Features::decode(&features)?;
-        out.push((features, label));
+        let features = r.bytes()?;
+        Features::decode(features)?;
+        out.push((Kept::of(features), label));
     }
     r.end()?;
     Ok(out)
