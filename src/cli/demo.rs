@@ -290,10 +290,24 @@ fn tell(out: &Path, web: &Web, ran: &Ran, focused: &Found, reference: &Found, wa
     let dir = out.display();
     let example = focused.example.as_deref().unwrap_or(SEEDS.first().copied().unwrap_or(""));
     eprintln!("\n{} (and look at {})", style("Try next").bold(), out.join("report.html").display());
-    eprintln!("  gleaner search {dir} \"query optimization\"");
-    eprintln!("  gleaner explain {dir} {example}");
-    eprintln!("  gleaner export {dir} -o syllabi.csv");
-    eprintln!("and in the browser: gleaner demo --dashboard");
+    let gleaner = program();
+    eprintln!("  {gleaner} search {dir} \"query optimization\"");
+    eprintln!("  {gleaner} explain {dir} {example}");
+    eprintln!("  {gleaner} export {dir} -o syllabi.csv");
+    eprintln!("and in the browser: {gleaner} demo --dashboard");
+}
+
+/// How a shell here starts this program: by its name if that leads to it, else by its path (after `cargo run`).
+fn program() -> String {
+    let name = "gleaner".to_string();
+    let Ok(me) = std::env::current_exe().and_then(|me| me.canonicalize()) else { return name };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let first = std::env::split_paths(&path).map(|dir| dir.join(&name)).find(|file| file.is_file());
+    if first.and_then(|file| file.canonicalize().ok()).is_some_and(|file| file == me) {
+        return name;
+    }
+    let here = std::env::current_dir().and_then(|dir| dir.canonicalize()).unwrap_or_default();
+    me.strip_prefix(&here).unwrap_or(&me).display().to_string()
 }
 
 /// Every count of the demo, and what it counts.
