@@ -420,11 +420,12 @@ fn crawl_beside(web: Neighbourhood, pages: u32) -> (usize, usize) {
     let dir = folder();
     let log = Log::in_memory();
     let server = DemoWeb::start(web, "127.0.0.1:0".parse().unwrap(), log).unwrap();
-    let fetch = "\n[fetch]\ndelay = '1ms'\n[archive]\nwarc = false\nindex = false\n";
+    let fetch = "\n[fetch]\ndelay = '0s'\n[archive]\nwarc = false\nindex = false\n";
     let topic = file(dir.path(), "topic.toml", &format!("{DEMO_TOPIC}{fetch}"));
     let mut command = gleaner();
     command.arg("crawl").arg(topic).args(["--allow-private", "--resolve", &server.resolve()]);
-    command.args(["--out", "c", "--pages", &pages.to_string()]).current_dir(dir.path());
+    // One request at a time: the same pages whoever answers first.
+    command.args(["--out", "c", "--concurrency", "1", "--pages", &pages.to_string()]).current_dir(dir.path());
     let ran = finish(&mut command);
     ran.ok();
     let asked: Vec<String> = (server.log().entries().iter())
@@ -452,6 +453,6 @@ fn neighbours_that_please_the_judge_do_not_take_the_crawl() {
         "alone {alone}, beside stuffed pages {beside} ({stuffed} of those), among copies {among} ({copies} of those)"
     );
     assert!(beside * 4 >= alone * 3 && stuffed <= 280, "{alone} alone, {beside} beside {stuffed}");
-    // Without a memory of mirrors 372 were asked for; how many are depends on who answers first.
-    assert!(among * 4 >= alone * 3 && copies <= 330, "{alone} alone, {among} among {copies}");
+    // Without a memory of mirrors 372 were asked for.
+    assert!(among * 4 >= alone * 3 && copies <= 280, "{alone} alone, {among} among {copies}");
 }

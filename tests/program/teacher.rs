@@ -381,39 +381,25 @@ fn labels_with_mistakes_make_verdicts_better() {
     let d = dir.path();
     let topic = "name = \"Courses\"\ndescription = \"syllabi of database courses\"\n[content]\nterms = [\"course\", \"lecture\"]\n[fetch]\ndelay = \"0s\"\nattempts = 1\n";
     std::fs::write(d.join("t.toml"), topic).unwrap();
-    let f1 = |out: &str, more: &[&str]| {
-        let resolve = server.resolve();
-        let mut args = vec![
-            "crawl",
-            "t.toml",
-            "--out",
-            out,
-            "--resolve",
-            &resolve,
-            "--allow-private",
-            "--quiet",
-            "--pages",
-            "400",
-        ];
-        SEEDS.iter().for_each(|s| args.extend(["--seed", s]));
-        args.extend(more);
-        fine(d, &args);
-        if !more.is_empty() {
-            // What the crawl left over, because it was over too soon.
-            fine(d, &[&["teach", out], more].concat());
-        }
-        let pages = lines(&fine(d, &["export", out, "--all", "--format", "jsonl"]).out);
+    // One request at a time: which 400 pages are fetched, and in which order, does not depend on who answers first.
+    let resolve = server.resolve();
+    let mut args = vec!["crawl", "t.toml", "--out", "c", "--resolve", &resolve, "--allow-private", "--quiet"];
+    args.extend(["--pages", "400", "--concurrency", "1"]);
+    SEEDS.iter().for_each(|s| args.extend(["--seed", s]));
+    fine(d, &args);
+    let f1 = || {
+        let pages = lines(&fine(d, &["export", "c", "--all", "--format", "jsonl"]).out);
         let is = |p: &Value| truth.contains(p["url"].as_str().unwrap());
         let right = pages.iter().filter(|p| p["relevant"] == true && is(p)).count();
         let said = pages.iter().filter(|p| p["relevant"] == true).count();
         2.0 * right as f64 / (said + pages.iter().filter(|p| is(p)).count()).max(1) as f64
     };
-    let without = f1("without", &[]);
-    let with = f1("with", &["--teacher-url", &model.url(), "--teacher-model", "labels"]);
+    let without = f1();
+    fine(d, &["teach", "c", "--teacher-url", &model.url(), "--teacher-model", "labels"]);
+    let with = f1();
     assert_eq!(model.urls().len(), model.urls().iter().collect::<HashSet<_>>().len());
     assert!(model.urls().len() >= 150, "{}", model.urls().len());
-    // Which 400 pages are fetched depends on who answers first: 0.70 to 0.80 with, 0.36 to 0.45 without.
-    assert!(with >= 0.6 && with >= without + 0.15, "F1 {without:.3} without a teacher, {with:.3} with one");
+    assert!(with >= 0.7 && with >= without + 0.15, "F1 {without:.3} without a teacher, {with:.3} with one");
 }
 
 /// llama.cpp's own server with a tiny model of random weights: the protocol is real, the answers are noise. `./test long` only.
