@@ -1,9 +1,11 @@
 //! Writing a collection's pages in a format others read: for `gleaner export` and for the dashboard.
 
+use crate::text::host_of;
 use crawl::reader::Reader;
 use crawl::units::Span;
+use store::archive::parse_rfc3339;
 use store::export::{Exporter, Row};
-use types::{Canon, Millis, Problem};
+use types::{Millis, Problem};
 
 /// Which pages are written.
 #[derive(Clone, Debug, Default)]
@@ -106,8 +108,18 @@ impl std::str::FromStr for Condition {
 }
 
 impl Condition {
+    /// What a command line or a request says of the pages it wants.
+    pub fn all<'a>(
+        texts: impl Iterator<Item = &'a str>,
+        since: Option<&str>,
+        now: Millis,
+    ) -> Result<Vec<Condition>, Problem> {
+        let said = texts.map(str::parse).chain(since.map(|since| Condition::since(since, now)));
+        said.collect()
+    }
+
     /// Pages of the last while (`7d`, `12h`), or since a day (`2026-11-01`).
-    pub fn since(text: &str, now: Millis) -> Result<Condition, Problem> {
+    fn since(text: &str, now: Millis) -> Result<Condition, Problem> {
         let bad = || {
             Problem::usage(format!("`{text}` is neither a time span nor a day"))
                 .hint("write it as in 7d, 12h or 2026-11-01")
@@ -151,22 +163,10 @@ struct Facts<'a> {
     label: Option<bool>,
 }
 
-fn host_of(url: &str) -> String {
-    Canon::exact().parse(url).map_or(String::new(), |u| u.host().to_lowercase())
-}
-
 /// The beginning of a day in UTC, in milliseconds since 1970.
 fn day(text: &str) -> Option<u64> {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [year, month, day] = parts.as_slice() else { return None };
-    let (y, m, d): (i64, i64, i64) = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
-    if !(1970..10_000).contains(&y) || !(1..=12).contains(&m) || !(1..=31).contains(&d) {
-        return None;
-    }
-    // Days from the civil calendar, with March as the first month.
-    let (y, m) = if m > 2 { (y, m - 3) } else { (y - 1, m + 9) };
-    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + d - 1 - 719_468;
-    u64::try_from(days).ok().map(|days| days * 86_400_000)
+    // A whole day, as in 2026-11-01: a year or a month alone is none.
+    parse_rfc3339(text).filter(|_| text.len() == 10).map(|at| at.0)
 }
 
 /// What came of it.

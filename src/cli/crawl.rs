@@ -189,24 +189,26 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         (_, _, true) => Mode::Panel,
         _ => Mode::Lines,
     };
-    let Ran { stop, reason, progress, server, interrupted, seeds } = crawl_into(&out, &loaded, &args, mode)?;
+    let ran = crawl_into(&out, &loaded, &args, mode)?;
+    let Ran { stop, reason, progress, seeds, .. } = &ran;
+    let stop = *stop;
     // A collection with nothing in it needs no hints on how to use it.
     if progress.pages == 0 && !matches!(stop, Stop::User | Stop::Pauses) && args.store.is_none() {
-        return Err(no_page(&seeds, stop, &reason));
+        return Err(no_page(seeds, stop, reason));
     }
     if mode == Mode::Panel || mode == Mode::Lines {
-        summary(&out, args.store.is_some(), stop, &reason, &progress);
+        summary(&out, args.store.is_some(), stop, reason, progress);
     }
-    // Whoever watches in a browser sees the end, and may go on from there. A script is not kept waiting.
-    if let Some(server) = server.filter(|_| mode == Mode::Panel && !interrupted) {
-        eprintln!("  dashboard {} (Ctrl-C ends it)", server.url());
-        server.run_forever();
+    let code = exit_code(stop, progress);
+    // A script is not kept waiting.
+    if mode == Mode::Panel {
+        ran.serve_on();
     }
     // A worker that came when the others had done everything is no failure.
     if args.store.is_some() && stop != Stop::User {
         return Ok(ExitCode::SUCCESS);
     }
-    Ok(exit_code(stop, &progress))
+    Ok(code)
 }
 
 /// `db.toml` is crawled into `db`; without a file the folder is named after the topic.
@@ -227,6 +229,16 @@ pub struct Ran {
     pub interrupted: bool,
     /// The seeds, and what went wrong with their hosts last.
     pub seeds: Vec<(Url, Option<String>)>,
+}
+
+impl Ran {
+    /// Whoever watches in a browser sees the end, and may go on from there, until Ctrl-C.
+    pub fn serve_on(self) {
+        if let Some(server) = self.server.filter(|_| !self.interrupted) {
+            eprintln!("  dashboard {} (Ctrl-C ends it)", server.url());
+            server.run_forever();
+        }
+    }
 }
 
 /// Crawls into a folder, showing progress, until it is done or the user stops it.
@@ -443,9 +455,7 @@ fn stop_on_ctrl_c(
     ctrlc::set_handler(move || {
         if keys.over.load(Ordering::SeqCst) {
             if let Some(app) = &app {
-                // What was gone on with in the browser ends in order.
-                app.jobs().stop_all();
-                app.shelf.stop_teaching();
+                app.close();
             }
             std::process::exit(0);
         }

@@ -130,7 +130,13 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         fetch: FetchFlags { resolve: vec![server.resolve()], allow_private: true, ..FetchFlags::default() },
         ..CrawlArgs::default()
     };
-    let ran = crawl_into(&args.out, &loaded, &crawl, mode)?;
+    let ran = match crawl_into(&args.out, &loaded, &crawl, mode) {
+        Ok(ran) => ran,
+        Err(problem) => {
+            beside.into_iter().for_each(BreadthFirst::cancel);
+            return Err(problem);
+        }
+    };
     if let Some(beside) = beside {
         match ran.stop {
             Stop::User => {
@@ -144,12 +150,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             }
         }
     }
-    if let Some(dashboard) = ran.server.filter(|_| !ran.interrupted) {
-        eprintln!("\n  dashboard {} (Ctrl-C ends it)", dashboard.url());
-        dashboard.run_forever();
-    }
+    let code = super::crawl::exit_code(ran.stop, &ran.progress);
+    ran.serve_on();
     server.stop();
-    Ok(super::crawl::exit_code(ran.stop, &ran.progress))
+    Ok(code)
 }
 
 /// How large the made-up web is.

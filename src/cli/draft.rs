@@ -54,8 +54,7 @@ impl Draft {
                 queries.push(query);
             }
         }
-        // A whole phrase can be dropped; a single word may stand on wanted pages, too.
-        let (exclude, not) = s.not.into_iter().partition(|n| n.contains(' '));
+        let (exclude, not) = s.unwanted();
         Draft {
             description: clean(sentence, LONGEST),
             genre: s.genre.map(str::to_string),

@@ -82,11 +82,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         );
     }
     let now = types::Millis::now();
-    let mut conditions =
-        args.conditions.iter().map(|c| c.parse()).collect::<Result<Vec<Condition>, Problem>>()?;
-    if let Some(since) = &args.since {
-        conditions.push(Condition::since(since, now)?);
-    }
+    let conditions = Condition::all(args.conditions.iter().map(String::as_str), args.since.as_deref(), now)?;
     let columns = args.columns.as_deref().map(export::columns).transpose()?;
     let out: Output = match &args.output {
         Some(path) => {

@@ -107,9 +107,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let presses = AtomicU32::new(0);
     ctrlc::set_handler(move || {
         if presses.fetch_add(1, Ordering::SeqCst) == 0 {
-            // Crawls that were started here end in order; nothing is lost either way.
-            app.jobs().stop_all();
-            app.shelf.stop_teaching();
+            // Nothing is lost either way.
+            app.close();
         }
         std::process::exit(0);
     })

@@ -58,6 +58,12 @@ impl App {
         }
     }
 
+    /// The process is about to end: crawls that were started here end in order, folders are let go.
+    pub fn close(&self) {
+        self.jobs().stop_all();
+        self.shelf.stop_teaching();
+    }
+
     pub fn jobs(&self) -> &Jobs {
         self.shelf.jobs()
     }

@@ -85,6 +85,12 @@ impl Call<'_> {
     pub fn flag(&self, name: &str) -> Option<bool> {
         self.text(name).map(is_true)
     }
+    /// How many entries of a list were given before; its cursor is that number.
+    pub fn skip(&self) -> Result<usize, Refusal> {
+        let number =
+            |c: &str| c.parse().map_err(|_| Refusal::bad("`cursor` must be `next` of the page before"));
+        self.text("cursor").map_or(Ok(0), number)
+    }
     pub fn id(&self) -> UrlId {
         UrlId(self.int("id").and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX))
     }

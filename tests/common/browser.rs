@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -19,6 +19,14 @@ pub struct Browser {
     /// What went wrong in the page: uncaught errors, console errors, blocked by policy, dialogs.
     pub complaints: Vec<String>,
     _profile: tempfile::TempDir,
+}
+
+/// Where pictures of this part go: `$GLEANER_PICTURES`, or a folder below `target/tmp`.
+pub fn pictures(part: &str) -> PathBuf {
+    let own = || Path::new(env!("CARGO_TARGET_TMPDIR")).join(part);
+    let dir = std::env::var_os("GLEANER_PICTURES").map_or_else(own, PathBuf::from);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
 }
 
 impl Browser {
@@ -187,6 +195,15 @@ impl Browser {
     pub fn click(&mut self, selector: &str) {
         self.wait(&format!("document.querySelector({})", json!(selector)));
         self.eval(&format!("document.querySelector({}).click()", json!(selector)));
+    }
+
+    /// Types a text into a field, as far as the page can tell.
+    #[track_caller]
+    pub fn fill(&mut self, id: &str, text: &str) {
+        self.eval(&format!(
+            "(() => {{ const e = document.getElementById('{id}'); e.value = {}; e.dispatchEvent(new Event('input')); }})()",
+            json!(text)
+        ));
     }
 
     /// A picture of the whole page.

@@ -3,19 +3,11 @@
 //! (default: `target/tmp/dashboard`).
 
 use crate::common;
-use crate::common::browser::Browser;
+use crate::common::browser::{Browser, pictures};
 use crate::common::dashboard::Dashboard;
 use crate::common::{crawl, file, finish, folder, run, serve};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-fn pictures() -> PathBuf {
-    let dir = std::env::var_os("GLEANER_PICTURES")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dashboard"), PathBuf::from);
-    std::fs::create_dir_all(&dir).unwrap();
-    dir
-}
 
 fn pages(b: &mut Browser) -> u64 {
     let text = b.eval("document.querySelectorAll('.kpi b')[1]?.textContent ?? '0'");
@@ -27,7 +19,7 @@ fn pages(b: &mut Browser) -> u64 {
 fn a_crawl_is_started_watched_corrected_and_searched() {
     let Some(mut b) = Browser::start() else { return };
     let dir = folder();
-    let shots = pictures();
+    let shots = pictures("dashboard");
     let web = common::DemoServer::start(&dir.path().join("log"), None);
     let d = Dashboard::start(dir.path(), &["--resolve", &web.resolve(), "--allow-private", "--rate", "1000"]);
 
@@ -43,27 +35,21 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     b.eval("location.hash = '#/new'");
     b.wait("document.querySelector('#checked')?.innerText.includes('Say what you want')");
     b.eval("document.querySelector('#advanced').open = true");
-    let set = |id: &str, text: &str| {
-        format!(
-            "(() => {{ const e = document.getElementById('{id}'); e.value = {}; e.dispatchEvent(new Event('input')); }})()",
-            json!(text)
-        )
-    };
-    b.eval(&set("topic", "name = 'x'\n[content]\nterm = ['y']\n"));
+    b.fill("topic", "name = 'x'\n[content]\nterm = ['y']\n");
     b.wait("document.querySelector('#checked').innerText.includes('topic.toml:3:1')");
     assert!(b.text().contains("did you mean `terms`?"), "{}", b.text());
     let topic = format!(
         "{}\n[limits]\npages = 1100\n[fetch]\ndelay = '2s'\nconcurrency = 12\n",
         format!("{}{}", madeup::TOPIC, madeup::STRICT).replace("0.47", "'auto'")
     );
-    b.eval(&set("topic", &topic));
+    b.fill("topic", &topic);
     b.wait("document.querySelector('#checked').innerText.includes('Understood')");
-    b.eval(&set("trial", &format!("{}\nhttp://127.0.0.1:1/inner", madeup::SEEDS[0])));
+    b.fill("trial", &format!("{}\nhttp://127.0.0.1:1/inner", madeup::SEEDS[0]));
     b.click("#try");
     b.wait("document.querySelectorAll('#tried tr').length === 2");
     b.picture(&shots.join("new.png"));
-    b.eval(&set("seeds", &madeup::SEEDS.join("\n")));
-    b.eval(&set("name", "../../Demo Crawl"));
+    b.fill("seeds", &madeup::SEEDS.join("\n"));
+    b.fill("name", "../../Demo Crawl");
     b.click("#start");
     b.wait("location.hash.includes('/c/demo-crawl/overview')");
     assert!(dir.path().join("demo-crawl/ledger.log").is_file(), "the folder is inside ours");
@@ -90,9 +76,9 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     // Settings: other limits, a muted term, a new seed; kept in the ledger.
     b.click("#change");
     b.wait("document.querySelector('#settings')?.open");
-    b.eval(&set("set-pages", "1050"));
-    b.eval(&set("add-term", "data modelling"));
-    b.eval(&set("add-seeds", "http://www.kingsmere.example/brand-new"));
+    b.fill("set-pages", "1050");
+    b.fill("add-term", "data modelling");
+    b.fill("add-seeds", "http://www.kingsmere.example/brand-new");
     b.picture(&shots.join("settings.png"));
     b.click("#save");
     b.wait("!document.querySelector('#settings')");
@@ -282,7 +268,7 @@ fn a_hostile_page_executes_nothing() {
     b.eval("location.hash = '#/c/db/pages?relevant='");
     b.wait("document.querySelectorAll('tbody tr').length === 2");
     assert!(b.text().contains("<img src=x onerror=\"alert('title')\">"), "{}", b.text());
-    b.picture(&pictures().join("hostile.png"));
+    b.picture(&pictures("dashboard").join("hostile.png"));
     // The policy itself holds: even code of ours could not make markup of a string.
     assert_eq!(b.eval("(() => { try { document.body.innerHTML = '<b>x</b>'; return 'made'; } catch (e) { return e.name; } })()"), "TypeError");
     b.complaints.retain(|c| !c.contains("TrustedHTML"));

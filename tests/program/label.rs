@@ -1,7 +1,7 @@
 //! Labels with the real program: a conversation in a terminal and in the browser, on a stopped collection, on a running one
 //! and before there is any; undo, a kill between two labels, and everything that can be wrong with labels. Loopback only.
 
-use crate::common::browser::Browser;
+use crate::common::browser::{Browser, pictures};
 use crate::common::campus::{self, campus, serve};
 use crate::common::dashboard::Dashboard;
 use crate::common::terminal::Terminal;
@@ -13,7 +13,7 @@ use crawl::reader::Reader;
 use crawl::steer::stopped::StoppedCollection;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -469,13 +469,6 @@ fn another_line_is_looked_at_and_chosen() {
     assert!(std::fs::read_to_string(d.join("c/report.html")).unwrap().contains("4 labelled"));
 }
 
-fn pictures() -> PathBuf {
-    let dir = std::env::var_os("GLEANER_PICTURES")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("label"), PathBuf::from);
-    std::fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
 #[test]
 fn the_same_conversation_in_the_browser() {
     let Some(mut b) = Browser::start() else { return };
@@ -484,7 +477,7 @@ fn the_same_conversation_in_the_browser() {
     crawled(d);
     let before = kept(d);
     let board = Dashboard::start(d, &["--rate", "1000"]);
-    let shots = pictures();
+    let shots = pictures("label");
     b.size(1400, 900);
     b.open(&board.url);
     b.wait("document.querySelector('nav')?.innerText.includes('Teach')");

@@ -1,12 +1,12 @@
 //! The last mile for people: a finished crawl says why it stopped and goes on from the browser, results come first, the form
 //! and the topic file say the same, numbers agree everywhere, and nothing shuts anyone out (axe-core).
 
-use crate::common::browser::Browser;
+use crate::common::browser::{Browser, pictures};
 use crate::common::dashboard::Dashboard;
 use crate::common::terminal::Terminal;
 use crate::common::{self, DemoServer, file, finish, folder, run};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// A crawl of the demo's web that ended after so many pages.
@@ -20,13 +20,6 @@ fn crawled(dir: &Path, web: &DemoServer, pages: u32) {
         command.args(["--seed", seed]);
     }
     finish(&mut command).ok();
-}
-
-fn pictures() -> PathBuf {
-    let dir = std::env::var_os("GLEANER_PICTURES")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dashboard"), PathBuf::from);
-    std::fs::create_dir_all(&dir).unwrap();
-    dir
 }
 
 fn setting<'a>(overview: &'a Value, name: &str) -> &'a Value {
@@ -128,12 +121,6 @@ fn the_form_and_the_topic_file_say_the_same() {
     b.open(&d.url);
     b.eval("location.hash = '#/new'");
     b.wait("document.querySelector('#checked')?.innerText.includes('Say what you want')");
-    let set = |id: &str, text: &str| {
-        format!(
-            "(() => {{ const e = document.getElementById('{id}'); e.value = {}; e.dispatchEvent(new Event('input')); }})()",
-            json!(text)
-        )
-    };
     // A sentence fills the form in.
     b.eval("document.querySelector('#wish').value = 'syllabi of database courses, not job offers'");
     b.eval("document.querySelector('.form form').requestSubmit()");
@@ -148,10 +135,10 @@ fn the_form_and_the_topic_file_say_the_same() {
     );
     assert!(text.contains("job offers"), "{text}");
     // The form writes the file and keeps what it has no field for.
-    b.eval(&set("topic", &format!("{text}\n[strategy]\nkind = \"best-first\"  # mine\n")));
-    b.eval(&set("subject", "sql, relational model\nthird normal form"));
-    b.eval(&set("seeds", "https://a.example/\nhttps://b.example/x"));
-    b.eval(&set("limit-pages", "77"));
+    b.fill("topic", &format!("{text}\n[strategy]\nkind = \"best-first\"  # mine\n"));
+    b.fill("subject", "sql, relational model\nthird normal form");
+    b.fill("seeds", "https://a.example/\nhttps://b.example/x");
+    b.fill("limit-pages", "77");
     b.wait("document.querySelector('#checked').innerText.includes('strategy best-first')");
     let parsed: toml::Table = topic(&mut b).parse().unwrap();
     assert_eq!(parsed["content"]["terms"].as_array().unwrap().len(), 3, "{parsed}");
@@ -163,10 +150,10 @@ fn the_form_and_the_topic_file_say_the_same() {
         "terms = [\"sql\", \"relational model\", \"third normal form\"]",
         "terms = [ # two\n  \"a # b\",\n  \"c\",\n]",
     );
-    b.eval(&set("topic", &longer));
+    b.fill("topic", &longer);
     b.wait("document.querySelector('#limit-pages').value === '88'");
     b.wait("document.querySelector('#subject').value === 'a # b, c'");
-    b.eval(&set("subject", "d"));
+    b.fill("subject", "d");
     b.wait("document.querySelector('#checked').innerText.includes('Understood')");
     let parsed: toml::Table = topic(&mut b).parse().unwrap();
     assert_eq!(parsed["content"]["terms"], toml::Value::from(vec!["d"]));
@@ -277,7 +264,7 @@ fn nobody_is_shut_out() {
         "new",
         "glossary",
     ];
-    let shots = pictures();
+    let shots = pictures("dashboard");
     let mut found = Vec::new();
     for (width, dark) in [(1400, false), (1400, true), (1024, false), (1024, true), (390, false), (390, true)]
     {

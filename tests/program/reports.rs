@@ -3,20 +3,13 @@
 //! (default: `target/tmp/reports`).
 
 use crate::common;
-use crate::common::browser::Browser;
+use crate::common::browser::{Browser, pictures};
 use crate::common::dashboard::Dashboard;
 use crate::common::{crawl, file, finish, folder, run, serve};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const SIZES: [u32; 3] = [1400, 1024, 390];
-
-fn pictures() -> PathBuf {
-    let dir = std::env::var_os("GLEANER_PICTURES")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("reports"), PathBuf::from);
-    std::fs::create_dir_all(&dir).unwrap();
-    dir
-}
 
 /// What the tests ask of every chart on a page.
 const CHECKS: &str = r"
@@ -108,7 +101,7 @@ fn look_at(b: &mut Browser, name: &str, ready: &str) {
             ));
             let shade = if dark { "dark" } else { "light" };
             check_charts(b, &format!("{name} {width} {shade}"));
-            b.picture(&pictures().join(format!("{name}-{width}-{shade}.png")));
+            b.picture(&pictures("reports").join(format!("{name}-{width}-{shade}.png")));
             check_access(b, &format!("{name} {width} {shade}"));
         }
     }

@@ -5,6 +5,7 @@
 //! one place: the `Default` of each section.
 
 use crate::documents::DocumentLimits;
+use crate::session::Origin;
 use crate::units::{Size, Span};
 use focus::topic::{
     ContentSection, ExamplesSection, ExcludeSection, GenreSection, JudgeSection, Sections, StrategySection,
@@ -545,9 +546,14 @@ impl Loaded {
         has(&self.flags, section, key)
     }
 
-    /// Does the topic file say this?
-    pub fn is_in_file(&self, section: &str, key: &str) -> bool {
-        has(&self.file, section, key)
+    /// Who says this key of a section, or of the file itself: the command line, the topic file, nobody.
+    pub fn origin(&self, section: Option<&str>, key: &str) -> Origin {
+        let says = |t: &toml::Table| section.map_or(t.contains_key(key), |section| has(t, section, key));
+        match (says(&self.flags), says(&self.file)) {
+            (true, _) => Origin::CommandLine,
+            (false, true) => Origin::Topic,
+            (false, false) => Origin::Default,
+        }
     }
 
     /// What the command line set.
@@ -566,21 +572,10 @@ impl Loaded {
     pub fn describe(&self) -> String {
         let mut out = String::new();
         let Ok(toml::Value::Table(all)) = toml::Value::try_from(&self.config) else { return out };
-        let origin = |section: Option<&str>, key: &str| {
-            let says = |t: &toml::Table| match section {
-                None => t.contains_key(key),
-                Some(section) => has(t, section, key),
-            };
-            match (says(&self.flags), says(&self.file)) {
-                (true, _) => "command line",
-                (false, true) => "topic file",
-                (false, false) => "default",
-            }
-        };
         let lines = |out: &mut String, section: Option<&str>, table: &toml::Table| {
             for (key, value) in table.iter().filter(|(_, v)| section.is_some() || !v.is_table()) {
                 let text = format!("{key} = {value}");
-                out.push_str(&format!("{text:<60} # {}\n", origin(section, key)));
+                out.push_str(&format!("{text:<60} # {}\n", self.origin(section, key).name()));
             }
         };
         lines(&mut out, None, &all);

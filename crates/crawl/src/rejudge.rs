@@ -45,9 +45,9 @@ pub struct Rejudged {
     pub threshold_after: Option<f64>,
     /// How the judge came to its threshold.
     pub why: Option<String>,
-    /// How the judge does on the labelled pages.
+    /// How the judge did on the labelled pages before.
     pub labels_before: Option<Quality>,
-    /// See `labels_before`.
+    /// How it does now.
     pub labels_after: Option<Quality>,
 }
 

@@ -123,20 +123,24 @@ impl Session {
 }
 
 /// Where a setting comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    #[serde(rename = "command line")]
+    /// The command line of the last run.
     CommandLine,
     /// It was changed while a crawl ran, or between two.
-    #[serde(rename = "changed here")]
     Changed,
-    #[serde(rename = "topic file")]
+    /// The topic file.
     Topic,
     /// The judge chose it by what it saw.
-    #[serde(rename = "chosen by the judge")]
     Judge,
-    #[serde(rename = "default")]
+    /// Nobody said anything.
     Default,
+}
+
+impl Serialize for Origin {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self.name())
+    }
 }
 
 impl Origin {
@@ -150,14 +154,10 @@ impl Origin {
             ("fetch", "delay") => pace.is_some_and(|p| p.delay_ms.is_some()),
             _ => false,
         };
-        if loaded.is_flag(section, key) {
-            Origin::CommandLine
-        } else if changed {
-            Origin::Changed
-        } else if loaded.is_in_file(section, key) {
-            Origin::Topic
-        } else {
-            Origin::Default
+        match loaded.origin(Some(section), key) {
+            Origin::CommandLine => Origin::CommandLine,
+            _ if changed => Origin::Changed,
+            written => written,
         }
     }
 

@@ -28,9 +28,9 @@ use std::collections::BTreeMap;
 pub struct Step {
     /// How the page counts, by its labels.
     pub class: Class,
-    /// What the judge decided, and its score.
+    /// What the judge decided.
     pub judged: bool,
-    /// See `judged`.
+    /// The judge's score.
     pub score: f64,
 }
 

@@ -81,10 +81,9 @@ pub struct Run {
 pub struct Lesson {
     /// Labels that were to be given.
     pub labels: usize,
-    /// Questions that were answered (fewer than `labels` when there was nothing left to ask), and how often
-    /// with yes.
+    /// Questions that were answered: fewer than `labels` when there was nothing left to ask.
     pub given: usize,
-    /// See `given`.
+    /// How many of them with yes.
     pub yes: usize,
     /// Of the judge's verdicts on the half of the pages that was never asked about.
     #[serde(serialize_with = "six")]
@@ -515,11 +514,10 @@ pub struct RunTiming {
     /// The same, 99th percentile.
     #[serde(default)]
     pub us_per_rescore_p99: f64,
-    /// How long the crawl would have taken with its pauses and answer times: all of it, and until half of the
-    /// relevant pages were found.
+    /// How long the crawl would have taken with its pauses and answer times.
     #[serde(default)]
     pub virtual_seconds: f64,
-    /// See `virtual_seconds`; `None` when half was never found.
+    /// How long until half of the relevant pages were found; `None` when they never were.
     #[serde(default)]
     pub virtual_seconds_50: Option<f64>,
 }
@@ -575,9 +573,9 @@ pub struct Change {
     pub strategy: String,
     /// What the change amounts to.
     pub kind: ChangeKind,
-    /// Mean auc in A and B over the runs both have.
+    /// Mean auc in A over the runs both have.
     pub before: Option<f64>,
-    /// See `before`.
+    /// Mean auc in B over the same runs.
     pub after: Option<f64>,
     /// Run against run.
     pub pairs: Paired,

@@ -40,9 +40,9 @@ use types::{Fingerprint, Url, UrlId, Verdict};
 pub struct Candidate {
     /// The page.
     pub id: UrlId,
-    /// What the judge makes of it, 0–1, and the line from which on a page is relevant.
+    /// What the judge makes of it, 0–1.
     pub relevance: f64,
-    /// See `relevance`.
+    /// The line from which on a page is relevant.
     pub line: f64,
     /// Pages of one host have one number.
     pub host: u64,

@@ -78,9 +78,9 @@ fn rounded(v: f64) -> f64 {
 pub struct Lines {
     /// What is seen, in a sentence.
     pub label: String,
-    /// What the axes count.
+    /// What the x axis counts.
     pub x: String,
-    /// See `x`.
+    /// What the y axis counts.
     pub y: String,
     /// How numbers on the x axis are written.
     pub x_unit: Unit,

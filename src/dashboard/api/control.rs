@@ -4,11 +4,10 @@ use super::super::App;
 use super::super::jobs::{Job, Phase, Task};
 use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
-use super::super::shelf::Volume;
+use super::super::shelf::{View, Volume};
 use super::topic;
 use crawl::collection::Collection;
 use crawl::config::Config;
-use crawl::reader::Reader;
 use crawl::steer::fleet::{Address, Asked};
 use crawl::steer::{Command, Effect, HostRule, Limits, Pace, Settings};
 use serde::Deserialize;
@@ -144,7 +143,7 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
                 .map_err(Refusal::conflict)?;
             let canon = Collection::canon(&loaded.config);
             let seeds = loaded.config.seeds.urls.iter().filter_map(|u| canon.parse_typed(u).ok()).collect();
-            let before = as_before(&volume.view()?.reader)?;
+            let before = as_before(&*volume.view()?);
             let given = settings.unwrap_or_default();
             let settings = Settings {
                 limits: given.limits.or(before.limits),
@@ -161,20 +160,21 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
 
 /// Limits and pace of the last run's command line, as settings of the next: what people see is what goes on. A limit
 /// that is reached already would end it at once, and is none.
-fn as_before(reader: &Reader) -> Result<Settings, Problem> {
-    let Some(flags) = reader.session().map(|s| s.flags()) else { return Ok(Settings::default()) };
+fn as_before(view: &View) -> Settings {
+    let reader = &view.reader;
+    let Some(flags) = reader.session().map(|s| s.flags()) else { return Settings::default() };
     let (limits, fetch) = (&reader.config().limits, &reader.config().fetch);
-    let s = reader.summary()?;
+    let pages = view.rows.len() as u64;
     let limits = flags.contains_key("limits").then(|| Limits {
-        pages: limits.pages.filter(|most| *most > s.pages),
-        relevant: limits.relevant.filter(|most| *most > s.relevant),
+        pages: limits.pages.filter(|most| *most > pages),
+        relevant: limits.relevant.filter(|most| *most > view.rows.relevant),
         time_ms: limits.time.map(|t| t.0.as_millis() as u64),
     });
     let fetch = flags.contains_key("fetch").then_some(Pace {
         concurrency: Some(fetch.concurrency),
         delay_ms: Some(fetch.delay.0.as_millis() as u64),
     });
-    Ok(Settings { limits, fetch, ..Settings::default() })
+    Settings { limits, fetch, ..Settings::default() }
 }
 
 pub fn settings(app: &App, call: &Call) -> Result<Reply, Refusal> {

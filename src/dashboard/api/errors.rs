@@ -11,12 +11,7 @@ pub fn list(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let view = volume.view()?;
     let limit = call.int("limit").unwrap_or(USUAL) as usize;
-    let skip = match call.text("cursor") {
-        Some(c) => {
-            c.parse::<usize>().map_err(|_| Refusal::bad("`cursor` must be `next` of the page before"))?
-        }
-        None => 0,
-    };
+    let skip = call.skip()?;
     let mut misses = view.reader.misses(call.words("kind"), skip, limit + 1)?;
     let more = misses.len() > limit;
     misses.truncate(limit);

@@ -33,13 +33,9 @@ pub fn file(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let volume = app.shelf.get(call.text("collection").unwrap_or(""))?;
     let format = export::find(call.text("format").unwrap_or("jsonl"))?;
     let flag = |name: &str| call.flag(name).unwrap_or(false);
-    let mut conditions = Vec::new();
-    for text in call.words("where").unwrap_or("").split(';').map(str::trim).filter(|t| !t.is_empty()) {
-        conditions.push(text.parse::<Condition>()?);
-    }
-    if let Some(since) = call.words("since") {
-        conditions.push(Condition::since(since, types::Millis::now())?);
-    }
+    let texts = call.words("where").unwrap_or("").split(';').map(str::trim).filter(|t| !t.is_empty());
+    let now = types::Millis::now();
+    let conditions = Condition::all(texts, call.words("since"), now)?;
     let columns = call.words("columns").map(export::columns).transpose()?;
     let wanted = Wanted {
         all: flag("all"),
@@ -55,7 +51,7 @@ pub fn file(app: &App, call: &Call) -> Result<Reply, Refusal> {
     };
     let (sender, pieces) = mpsc::channel(WAITING);
     let making = std::thread::Builder::new().name("dashboard-export".into()).spawn(move || {
-        let options = Options { archive, raw: false, now: types::Millis::now(), info: Vec::new(), columns };
+        let options = Options { archive, raw: false, now, info: Vec::new(), columns };
         let out = Box::new(BufWriter::with_capacity(PIECE, Pieces(sender.clone())));
         let done = (format.open)(out, &options).and_then(|e| exporting::write(&reader, e, &wanted, &|_| {}));
         if let Err(problem) = done {

@@ -72,12 +72,7 @@ pub fn hosts(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let view = volume.view()?;
     let limit = call.int("limit").unwrap_or(USUAL) as usize;
     let part = call.words("q").map(str::to_lowercase);
-    let skip = match call.text("cursor") {
-        Some(c) => {
-            c.parse::<usize>().map_err(|_| Refusal::bad("`cursor` must be `next` of the page before"))?
-        }
-        None => 0,
-    };
+    let skip = call.skip()?;
     let now = types::Millis::steady();
     let limits = crawl::collection::Collection::limits(view.reader.config());
     let mut all: Vec<(u32, ::frontier::HostInfo)> = (view.reader.ledger().hosts()?.into_iter().enumerate())

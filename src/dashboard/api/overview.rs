@@ -27,19 +27,22 @@ pub fn list(app: &App, _: &Call) -> Result<Reply, Refusal> {
     for volume in app.shelf.all() {
         // One that cannot be read must not hide the others.
         out.push(match volume.view() {
-            Ok(view) => json!({
-                "name": volume.name,
-                "title": view.reader.config().title(),
-                "pages": view.rows.len(),
-                "relevant": view.rows.relevant,
-                "pending": view.queue.pending,
-                "running": is_running(state(&volume, &view).0),
-                "problem": null,
-                "stopped": why_stopped(&view, state(&volume, &view).0),
-                "began": view.rows.all().first().map(|r| r.fetched),
-                "fetched": view.rows.all().last().map(|r| r.fetched),
-                "trend": trend(&view),
-            }),
+            Ok(view) => {
+                let state = state(&volume, &view).0;
+                json!({
+                    "name": volume.name,
+                    "title": view.reader.config().title(),
+                    "pages": view.rows.len(),
+                    "relevant": view.rows.relevant,
+                    "pending": view.queue.pending,
+                    "running": is_running(state),
+                    "problem": null,
+                    "stopped": why_stopped(&view, state),
+                    "began": view.rows.all().first().map(|r| r.fetched),
+                    "fetched": view.rows.all().last().map(|r| r.fetched),
+                    "trend": trend(&view),
+                })
+            }
             Err(refusal) => json!({
                 "name": volume.name, "title": volume.name, "pages": 0, "relevant": 0, "pending": 0, "running": false,
                 "problem": refusal.problem.what(), "stopped": null, "began": null, "fetched": null, "trend": [],

@@ -102,13 +102,11 @@ struct Wish {
 pub fn draft(_: &App, call: &Call) -> Result<Reply, Refusal> {
     let Wish { sentence } = call.body()?;
     let read = Sentence::read(&sentence);
-    // A whole phrase can be dropped; a single word may stand on wanted pages, too.
-    let exclude: Vec<String> = read.not.into_iter().filter(|n| n.contains(' ')).collect();
     let wanted = sentence.split([',', ';', '.']).next().unwrap_or("").trim();
     let mut letters = wanted.chars();
     let name = letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect());
     Ok(Reply::json(&json!({
-        "name": name, "genre": read.genre, "subject": read.subject, "exclude": exclude,
+        "name": name, "genre": read.genre, "subject": read.subject, "exclude": read.unwanted().0,
     })))
 }
 

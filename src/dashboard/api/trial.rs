@@ -117,12 +117,12 @@ type Tried<'a> = (&'a String, Result<(String, Assessment, Doc), String>);
 
 /// Terms of the relevant pages that the topic does not have, compared with the others.
 fn suggest(pages: &[Tried], judge: &dyn Judge, topic: &Topic) -> Vec<String> {
-    let read = || pages.iter().filter_map(|(_, read)| read.as_ref().ok());
+    let read = pages.iter().filter_map(|(_, read)| read.as_ref().ok());
     let is_relevant = |a: &Assessment| judge.decide(a).relevant && a.excluded.is_none();
-    let (relevant, others): (Vec<&Doc>, Vec<&Doc>) = (
-        read().filter(|(_, a, _)| is_relevant(a)).map(|(.., doc)| doc).collect(),
-        read().filter(|(_, a, _)| !is_relevant(a)).map(|(.., doc)| doc).collect(),
-    );
+    let (mut relevant, mut others) = (Vec::new(), Vec::new());
+    for (_, assessment, doc) in read {
+        if is_relevant(assessment) { relevant.push(doc) } else { others.push(doc) }
+    }
     // Without something to compare with, what every page says would come first.
     if relevant.is_empty() || others.is_empty() {
         return Vec::new();

@@ -1,8 +1,11 @@
 //! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl
 //! writes.
 
+mod ended;
+mod in_force;
 mod kept;
 
+pub use ended::Miss;
 pub use kept::{Kept, Line, Mark, Said};
 
 use crate::answers::{Answers, Estimate, Settled, Standing};
@@ -12,18 +15,17 @@ use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality, Who};
 use crate::outlook::Outlook;
-use crate::session::{InForce, Origin, Session};
+use crate::session::{InForce, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
 use focus::strategies::{Reason, Strategy, StrategySetup};
-use focus::topic::Threshold;
 use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use store::archive::{Stacks, UNCOMMITTED, lost_pages};
 use store::index::Index;
-use store::{Ledger, SharedReader, Which, WorkerInfo};
+use store::{Ledger, SharedReader, WorkerInfo};
 use types::{Priority, Problem, Record, StateKey, Url, UrlId};
 
 /// Reads a collection without changing it, while a crawl may be writing to it.
@@ -191,27 +193,6 @@ pub struct SeenOn {
     pub priority: Priority,
     /// Why, in the strategy's words.
     pub reasons: Vec<Reason>,
-}
-
-/// A URL that was asked for, or would have been, and gave no page.
-#[derive(Clone, Debug, Serialize)]
-pub struct Miss {
-    /// The URL.
-    pub id: UrlId,
-    /// Canonical address.
-    pub url: String,
-    /// The outcome's name, as in [`Summary::outcomes`].
-    pub kind: &'static str,
-    /// What happened, for people.
-    pub what: String,
-    /// Tries that failed.
-    pub attempts: u8,
-    /// Links from the seed.
-    pub depth: u16,
-    /// The page on which the link stands, and the link's text.
-    pub parent: Option<String>,
-    /// See `parent`.
-    pub anchor: String,
 }
 
 /// Why links have their place: the strategy, with what it has learnt.
@@ -625,7 +606,7 @@ impl Reader {
             urls: stats.urls,
             pending: stats.pending + stats.leased,
             hosts: stats.hosts,
-            outcomes: outcomes(stats.outcomes, self.verdicts.len() as u64),
+            outcomes: ended::outcomes(stats.outcomes, self.verdicts.len() as u64),
             errors: counts.errors,
             refused: counts.refused,
             threshold,
@@ -641,98 +622,8 @@ impl Reader {
             workers: self.kept.workers()?,
             session: self.session.clone(),
             stopped: self.why_stopped().filter(|_| !self.is_running()),
-            settings: self.in_force()?,
+            settings: self.in_force(threshold)?,
         })
-    }
-
-    /// The last run, if there was one since the program keeps them.
-    pub fn session(&self) -> Option<&Session> {
-        self.session.as_ref()
-    }
-
-    /// Why the last run ended, for people. Only when none is under way.
-    pub fn why_stopped(&self) -> Option<String> {
-        let session = self.session.as_ref()?;
-        let cut_off = || "cut off: the program was killed, or the machine stopped".to_string();
-        Some(session.ended.as_ref().map_or_else(cut_off, |ended| ended.reason()))
-    }
-
-    /// The settings that people ask about, as they are in force, and where each comes from.
-    pub fn in_force(&self) -> Result<Vec<InForce>, Problem> {
-        let (limits, fetch) = (&self.config.limits, &self.config.fetch);
-        let from = |section: &str, key: &str| Origin::of(section, key, &self.loaded, &self.adjustments);
-        let count = |n: Option<u64>| n.map(|n| n.to_string());
-        let mut all = Vec::new();
-        let mut add = |name, value: Option<String>, from| {
-            // What is not limited, and by nobody's wish, goes without saying.
-            if value.is_some() || from != Origin::Default {
-                all.push(InForce { name, value: value.unwrap_or_else(|| "none".into()), from });
-            }
-        };
-        add("page limit", count(limits.pages), from("limits", "pages"));
-        add("limit of relevant pages", count(limits.relevant), from("limits", "relevant"));
-        add("time limit", limits.time.map(|t| t.to_string()), from("limits", "time"));
-        add("request limit", count(limits.requests), from("limits", "requests"));
-        add("deepest link", limits.depth.map(|d| d.to_string()), from("limits", "depth"));
-        add("pages per host", count(limits.per_host), from("limits", "per_host"));
-        add("requests in flight", Some(fetch.concurrency.to_string()), from("fetch", "concurrency"));
-        add("pause per host", Some(fetch.delay.to_string()), from("fetch", "delay"));
-        let run = Run::of(&*self.kept)?;
-        let own = (&self.config.strategy.kind, &self.config.judge.kind);
-        let ran = run.as_ref().map(|r| (r.strategy.as_str(), r.judge.as_str())).unzip();
-        let defaults = (focus::strategies::DEFAULT, focus::judges::DEFAULT);
-        for (name, ran, own, default) in
-            [("strategy", ran.0, own.0, defaults.0), ("judge", ran.1, own.1, defaults.1)]
-        {
-            let own = own.as_deref();
-            let now = ran.or(own).unwrap_or(default);
-            let origin = match own {
-                Some(own) if own == now => Origin::Topic,
-                None if now == default => Origin::Default,
-                _ => Origin::CommandLine,
-            };
-            add(name, Some(now.to_string()), origin);
-        }
-        if !self.verdicts.is_empty() {
-            let fixed = matches!(self.config.judge.threshold, Some(Threshold::Fixed(_)));
-            let origin = if fixed { Origin::Topic } else { Origin::Judge };
-            add("threshold", Some(format!("{:.3}", self.threshold()?)), origin);
-        }
-        Ok(all)
-    }
-
-    /// URLs that gave no page, in the order they were found: all, or those of one outcome. `skip` of them are
-    /// left out.
-    pub fn misses(&self, kind: Option<&str>, skip: usize, most: usize) -> Result<Vec<Miss>, Problem> {
-        let mut out = Vec::new();
-        let mut left = skip;
-        for entry in self.kept.entries(Which::All) {
-            let entry = entry?;
-            let State::Settled(outcome) = entry.state else { continue };
-            let name = store::ledger::outcome_name(outcome);
-            if !kind.map_or(!matches!(name, "fetched" | "redirected"), |kind| kind == name) {
-                continue;
-            }
-            if left > 0 {
-                left -= 1;
-                continue;
-            }
-            if out.len() == most {
-                break;
-            }
-            let sources = self.kept.sources(entry.id)?;
-            out.push(Miss {
-                id: entry.id,
-                url: self.url(entry.id).unwrap_or_default(),
-                kind: name,
-                what: describe(outcome),
-                attempts: entry.attempts,
-                depth: entry.depth,
-                parent: entry.parent.and_then(|id| self.url(id)),
-                anchor: sources.first().map_or(String::new(), |s| s.anchor.to_string()),
-            });
-        }
-        Ok(out)
     }
 
     /// Is it a copy of another page, and of which?
@@ -775,7 +666,7 @@ impl Reader {
             state: match entry.state {
                 State::Pending => "pending: found, not fetched yet".into(),
                 State::Leased => "being fetched".into(),
-                State::Settled(outcome) => format!("settled: {}", describe(outcome)),
+                State::Settled(outcome) => format!("settled: {}", ended::describe(outcome)),
             },
             strategy: explainer.kind.clone(),
             priority: entry.priority,
@@ -810,31 +701,6 @@ impl Reader {
         }
         out.reverse();
         Ok(out)
-    }
-}
-
-/// What URLs came to. Sitemaps and feeds are fetched as well, and are no pages.
-fn outcomes(all: Vec<(&'static str, u64)>, pages: u64) -> Vec<(&'static str, u64)> {
-    let fetched = all.iter().find(|(name, _)| *name == "fetched").map_or(0, |(_, n)| *n);
-    let split = [("fetched", fetched.min(pages)), ("sitemap", fetched.saturating_sub(pages))];
-    let rest = all.into_iter().filter(|(name, _)| *name != "fetched");
-    split.into_iter().chain(rest).filter(|(_, n)| *n > 0).collect()
-}
-
-fn describe(outcome: types::Outcome) -> String {
-    use types::Outcome::*;
-    match outcome {
-        Fetched => "fetched".into(),
-        Redirected => "it redirects to another URL".into(),
-        HttpError(status) => format!("the server answered with status {status}"),
-        Unreachable => "no answer after all tries".into(),
-        RobotsDenied => "robots.txt forbids it".into(),
-        Unwanted => "not a type of document that is read".into(),
-        Refused => "refused by the guard, or not fetchable".into(),
-        OutOfScope => "out of the topic's scope".into(),
-        Dropped => "dropped: a cap was reached or it was forgotten".into(),
-        Unreadable => "its document cannot be read within the limits on time and memory".into(),
-        Crashed => "given up: the crawler died twice while it read this page".into(),
     }
 }
 

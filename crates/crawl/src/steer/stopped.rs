@@ -147,11 +147,11 @@ pub struct PageReasons {
     /// The page's own words and numbers.
     #[serde(flatten)]
     pub reasons: Reasons,
-    /// The labelled page that is most like it: number, address and title.
+    /// The labelled page that is most like it.
     pub like_id: Option<UrlId>,
-    /// See `like_id`.
+    /// That page's address.
     pub like_url: Option<String>,
-    /// See `like_id`.
+    /// That page's title.
     pub like_title: Option<String>,
 }
 

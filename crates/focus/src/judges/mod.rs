@@ -98,9 +98,9 @@ pub trait Judge: Send + Sync {
 pub struct Reasons {
     /// What each measure of the topic adds to the log-odds, and what was learnt adds.
     pub parts: Vec<(String, f64)>,
-    /// Words that were learnt to speak for it, the strongest first; and against it.
+    /// Words that were learnt to speak for it, the strongest first.
     pub words_for: Vec<WordReason>,
-    /// See `words_for`.
+    /// Words that were learnt to speak against it, the strongest first.
     pub words_against: Vec<WordReason>,
     /// The labelled page that is most like it; `None` when nothing was labelled.
     pub like: Option<Like>,

@@ -179,9 +179,9 @@ pub struct Visit<'a> {
     pub depth: u16,
     /// Links since the host was entered.
     pub site_depth: u16,
-    /// Priority and evidence of its lease (empty evidence for seeds of strategies that give none).
+    /// Priority of its lease.
     pub priority: Priority,
-    /// See `priority`.
+    /// Evidence of its lease; empty for seeds of strategies that give none.
     pub evidence: &'a [u8],
     /// Every remembered sighting of it, first found first: what a learner trains on.
     pub sources: &'a [Source],
@@ -412,12 +412,11 @@ pub trait Model {
     /// One link of a finished crawl (`evidence` as `score` gave it) and what it led to.
     fn train_on_link(&mut self, _evidence: &[u8], _target: &Lesson) {}
 
-    /// What was learnt since the last call, as a sum other workers can add to theirs; `apply` adds theirs to
-    /// ours.
+    /// What was learnt since the last call, as a sum other workers can add to theirs.
     fn delta(&mut self) -> Option<Vec<u8>> {
         None
     }
-    /// See `delta`.
+    /// Adds what another worker learnt (its `delta`) to ours.
     fn apply(&mut self, _delta: &[u8]) -> Result<(), Problem> {
         Ok(())
     }

@@ -45,6 +45,14 @@ pub struct Sentence {
     pub not: Vec<String>,
 }
 
+impl Sentence {
+    /// What is not wanted: phrases with which a page can be dropped, and single words, which may stand on wanted
+    /// pages, too.
+    pub fn unwanted(&self) -> (Vec<String>, Vec<String>) {
+        self.not.iter().cloned().partition(|n| n.contains(' '))
+    }
+}
+
 /// Words that say nothing about a page, at the edges of a phrase.
 const FILLERS: &[&str] = &[
     "a",

@@ -39,9 +39,9 @@ pub struct Options {
     pub languages: u32,
     /// Share of words that have nothing to do with the page's subject, beyond the usual.
     pub noise: f64,
-    /// Share of links that lead through a redirect, or nowhere.
+    /// Share of links that lead through a redirect.
     pub redirects: f64,
-    /// See `redirects`.
+    /// Share of links that lead nowhere.
     pub broken: f64,
     /// Seeds that are handed out.
     pub seeds: u32,
