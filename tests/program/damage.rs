@@ -336,11 +336,12 @@ fn what_is_behind_damage_in_the_middle_comes_back_with_its_labels() {
     assert_eq!(r["labels"], 1, "{repair}");
     let now = urls(on("export", &out, &["--all"]).ok());
     assert!(now.is_subset(&all) && now.len() + lost as usize == PAGES);
-    assert!(on("label", &out, &[]).ok().out.contains("h0.example/12"));
     // The old ledger is there, byte for byte.
     assert!(contents(&out.join("damaged")).values().any(|b| *b == bytes));
     finish(&mut small.crawl(&out)).ok();
     assert_eq!(pages(&out), PAGES);
+    // It may have been the labelled page that was lost and fetched again.
+    assert!(on("label", &out, &[]).ok().out.contains("h0.example/12"));
 }
 
 #[test]
