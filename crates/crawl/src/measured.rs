@@ -2,8 +2,10 @@
 //! State `features` of the ledger, one entry a page, in order of arrival. It is read when a crawl is resumed.
 
 use focus::judges::Judge;
-use focus::text::{Doc, Repeats, word_hash};
-use types::{Assessment, Problem, StateKey, Url, UrlId};
+use focus::text::{Doc, InLinks, Repeats, word_hash};
+use std::collections::HashMap;
+use store::Records;
+use types::{Assessment, Features, Problem, Source, StateKey, Url, UrlId};
 
 /// The state's name.
 pub(crate) const FEATURES: StateKey = StateKey::Features;
@@ -53,9 +55,16 @@ pub(crate) struct Measurer {
 
 impl Measurer {
     /// The page as the judge sees it, and what is kept of it.
-    pub fn measure(&mut self, judge: &dyn Judge, id: UrlId, url: &Url, doc: &Doc) -> (Assessment, Measured) {
+    pub fn measure(
+        &mut self,
+        judge: &dyn Judge,
+        (id, url): (UrlId, &Url),
+        doc: &Doc,
+        in_links: InLinks,
+    ) -> (Assessment, Measured) {
         let host = word_hash(url.host_key());
         doc.leave_out(&self.repeats, host);
+        doc.linked_from(in_links);
         let assessment = judge.assess(doc);
         let lines = self.repeats.meet(host, doc.lines());
         // A page of a context that is not meant teaches nothing.
@@ -72,6 +81,32 @@ impl Measurer {
     /// Takes in a page of an earlier run.
     pub fn restore(&mut self, page: &Measured) {
         self.repeats.learn(page.host, &page.lines);
+    }
+}
+
+/// The links to a page as its judge reads them. `kept` has the features of the pages it saw.
+pub(crate) fn in_links(sources: &[Source], kept: impl Fn(UrlId) -> Option<Features>) -> InLinks {
+    InLinks {
+        anchors: sources.iter().map(|s| s.anchor.clone()).filter(|a| !a.is_empty()).collect(),
+        pages: sources.iter().filter_map(|s| kept(s.parent?)).collect(),
+        titles: Vec::new(),
+    }
+}
+
+/// The features of pages that are measured again, in order of arrival.
+#[derive(Default)]
+pub(crate) struct Again(HashMap<UrlId, Features>);
+
+impl Again {
+    /// The links to the next page, as they were when it was fetched: later pages do not count.
+    pub fn in_links(&self, ledger: &(impl Records + ?Sized), id: UrlId) -> Result<InLinks, Problem> {
+        let mut sources = ledger.sources(id)?;
+        sources.retain(|s| s.parent.is_some_and(|p| self.0.contains_key(&p)));
+        Ok(in_links(&sources, |id| self.0.get(&id).filter(|f| !f.is_empty()).cloned()))
+    }
+    /// A page was measured.
+    pub fn add(&mut self, id: UrlId, assessment: &Assessment) {
+        self.0.insert(id, assessment.features.clone());
     }
 }
 

@@ -4,7 +4,7 @@ use crate::analyse::{Analysis, is_soft_404};
 use crate::crawl::{Crawl, Judged};
 use crate::events::Event;
 use crate::links::links;
-use crate::measured::{FEATURES, Measured};
+use crate::measured::{FEATURES, Measured, in_links};
 use crate::mirrors::last;
 use crate::steer::plain;
 use crate::teacher::UNARCHIVED;
@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError};
 use store::archive::{Digest, Original, PageNote};
 use types::{
     ArchiveRef, Assessment, Candidate, Fetched, Lease, LinkKind, Millis, PageKind, Problem, Record, Rescored,
-    Turn, UrlId, Verdict,
+    Source, Turn, UrlId, Verdict,
 };
 
 /// URLs of parents remembered for the archive.
@@ -25,6 +25,8 @@ const PARENTS_KEPT: usize = 4096;
 /// A page that was judged.
 struct Seen {
     lease: Lease,
+    /// Its sightings, when the judge or the strategy wants them.
+    sources: Vec<Source>,
     fetched: Fetched,
     doc: Doc,
     digest: [u8; 20],
@@ -79,7 +81,8 @@ impl Crawl {
         turn: &mut Turn,
         now: Millis,
     ) -> Result<Seen, Problem> {
-        let (mut assessment, measured) = self.measure(&lease, &doc, assessment);
+        let sources = self.sources(&lease)?;
+        let (mut assessment, measured) = self.measure(&lease, &sources, &doc, assessment);
         self.judging.roll.shelve(&mut assessment);
         let (same, near) = self.judging.duplicates.meet(lease.id, digest, doc.page.simhash);
         let (duplicate_of, near_duplicate_of) = (same.map(|e| e.id), near.map(|e| e.id));
@@ -116,6 +119,7 @@ impl Crawl {
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
         Ok(Seen {
+            sources,
             lease,
             fetched,
             doc,
@@ -134,7 +138,6 @@ impl Crawl {
     fn learn_from(&mut self, seen: &Seen, turn: &mut Turn) -> Result<Rescore, Problem> {
         let Seen { lease, doc, assessment, verdict, .. } = seen;
         let wants = self.parts.strategy.wants();
-        let sources = if wants.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
         let known: Vec<bool> = if wants.known {
             doc.page.links.iter().map(|l| self.parts.ledger.knows(&l.url)).collect()
         } else {
@@ -152,7 +155,7 @@ impl Crawl {
             site_depth: lease.site_depth,
             priority: lease.priority,
             evidence: &lease.evidence,
-            sources: &sources,
+            sources: if wants.sources { &seen.sources } else { &[] },
             known: &known,
             n: self.counts.pages,
             worthless: seen.is_worthless(),
@@ -268,11 +271,19 @@ impl Crawl {
         }
     }
 
+    /// Where the page was seen, when the judge or the strategy wants to know.
+    fn sources(&self, lease: &Lease) -> Result<Vec<Source>, Problem> {
+        let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
+        let wanted = judge.reads_own_text() || self.parts.strategy.wants().sources;
+        if wanted { self.parts.ledger.sources(lease.id) } else { Ok(Vec::new()) }
+    }
+
     /// Step 4a where it was not done before: the judge reads pages in order of arrival, or it was another
     /// judge then.
     fn measure(
         &mut self,
         lease: &Lease,
+        sources: &[Source],
         doc: &focus::text::Doc,
         assessment: Option<Assessment>,
     ) -> (Assessment, Option<Measured>) {
@@ -281,7 +292,9 @@ impl Crawl {
         match assessment {
             Some(assessment) if !stale && !judge.reads_own_text() => (assessment, None),
             _ if judge.reads_own_text() => {
-                let (a, m) = self.judging.measurer.measure(judge.as_ref(), lease.id, &lease.url, doc);
+                let links = in_links(sources, |id| self.judging.roll.features_of(id));
+                let page = (lease.id, &lease.url);
+                let (a, m) = self.judging.measurer.measure(judge.as_ref(), page, doc, links);
                 (a, Some(m))
             }
             _ => (judge.assess(doc), None),

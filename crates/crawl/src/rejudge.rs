@@ -6,7 +6,7 @@ use crate::collection::{Collection, Made, write_topic};
 use crate::config::Loaded;
 use crate::crawl::{Judged, Ledger, Run};
 use crate::labels::{CHOICES, Choice, Labels, Quality};
-use crate::measured::{self, Measured, Measurer};
+use crate::measured::{self, Again, Measured, Measurer};
 use crate::roll::Roll;
 use crate::scope::Scope;
 use crate::state::PageLine;
@@ -160,7 +160,7 @@ fn read_all(
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let mut out = Vec::with_capacity(lines.len());
     let mut without_archive = 0;
-    let mut measurer = Measurer::default();
+    let (mut measurer, mut again) = (Measurer::default(), Again::default());
     let archive = Stacks::new(Some(Collection::warc_dir(dir))).reading_on();
     for chunk in lines.chunks(CHUNK) {
         let mut waiting: Vec<(Record, Fetched)> = Vec::with_capacity(chunk.len());
@@ -187,7 +187,10 @@ fn read_all(
             let (new, measured, language) = match analysis {
                 Some(Analysis { doc, assessment: Some(new), .. }) => (new, None, doc.page.language.clone()),
                 Some(Analysis { doc, .. }) => {
-                    let (new, measured) = measurer.measure(judge.as_ref(), record.id, &fetched.url, &doc);
+                    let links = again.in_links(ledger, record.id)?;
+                    let page = (record.id, &fetched.url);
+                    let (new, measured) = measurer.measure(judge.as_ref(), page, &doc, links);
+                    again.add(record.id, &new);
                     (new, Some(measured), doc.page.language.clone())
                 }
                 None => (record.assessment.clone(), None, record.language.clone()),

@@ -30,6 +30,8 @@ const FEATURES_FILE: &str = "features.tmp";
 pub(crate) struct Roll {
     /// In fetch order.
     pub judged: Vec<Judged>,
+    /// Where each is in that order, for judges that remember pages.
+    at: HashMap<UrlId, u32>,
     /// What a judge that remembers pages keeps of them.
     features: Vec<Features>,
     /// Where that is.
@@ -128,6 +130,7 @@ impl Roll {
             }
         }
         if remembers {
+            roll.at = at.iter().map(|(id, i)| (*id, *i as u32)).collect();
             roll.features = vec![Features::default(); roll.judged.len()];
             for entry in ledger.each_state(FEATURES) {
                 let Some(page) = Measured::decode(&entry?) else { continue };
@@ -162,7 +165,7 @@ impl Roll {
 
     /// What another judge measured on the pages, shelved before.
     pub fn measured_again<'a>(&mut self, judge: &dyn Judge, pages: impl Iterator<Item = &'a Assessment>) {
-        (self.features, self.assessed) = (Vec::new(), Vec::new());
+        (self.at, self.features, self.assessed) = (HashMap::new(), Vec::new(), Vec::new());
         pages.for_each(|assessment| self.keep_of(judge, assessment));
     }
 
@@ -180,12 +183,19 @@ impl Roll {
     /// What this judge will need of it.
     fn keep_of(&mut self, judge: &dyn Judge, assessment: &Assessment) {
         if judge.remembers_pages() {
+            let n = self.features.len();
+            self.at.extend(self.judged.get(n).map(|j| (j.id, n as u32)));
             // A page of a context that is not meant is ruled out whatever is kept of it.
             let is_meant = assessment.excluded.is_none();
             self.features.push(if is_meant { assessment.features.clone() } else { Features::default() });
         } else if !judge.by_score() {
             self.assessed.push(assessment.clone());
         }
+    }
+
+    /// What a judge that remembers pages kept of one.
+    pub fn features_of(&self, id: UrlId) -> Option<Features> {
+        self.features.get(*self.at.get(&id)? as usize).filter(|f| !f.is_empty()).cloned()
     }
 
     /// The `i`th page as the judge sees it.

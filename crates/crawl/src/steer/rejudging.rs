@@ -1,7 +1,7 @@
 //! All pages are judged again by a changed topic, a slice at a time, while the crawl goes on.
 
 use crate::crawl::Crawl;
-use crate::measured::{self, Measured, Measurer};
+use crate::measured::{self, Again, Measured, Measurer};
 use crate::state::PageLine;
 use crate::stored;
 use crate::verdicts::final_verdict;
@@ -16,13 +16,14 @@ use types::{Assessment, Problem, StateKey, UrlId};
 pub(crate) struct Rejudging {
     judge: Box<dyn Judge>,
     measurer: Measurer,
+    again: Again,
     /// In fetch order, as far as it got.
     done: Vec<New>,
 }
 
 impl Rejudging {
     pub fn by(judge: Box<dyn Judge>) -> Rejudging {
-        Rejudging { judge, measurer: Measurer::default(), done: Vec::new() }
+        Rejudging { judge, measurer: Measurer::default(), again: Again::default(), done: Vec::new() }
     }
 }
 
@@ -75,7 +76,10 @@ impl Crawl {
             // A page that can no longer be read keeps what was known of it.
             let (assessment, measured, language) = match &doc {
                 Some(doc) if r.judge.reads_own_text() => {
-                    let (a, m) = r.measurer.measure(r.judge.as_ref(), old.id, &answer.fetched.url, doc);
+                    let links = r.again.in_links(self.parts.ledger.as_ref(), old.id)?;
+                    let page = (old.id, &answer.fetched.url);
+                    let (a, m) = r.measurer.measure(r.judge.as_ref(), page, doc, links);
+                    r.again.add(old.id, &a);
                     (a, Some(m), doc.page.language.as_str())
                 }
                 Some(doc) => (r.judge.assess(doc), None, doc.page.language.as_str()),

@@ -13,6 +13,7 @@ use crate::steer::rejudging::REJUDGING;
 use crate::steer::{Adjustments, Effect, labelled};
 use crate::stored;
 use focus::judges::{Judge, Reasons};
+use focus::text::InLinks;
 use frontier::State;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -177,6 +178,7 @@ pub fn reasons(
     roll.show(judge.as_mut(), 0);
     let fetched = stored::answer(reader.archive(), &**store, &record)?.fetched;
     let Some((doc, _)) = made.analyst.read(&fetched) else { return Ok(None) };
+    doc.linked_from(in_links(&**store, id)?);
     let Some(reasons) = judge.reasons(&assessment, &doc) else { return Ok(None) };
     // As the judge was shown them.
     let is_lesson = |i: usize| roll.assessment(i).is_some_and(|a| !a.features.is_empty());
@@ -185,6 +187,14 @@ pub fn reasons(
     let like_id = reasons.like.and_then(|l| l.nth).and_then(|n| lessons.nth(n)).map(|(_, j)| j.id);
     let like_title = like_id.map(|id| store.record(id)).transpose()?.flatten().map(|r| r.title);
     Ok(Some(PageReasons { like_url: like_id.and_then(|id| reader.url(id)), reasons, like_id, like_title }))
+}
+
+/// Where the page was linked from, in words.
+fn in_links(store: &(impl Records + ?Sized), id: UrlId) -> Result<InLinks, Problem> {
+    let sources = store.sources(id)?;
+    let pages = store.records_of(sources.iter().filter_map(|s| s.parent).collect());
+    let titles = pages.map(|r| Ok(r?.title.into())).collect::<Result<_, Problem>>()?;
+    Ok(InLinks { anchors: sources.into_iter().map(|s| s.anchor).collect(), titles, pages: Vec::new() })
 }
 
 /// Pages that are seeds: so many the judge is told there are.

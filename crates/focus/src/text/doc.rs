@@ -4,7 +4,7 @@ use super::own::{self, Line, Repeats};
 use super::vector::Counts;
 use super::{Language, TextOptions, Token, url_tokens, words};
 use std::sync::{Arc, OnceLock};
-use types::{Link, Page, Span};
+use types::{Features, Link, Page, Span};
 
 /// A page and its tokens.
 ///
@@ -23,6 +23,18 @@ pub struct Doc {
     counts: OnceLock<Counts>,
     lines: OnceLock<Vec<Line>>,
     own: OnceLock<Vec<bool>>,
+    in_links: OnceLock<InLinks>,
+}
+
+/// Where a page was linked from before it was fetched. A judge may read it like a field of the page.
+#[derive(Clone, Debug, Default)]
+pub struct InLinks {
+    /// The texts of the links.
+    pub anchors: Vec<Box<str>>,
+    /// What the judge kept of the pages they stand on, as far as it saw them.
+    pub pages: Vec<Features>,
+    /// The titles of those pages, where somebody will be told the reasons.
+    pub titles: Vec<Box<str>>,
 }
 
 /// What not everybody reads of a [`Doc`].
@@ -82,6 +94,7 @@ impl Doc {
             counts: OnceLock::new(),
             lines: OnceLock::new(),
             own: OnceLock::new(),
+            in_links: OnceLock::new(),
         }
     }
 
@@ -137,6 +150,21 @@ impl Doc {
         let own = self.own.get_or_init(|| Repeats::default().own(0, self.lines()));
         let none = !own.contains(&true);
         self.lines().iter().zip(own).filter(move |(_, own)| **own || none).map(|(line, _)| line)
+    }
+
+    /// Says where the page was linked from. Has no effect once it was said or read.
+    pub fn linked_from(&self, links: InLinks) {
+        self.in_links.get_or_init(|| links);
+    }
+    /// Where the page was linked from, as far as that was said.
+    pub fn in_links(&self) -> &InLinks {
+        self.in_links.get_or_init(InLinks::default)
+    }
+    /// Tokens of a text about the page, in its language.
+    pub fn tokens(&self, text: &str) -> Vec<Token> {
+        let mut out = Vec::new();
+        self.options.tokenise(text, self.language, &mut out);
+        out
     }
 
     /// Tokens of the visible text that begin inside `span`.

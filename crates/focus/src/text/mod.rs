@@ -8,7 +8,7 @@ mod url_words;
 pub(crate) mod vector;
 mod words;
 
-pub use doc::{Doc, Parts};
+pub use doc::{Doc, InLinks, Parts};
 pub use language::{Language, stopwords};
 pub use learn::SparseVec;
 pub use own::{Line, Repeats};

@@ -14,18 +14,30 @@ pub(super) const BUCKETS: usize = 1 << 18;
 const MOST_WORDS: usize = 200;
 /// Set in the byte of the list when the number of topical words follows. Pages kept by versions before 0.2 lack it.
 const HAS_TOPICAL: u8 = 0x80;
+/// Set in the same byte when words of links to the page follow. Pages kept by versions before 0.4 lack them.
+const HAS_IN_LINKS: u8 = 0x40;
 /// Words of title, headings and URL that are kept.
 const MOST_SHORT: usize = 40;
 /// Headings that are read. One of more words is text whose heading was never closed.
 const MOST_HEADINGS: usize = 10;
 const MOST_HEADING_WORDS: usize = 30;
+/// Links to the page that are read, the first that were found.
+const MOST_IN_LINKS: usize = 8;
 
 /// The fields of a page whose words are told apart.
-pub(super) const FIELDS: usize = 4;
+pub(super) const FIELDS: usize = 7;
+/// Of these are on the page itself.
+const ON_PAGE: usize = 4;
 pub(super) const BODY: usize = 0;
 const TITLE: usize = 1;
 const HEADINGS: usize = 2;
 const URL: usize = 3;
+/// Texts of links to the page.
+const ANCHORS: usize = 4;
+/// Title, headings and URL of the pages that link to it.
+const SOURCES: usize = 5;
+/// Its shape in steps: how long it is, how many links it has and how many lead to it.
+const SHAPE: usize = 6;
 
 /// A term of the topic on a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +99,11 @@ impl Features {
             words(TITLE, doc.title().iter(), MOST_SHORT),
             words(HEADINGS, headings.iter().flat_map(|h| h.iter()), MOST_SHORT),
             words(URL, path.iter(), MOST_SHORT),
+            anchors(doc),
+            sources(&doc.in_links().pages),
+            Vec::new(),
         ];
+        f.words[SHAPE] = shape(&f, doc);
         f
     }
 
@@ -96,7 +112,7 @@ impl Features {
         for n in [self.length, self.links, self.headings, self.depth] {
             w.var(u64::from(n));
         }
-        w.u8(self.list | HAS_TOPICAL).var(u64::from(self.topical)).var(self.terms.len() as u64);
+        w.u8(self.list | HAS_TOPICAL | HAS_IN_LINKS).var(u64::from(self.topical)).var(self.terms.len() as u64);
         for t in &self.terms {
             w.var(u64::from(t.term) << 2 | u64::from(t.in_title) << 1 | u64::from(t.in_url));
             w.var(u64::from(t.count));
@@ -132,6 +148,8 @@ impl Features {
             ..Features::default()
         };
         f.list = r.u8()?;
+        let fields = if f.list & HAS_IN_LINKS != 0 { FIELDS } else { ON_PAGE };
+        f.list &= !HAS_IN_LINKS;
         if f.list & HAS_TOPICAL != 0 {
             f.list &= !HAS_TOPICAL;
             f.topical = r.var()? as u32;
@@ -144,7 +162,7 @@ impl Features {
         if !words {
             return Ok(f);
         }
-        for field in &mut f.words {
+        for field in f.words.iter_mut().take(fields) {
             let n = r.var()?.min(4096) as usize;
             field.reserve_exact(n);
             let mut last = 0u64;
@@ -167,24 +185,64 @@ impl Features {
 }
 
 /// Fields by name, for people.
-pub(super) const FIELD_NAMES: [&str; FIELDS] = ["text", "title", "headings", "address"];
+pub(super) const FIELD_NAMES: [&str; FIELDS] =
+    ["text", "title", "headings", "address", "links to it", "pages that link to it", "shape"];
 
-/// Every word of a page with its bucket, by field; more than were kept, because menus are among them.
-pub(super) fn named(doc: &Doc) -> HashMap<u32, (usize, Token)> {
-    let headings = doc.page.headings.iter().flat_map(|h| doc.within(h.span));
-    let fields: [Vec<&Token>; FIELDS] = [
-        doc.body().iter().collect(),
-        doc.title().iter().collect(),
-        headings.collect(),
-        path_tokens(doc).iter().collect(),
-    ];
+/// Every word of a page with its bucket, its field and how it is written; more than were kept, because menus are among
+/// them.
+pub(super) fn named(doc: &Doc) -> HashMap<u32, (usize, String)> {
     let mut out = HashMap::new();
-    for (field, tokens) in fields.into_iter().enumerate() {
-        for t in tokens.into_iter().filter(|t| !t.is_stop()) {
-            out.entry(Features::bucket(field, t.hash)).or_insert((field, *t));
+    let mut add = |field: usize, text: &str, tokens: &mut dyn Iterator<Item = &Token>| {
+        for t in tokens.filter(|t| !t.is_stop()) {
+            let bucket = match field {
+                SOURCES => of_source(Features::bucket(TITLE, t.hash)),
+                _ => Features::bucket(field, t.hash),
+            };
+            out.entry(bucket).or_insert_with(|| (field, t.span().of(text).to_lowercase()));
         }
+    };
+    let headings = || doc.page.headings.iter().flat_map(|h| doc.within(h.span));
+    add(BODY, &doc.page.text, &mut doc.body().iter());
+    add(TITLE, &doc.page.title, &mut doc.title().iter());
+    add(HEADINGS, &doc.page.text, &mut headings());
+    add(URL, doc.page.url.as_ref().map_or("", |u| u.as_str()), &mut path_tokens(doc).iter());
+    for (field, texts) in [(ANCHORS, &doc.in_links().anchors), (SOURCES, &doc.in_links().titles)] {
+        texts.iter().for_each(|text| add(field, text, &mut doc.tokens(text).iter()));
     }
     out
+}
+
+/// The words of the links to a page.
+fn anchors(doc: &Doc) -> Vec<(u32, u8)> {
+    let links = doc.in_links().anchors.iter().take(MOST_IN_LINKS);
+    let tokens: Vec<Token> = links.flat_map(|text| doc.tokens(text)).collect();
+    words(ANCHORS, tokens.iter(), MOST_SHORT)
+}
+
+/// The short words of the pages that link to a page: on how many of them each stands.
+fn sources(pages: &[types::Features]) -> Vec<(u32, u8)> {
+    let mut all = Vec::new();
+    for page in pages.iter().take(MOST_IN_LINKS) {
+        let Ok(page) = Features::decode(&page.read()) else { continue };
+        let short = [TITLE, HEADINGS, URL].into_iter().filter_map(|field| page.words.get(field));
+        all.extend(short.flatten().map(|(bucket, _)| of_source(*bucket)));
+    }
+    most_frequent(all.into_iter(), MOST_SHORT)
+}
+
+/// A word of a source has a row of weights of its own.
+fn of_source(bucket: u32) -> u32 {
+    Features::bucket(SOURCES, u64::from(bucket).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// What a page looks like from afar, as words.
+fn shape(page: &Features, doc: &Doc) -> Vec<(u32, u8)> {
+    let step = |n: u32| u64::from(32 - n.leading_zeros()).min(12);
+    let is_folder = doc.page.url.as_ref().is_some_and(|u| u.as_str().ends_with('/'));
+    let in_links = doc.in_links().pages.len() as u32;
+    let seen = [step(page.length), step(page.links), step(in_links), u64::from(is_folder)];
+    let word = |(kind, value): (u64, u64)| Features::bucket(SHAPE, kind << 8 | value);
+    most_frequent((0..).zip(seen).map(word), MOST_SHORT)
 }
 
 /// Tokens of the URL after its host.
@@ -197,12 +255,16 @@ fn path_tokens(doc: &Doc) -> &[Token] {
     doc.url().get(from..).unwrap_or(&[])
 }
 
-/// The most frequent words of a field; how often is kept in steps of doubling: 1, 2, 3–4, 5–8 …
+/// The most frequent words of a field.
 fn words<'a>(field: usize, tokens: impl Iterator<Item = &'a Token>, most: usize) -> Vec<(u32, u8)> {
+    most_frequent(tokens.filter(|t| !t.is_stop()).map(|t| Features::bucket(field, t.hash)), most)
+}
+
+/// The most frequent buckets, sorted; how often is kept in steps of doubling: 1, 2, 3–4, 5–8 …
+fn most_frequent(buckets: impl Iterator<Item = u32>, most: usize) -> Vec<(u32, u8)> {
     let mut counts: HashMap<u32, (u32, u32), Plain> = HashMap::default();
-    for (at, t) in tokens.filter(|t| !t.is_stop()).enumerate() {
-        let entry = counts.entry(Features::bucket(field, t.hash)).or_insert((0, at as u32));
-        entry.0 += 1;
+    for (at, bucket) in buckets.enumerate() {
+        counts.entry(bucket).or_insert((0, at as u32)).0 += 1;
     }
     let mut all: Vec<(u32, u32, u32)> = counts.into_iter().map(|(b, (n, at))| (b, n, at)).collect();
     if all.len() > most {
@@ -227,7 +289,15 @@ mod tests {
             depth: 4,
             list: 1,
             terms: vec![TermCount { term: 9, count: 300, in_title: true, in_url: false }],
-            words: [vec![(0, 0), (262_143, 7)], vec![], vec![(77, 1)], vec![(5, 0), (6, 2)]],
+            words: [
+                vec![(0, 0), (262_143, 7)],
+                vec![],
+                vec![(77, 1)],
+                vec![(5, 0), (6, 2)],
+                vec![(8, 0)],
+                vec![(9, 1)],
+                vec![(1, 0)],
+            ],
         };
         assert_eq!(Features::decode(&f.encode()).unwrap(), f);
         let bytes = f.encode();

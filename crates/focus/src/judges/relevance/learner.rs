@@ -13,8 +13,8 @@ use super::prior::MEASURES;
 use learn::sigmoid;
 use std::collections::HashMap;
 
-/// How much the words of each field weigh: text, title, headings, URL.
-const SCALE: [f64; FIELDS] = [2.0, 1.0, 0.7, 1.0];
+/// How much the words of each field weigh: text, title, headings, URL, links to the page, pages that link to it, shape.
+const SCALE: [f64; FIELDS] = [2.0, 1.0, 0.7, 1.0, 1.0, 1.0, 0.5];
 /// And the measures of the prior, and those of the page's shape.
 const MEASURE_SCALE: f64 = 0.5;
 const SHAPE_SCALE: f64 = 0.25;
@@ -387,7 +387,9 @@ mod tests {
     fn page(words: &[u32]) -> Features {
         let mut list: Vec<(u32, u8)> = words.iter().map(|w| (*w, 0)).collect();
         list.sort_unstable();
-        Features { length: 100, words: [list, vec![], vec![], vec![]], ..Features::default() }
+        let mut page = Features { length: 100, ..Features::default() };
+        page.words[BODY] = list;
+        page
     }
 
     /// Pages with word 1 are wanted; all have word 2 and one of their own.

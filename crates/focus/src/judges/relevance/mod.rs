@@ -299,16 +299,6 @@ impl Relevance {
         }
     }
 
-    /// The word as it stands on the page.
-    fn word(&self, doc: &Doc, field: &str, token: crate::text::Token) -> String {
-        let source = match field {
-            "title" => doc.page.title.as_str(),
-            "address" => doc.page.url.as_ref().map_or("", |u| u.as_str()),
-            _ => doc.page.text.as_str(),
-        };
-        token.span().of(source).to_lowercase()
-    }
-
     /// The lesson that is most like a page; itself does not count.
     fn like(&self, scales: &Scales, prior: &Prior, own: &Kept, row: &Row) -> Option<Like> {
         let words: HashMap<u32, f32> = row.words().iter().copied().collect();
@@ -440,9 +430,9 @@ impl Judge for Relevance {
         let names = features::named(doc);
         for (bucket, x) in row.words() {
             let value = f64::from(*x) * weights.of_bucket(*bucket);
-            let Some((field, token)) = names.get(bucket) else { continue };
+            let Some((field, word)) = names.get(bucket) else { continue };
             let field = features::FIELD_NAMES.get(*field).copied().unwrap_or("text");
-            let reason = WordReason { word: self.word(doc, field, *token), field, value };
+            let reason = WordReason { word: word.clone(), field, value };
             if value > LEAST_REASON {
                 out.words_for.push(reason);
             } else if value < -LEAST_REASON {
