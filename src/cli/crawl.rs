@@ -13,7 +13,7 @@ use crawl::live;
 use crawl::marks::Marks;
 use crawl::steer::{Command, Order};
 use crawl::units::Span;
-use crawl::{Event, Progress, Stop};
+use crawl::{Event, Progress, Stop, Where};
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -115,6 +115,9 @@ pub struct Args {
     pub serve: bool,
     #[command(flatten)]
     pub listen: ListenFlags,
+    /// Say at the end where the time went, by stage
+    #[arg(long)]
+    pub timings: bool,
     /// Show nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -198,6 +201,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     }
     if mode == Mode::Panel || mode == Mode::Lines {
         summary(&out, args.store.is_some(), stop, reason, progress);
+    }
+    if args.timings && !args.json {
+        say_timings(progress);
     }
     let code = exit_code(stop, progress);
     // A script is not kept waiting.
@@ -496,6 +502,25 @@ fn say_pauses(p: &Progress) {
     eprintln!(
         "  the same command goes on when they are over ([limits] max_wait says how long a crawl waits itself)"
     );
+}
+
+/// Where the time of a run went. The loop's shares add up to the run.
+fn say_timings(p: &Progress) {
+    let whole = (p.elapsed_ms as f64).max(1.0);
+    let of = |on: Where| match on {
+        Where::Loop => "one page after the other",
+        Where::Readers => "side by side",
+        Where::Network => "side by side, no work",
+    };
+    eprintln!("Where the time went");
+    for t in &p.timings {
+        let each = 1000.0 * t.ms / t.times.max(1) as f64;
+        let share = match t.on {
+            Where::Loop => format!("{:>4.0} %", 100.0 * t.ms / whole),
+            _ => "      ".into(),
+        };
+        eprintln!("  {:<20} {:>9.2} s {share} {each:>9.0} µs each, {}", t.stage, t.ms / 1000.0, of(t.on));
+    }
 }
 
 pub fn summary(out: &Path, shared: bool, stop: Stop, reason: &str, p: &Progress) {

@@ -114,6 +114,15 @@ pub fn all() -> Value {
             ])),
         ),
         (
+            "timings",
+            list(object(&[
+                ("stage", text()),
+                ("on", json!({ "type": "string", "enum": ["loop", "readers", "network"] })),
+                ("ms", number()),
+                ("times", count()),
+            ])),
+        ),
+        (
             "commands",
             list(object(&[
                 ("n", count()),

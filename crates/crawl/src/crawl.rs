@@ -22,6 +22,7 @@ use crate::steer::{Rejudging, Steering};
 use crate::suspects::Suspects;
 use crate::sweep::Sweep;
 use crate::teacher::Teaching;
+use crate::timings::{Stage, Timings};
 use fetch::robots::Robots;
 use focus::judges::Judge;
 use focus::strategies::Strategy;
@@ -181,6 +182,8 @@ pub(crate) struct Pace {
     pub idle: String,
     /// When the last pages came.
     pub recent: VecDeque<Millis>,
+    /// Where the time goes.
+    pub timings: Timings,
 }
 
 /// What the hosts allow, and whether they answer.
@@ -470,6 +473,7 @@ impl Crawl {
 
     /// Makes what was applied survive: the archive first, because the ledger refers to it.
     pub fn commit(&mut self) -> Result<(), Problem> {
+        let _timed = self.pace.timings.begin(Stage::Commit);
         self.save_learned()?;
         if let Some(archive) = &mut self.parts.archive {
             archive.flush()?;
@@ -551,6 +555,7 @@ impl Crawl {
     }
 
     pub(crate) fn apply(&mut self, turn: Turn) -> Result<frontier::Applied, Problem> {
+        let _timed = self.pace.timings.begin(Stage::Settle);
         let strategy = &self.parts.strategy;
         let merge = |old: Priority, new: Priority| merged(old, new, |a, b| strategy.merge(a, b));
         self.parts.ledger.apply(turn, &merge)
@@ -564,6 +569,11 @@ impl Crawl {
     /// While paused, no new request is sent.
     pub fn pause(&mut self, paused: bool) {
         self.pace.paused = paused;
+    }
+
+    /// Where the time goes, to be added to.
+    pub(crate) fn timings(&self) -> Timings {
+        self.pace.timings.clone()
     }
 
     pub(crate) fn is_paused(&self) -> bool {
@@ -647,6 +657,7 @@ impl Crawl {
             unanswered: stats.unanswered(),
             teacher: self.teaching.as_ref().map(|t| t.usage()),
             pauses: Vec::new(),
+            timings: self.pace.timings.read(),
         })
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::outlook::Outlook;
 use crate::teacher::Usage;
+use crate::timings::StageTime;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use types::{Millis, Outcome, UrlId};
@@ -143,6 +144,9 @@ pub struct Progress {
     /// At the end of a crawl that ended because of them: hosts that want a long pause.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<Pause>,
+    /// Where the time of this run went, by stage.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timings: Vec<StageTime>,
 }
 
 impl Progress {

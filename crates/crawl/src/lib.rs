@@ -55,6 +55,7 @@ mod sweep;
 pub mod teacher;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
+mod timings;
 pub mod train;
 pub mod units;
 mod verdicts;
@@ -66,3 +67,4 @@ pub use crawl::{Arrival, Crawl, Judgement, Ledger, Parts};
 pub use events::{Event, Pause, Progress};
 pub use outlook::Outlook;
 pub use rules::{Rules, Step, Stop};
+pub use timings::{StageTime, Where};

@@ -8,7 +8,7 @@ use crate::listings::is_sitemap_file;
 use crate::state::LISTINGS;
 use focus::strategies::Visit;
 use std::collections::HashSet;
-use types::{Assessment, Candidate, Lease, LinkKind, Millis, Outcome, Page, Problem, Turn, Verdict};
+use types::{Assessment, Candidate, Lease, LinkKind, Millis, Outcome, Page, Problem, Target, Turn, Verdict};
 
 impl Crawl {
     /// A sitemap or feed: a source of links, not a page of the collection.
@@ -40,7 +40,7 @@ impl Crawl {
             priority: lease.priority,
             evidence: &lease.evidence,
             sources: &[],
-            known: &[],
+            targets: &[],
             n: self.counts.pages,
             worthless: true,
         };
@@ -87,7 +87,7 @@ impl Crawl {
 
     /// May this sitemap file be fetched one day? One that is known already costs nothing more.
     pub(crate) fn admit_sitemap(&mut self, url: &types::Url) -> bool {
-        self.parts.ledger.knows(url)
+        self.parts.ledger.target(url) != Target::New
             || self.hosts.listings.admit_file(url.host_key(), &self.parts.rules.listings)
     }
 

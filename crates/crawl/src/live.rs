@@ -9,6 +9,7 @@ use crate::marks::{Mark, Marks};
 use crate::rules::{Step, Stop};
 use crate::steer::{Command, Order};
 use crate::teacher::Asked;
+use crate::timings::{Stage, Timings};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -55,7 +56,7 @@ fn drive(
         .build()
         .map_err(|e| Problem::new("cannot start the network threads").because(e))?;
     let (to_loop, arrivals) = mpsc::channel::<Back>();
-    let (gate, marks) = (crawl.gate(), crawl.marks());
+    let (gate, marks, timings) = (crawl.gate(), crawl.marks(), crawl.timings());
     let mut ending_since: Option<Instant> = None;
     let mut last_sync = Instant::now();
     let mut last_progress = Instant::now();
@@ -76,10 +77,10 @@ fn drive(
             match crawl.next(Millis::steady())? {
                 Step::Fetch(lease) => {
                     let (web, analyst, to_loop) = (web.clone(), analyst.clone(), to_loop.clone());
-                    let (gate, marks) = (gate.clone(), marks.clone());
+                    let (gate, marks, timings) = (gate.clone(), marks.clone(), timings.clone());
                     runtime.spawn(async move {
                         let back = if gate.is_none_or(|gate| gate.is_open()) {
-                            fetch_and_read(lease, web, analyst, marks).await
+                            fetch_and_read(lease, web, analyst, marks, timings).await
                         } else {
                             // This process was stopped, or cut off, for so long that another worker may have
                             // the host.
@@ -118,7 +119,10 @@ fn drive(
         if let Some(stop) = done {
             break stop;
         }
-        match arrivals.recv_timeout(wait) {
+        let timed = timings.begin(Stage::Wait);
+        let first = arrivals.recv_timeout(wait);
+        drop(timed);
+        match first {
             Ok(first) => {
                 // One commit for all that came in meanwhile.
                 for back in std::iter::once(first).chain(arrivals.try_iter().take(256)) {
@@ -207,9 +211,12 @@ async fn fetch_and_read(
     web: Arc<dyn Web>,
     analyst: Analyst,
     marks: Option<Marks>,
+    timings: Timings,
 ) -> Back {
     let request = Request { url: lease.url.clone(), task: lease.task, etag: None, last_modified: None };
+    let sent = Instant::now();
     let mut fetched: Fetched = web.fetch(&request).await;
+    timings.add(Stage::Fetch, sent.elapsed());
     let arrived = |lease: Box<Lease>, fetched, analysis, mark| {
         Back::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis }), mark)
     };
@@ -234,6 +241,7 @@ async fn fetch_and_read(
         }
     }
     let url = lease.url.clone();
+    let timed = timings.begin(Stage::Read);
     // A page of the usual size takes less than a millisecond: handing it to another thread and back would
     // cost a good part of that again.
     let size = page.as_ref().map_or(fetched.payload.decoded().len(), |page| page.text.len());
@@ -243,6 +251,7 @@ async fn fetch_and_read(
         let reading = tokio::task::spawn_blocking(move || read(&analyst, fetched, page));
         reading.await.unwrap_or_else(|e| Err(e.to_string()))
     };
+    drop(timed);
     match read {
         Ok((fetched, analysis)) => arrived(lease, fetched, analysis, mark),
         Err(error) => {

@@ -5,6 +5,7 @@ use crate::listings::{is_sitemap_file, later};
 use crate::network::Ask;
 use crate::origins::Door;
 use crate::rules::{Step, Stop};
+use crate::timings::Stage;
 use fetch::robots::Robots;
 use focus::strategies::Wants;
 use frontier::{Next, Pick};
@@ -30,6 +31,7 @@ const OVERDUE: Duration = Duration::from_secs(5);
 impl Crawl {
     /// Step 1: the best URL that may be fetched now.
     pub fn next(&mut self, now: Millis) -> Result<Step, Problem> {
+        let _timed = self.pace.timings.begin(Stage::Choose);
         let started = *self.pace.started.get_or_insert(now);
         if let Some(stop) = self.pace.stop {
             return Ok(self.stop_when_done(stop, now));

@@ -8,6 +8,7 @@ use crate::measured::{FEATURES, Measured, in_links};
 use crate::mirrors::last;
 use crate::steer::plain;
 use crate::teacher::UNARCHIVED;
+use crate::timings::Stage;
 use crate::verdicts::final_verdict;
 use focus::strategies::{Rescore, Visit};
 use focus::text::Doc;
@@ -16,7 +17,7 @@ use std::sync::{Arc, PoisonError};
 use store::archive::{Digest, Original, PageNote};
 use types::{
     ArchiveRef, Assessment, Candidate, Fetched, Lease, LinkKind, Millis, PageKind, Problem, Record, Rescored,
-    Source, Turn, UrlId, Verdict,
+    Source, Target, Turn, UrlId, Verdict,
 };
 
 /// URLs of parents remembered for the archive.
@@ -82,6 +83,7 @@ impl Crawl {
         now: Millis,
     ) -> Result<Seen, Problem> {
         let sources = self.sources(&lease)?;
+        let _timed = self.pace.timings.begin(Stage::Judge);
         let (mut assessment, measured) = self.measure(&lease, &sources, &doc, assessment);
         self.judging.roll.shelve(&mut assessment);
         let (same, near) = self.judging.duplicates.meet(lease.id, digest, doc.page.simhash);
@@ -114,7 +116,7 @@ impl Crawl {
         self.counts.relevant += u64::from(self.judging.roll.is_counted(&judged));
         if revised {
             turn.revised = self.revise()?;
-            self.tell_revised(&turn.revised, false)?;
+            self.tell_revised(&turn.revised, self.judging.roll.because())?;
         }
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
@@ -138,8 +140,8 @@ impl Crawl {
     fn learn_from(&mut self, seen: &Seen, turn: &mut Turn) -> Result<Rescore, Problem> {
         let Seen { lease, doc, assessment, verdict, .. } = seen;
         let wants = self.parts.strategy.wants();
-        let known: Vec<bool> = if wants.known {
-            doc.page.links.iter().map(|l| self.parts.ledger.knows(&l.url)).collect()
+        let targets: Vec<Target> = if wants.targets {
+            doc.page.links.iter().map(|l| self.parts.ledger.target(&l.url)).collect()
         } else {
             Vec::new()
         };
@@ -156,11 +158,14 @@ impl Crawl {
             priority: lease.priority,
             evidence: &lease.evidence,
             sources: if wants.sources { &seen.sources } else { &[] },
-            known: &known,
+            targets: &targets,
             n: self.counts.pages,
             worthless: seen.is_worthless(),
         };
+        let timed = self.pace.timings.begin(Stage::Learn);
         let rescore = self.parts.strategy.learn(&visit);
+        drop(timed);
+        let _timed = self.pace.timings.begin(Stage::Score);
         self.learning.unsaved += 1;
         if let Some(term) = &assessment.excluded {
             self.counts.refuse(&format!("excluded by `{term}`"), 1);
@@ -197,10 +202,13 @@ impl Crawl {
         }
         let mut record = record(seen);
         let noarchive = seen.doc.page.robots.noarchive;
+        let timed = self.pace.timings.begin(Stage::Archive);
         record.archive = self.archive(&seen.fetched, &record, noarchive)?;
+        drop(timed);
         if let Some(index) = &mut self.parts.index
             && !record.noindex
         {
+            let _timed = self.pace.timings.begin(Stage::Index);
             index.add(&record)?;
         }
         if record.archive.is_none() && !noarchive {
@@ -226,7 +234,10 @@ impl Crawl {
         }
         self.count_applied(&applied);
         if let Some(index) = &mut self.parts.index
-            && index.commit_if_due(now)?
+            && {
+                let _timed = self.pace.timings.begin(Stage::Index);
+                index.commit_if_due(now)?
+            }
         {
             self.note_indexed()?;
         }

@@ -11,6 +11,7 @@ use crate::state::PageLine;
 use crate::steer::{Effect, labelled, verdicts_changed};
 use crate::verdicts::final_verdict;
 use focus::judges::Judge;
+use focus::strategies::Because;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -223,6 +224,14 @@ impl Roll {
     pub fn show_lessons(&self, judge: &mut dyn Judge) {
         for (assessment, label) in self.lessons.values() {
             judge.observe(assessment, Some(*label));
+        }
+    }
+
+    /// Why the judge changes its mind now, when nobody spoke just now.
+    pub fn because(&self) -> Because {
+        match self.lessons.is_empty() && self.judged.iter().all(|j| j.label.is_none()) {
+            true => Because::Judge,
+            false => Because::Labels,
         }
     }
 

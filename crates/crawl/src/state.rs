@@ -8,6 +8,7 @@ use crate::measured::Measurer;
 use crate::mirrors::Mirrors;
 use crate::roll::Roll;
 use crate::steer::stopped::Untold;
+use focus::strategies::Because;
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use store::formats::LabelChange;
@@ -205,7 +206,7 @@ impl Crawl {
             return Ok(());
         }
         let changed = self.changed_since(&untold);
-        self.tell_revised(&changed, false)?;
+        self.tell_revised(&changed, Because::Labels)?;
         Untold::clear(self.parts.ledger.as_mut())?;
         if changed.is_empty() { Ok(()) } else { self.score_again() }
     }
@@ -226,7 +227,7 @@ impl Crawl {
                 changed.push((j.id, Verdict { relevant: label, relevance, ..Verdict::default() }));
             }
         }
-        self.tell_revised(&changed, true)?;
+        self.tell_revised(&changed, Because::User)?;
         if now != before && self.parts.rules.keep {
             self.parts.ledger.put_state(TOLD, false, &now)?;
         }

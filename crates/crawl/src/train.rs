@@ -7,7 +7,7 @@
 use focus::strategies::{Lesson, Strategy, Training, Visit};
 use focus::text::Doc;
 use std::collections::{HashMap, HashSet};
-use types::{Assessment, LinkKind, Priority, Problem, Source, Url, UrlId, Verdict};
+use types::{Assessment, LinkKind, Priority, Problem, Source, Target, Url, UrlId, Verdict};
 
 /// Sightings of one URL that are kept.
 const MOST_SOURCES: usize = 32;
@@ -82,13 +82,15 @@ pub fn teach(
         let (priority, evidence) =
             best.map_or((Priority::key_only(0.0), Vec::new()), |s| (s.priority, s.evidence.clone()));
         // Known then: fetched before, or named by a page before.
-        let known: Vec<bool> = doc
+        let targets: Vec<Target> = doc
             .page
             .links
             .iter()
             .map(|l| match at.get(&l.url) {
-                Some(&target) => target <= i || sightings.contains_key(&target),
-                None => beyond.contains(&l.url),
+                Some(&target) if target <= i => Target::Closed,
+                Some(target) if sightings.contains_key(target) => Target::Open,
+                None if beyond.contains(&l.url) => Target::Open,
+                _ => Target::New,
             })
             .collect();
         let visit = Visit {
@@ -104,7 +106,7 @@ pub fn teach(
             priority,
             evidence: &evidence,
             sources: &sources,
-            known: &known,
+            targets: &targets,
             n: taught.pages as u64,
             worthless: page.worthless,
         };

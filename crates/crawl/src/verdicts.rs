@@ -2,7 +2,7 @@
 
 use crate::crawl::Crawl;
 use crate::events::Curve;
-use focus::strategies::Revised;
+use focus::strategies::{Because, Revised};
 use std::collections::HashMap;
 use std::sync::PoisonError;
 use store::Revision;
@@ -47,7 +47,7 @@ impl Crawl {
     pub(crate) fn tell_revised(
         &mut self,
         changed: &[(UrlId, Verdict)],
-        by_user: bool,
+        because: Because,
     ) -> Result<(), Problem> {
         let wants = self.parts.strategy.wants();
         // All at once: of a shared crawl many of them may be in the database only.
@@ -62,7 +62,7 @@ impl Crawl {
         }
         let pages: Vec<Revised> = known
             .iter()
-            .map(|(id, verdict, url, sources)| Revised { id: *id, url, verdict: *verdict, sources, by_user })
+            .map(|(id, verdict, url, sources)| Revised { id: *id, url, verdict: *verdict, sources, because })
             .collect();
         if !pages.is_empty()
             && let Some(model) = self.parts.strategy.model()

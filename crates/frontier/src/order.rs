@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use types::{Candidate, Fingerprint, LinkKind, Millis, Outcome, Priority, Ties, UrlId};
+use types::{Candidate, Fingerprint, LinkKind, Millis, Outcome, Priority, Target, Ties, UrlId};
 
 /// How many sightings of a pending URL are remembered.
 pub const SOURCES_KEPT: u8 = 8;
@@ -277,6 +277,15 @@ impl Order {
     /// Pending, or leased (a lease may return).
     pub fn is_open(&self, id: UrlId) -> bool {
         self.entries.get(id.0 as usize).is_some_and(|e| matches!(e.phase, PENDING | LEASED))
+    }
+    /// What is known of a URL.
+    pub fn target(&self, print: Fingerprint) -> Target {
+        match self.find(print) {
+            None => Target::New,
+            // One that was forgotten may come again.
+            Some(id) if self.is_open(id) || self.is_forgotten(id) => Target::Open,
+            Some(_) => Target::Closed,
+        }
     }
     /// URLs that wait, by number.
     pub fn pending(&self) -> impl Iterator<Item = UrlId> + '_ {

@@ -1,7 +1,7 @@
 //! The frontier as the crawl loop sees it: memory, disk or a shared database.
 
 use crate::{Limits, Next, Refusal};
-use types::{Candidate, Millis, Priority, Problem, Rescored, Ties, Turn, Url, UrlId};
+use types::{Candidate, Millis, Priority, Problem, Rescored, Target, Ties, Turn, Url, UrlId};
 
 /// What to fetch next, and when. Everything applied changes the order at once and becomes durable with
 /// `commit`.
@@ -31,8 +31,8 @@ pub trait Frontier {
     /// in memory and a later commit takes it up again.
     fn commit(&mut self) -> Result<(), Problem>;
 
-    /// Was this URL sighted before, as far as memory tells? Asked for every link of every page.
-    fn knows(&self, url: &Url) -> bool;
+    /// What is known of this URL, as far as memory tells? Asked for every link of every page.
+    fn target(&self, url: &Url) -> Target;
 
     /// A pending URL waits until nothing else is left and nothing is in flight; in this run only.
     fn set_aside(&mut self, id: UrlId);

@@ -113,6 +113,18 @@ pub struct Candidate {
     pub anchor: Box<str>,
 }
 
+/// What is known of a link's target before the link is scored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing.
+    #[default]
+    New,
+    /// It was sighted before and may be fetched one day.
+    Open,
+    /// It was fetched, or will not be: what a link to it is worth changes nothing.
+    Closed,
+}
+
 /// One sighting of a URL, as the frontier remembers it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {

@@ -118,6 +118,7 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
         "version": s.session.as_ref().map(|run| run.version.clone()),
         "workers": s.workers,
         "commands": commands(&view)?,
+        "timings": state(&volume, &view).2.map_or(Vec::new(), |p| p.timings),
         "damage": view.reader.damage().map(|p| p.what().to_string()),
     });
     if let (Some(out), Value::Object(extra)) = (out.as_object_mut(), extra) {

@@ -166,7 +166,7 @@ impl Crawl {
             self.judge_anew()?;
         }
         let changed = self.changed_since(&before);
-        self.tell_revised(&changed, false)?;
+        self.tell_revised(&changed, self.judging.roll.because())?;
         self.tell_labels()?;
         if !said.is_empty() || !changed.is_empty() {
             self.score_again()?;

@@ -7,6 +7,7 @@ use crate::events::Event;
 use crate::labels::Who;
 use crate::roll::Heard;
 use crate::stored;
+use focus::strategies::Because;
 use focus::strategies::Rescore;
 use std::sync::PoisonError;
 use types::{Assessment, Problem, Record, UrlId};
@@ -47,7 +48,7 @@ impl Crawl {
         let changes = self.judging.roll.learn(self.parts.ledger.as_mut(), &mut heard, judge.as_mut())?;
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = judge;
         self.recount()?;
-        self.tell_revised(&changes.sides, false)?;
+        self.tell_revised(&changes.sides, Because::Labels)?;
         self.tell_labels()?;
         self.score_again()?;
         if !changes.sides.is_empty() {

@@ -6,6 +6,7 @@ use crate::state::PageLine;
 use crate::stored;
 use crate::verdicts::final_verdict;
 use focus::judges::Judge;
+use focus::strategies::Because;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use store::Revision;
@@ -132,7 +133,7 @@ impl Crawl {
         let measured = items.iter().filter_map(|r| r.assessment.as_ref());
         self.judging.roll.measured_again(r.judge.as_ref(), measured);
         *self.parts.judge.write().unwrap_or_else(PoisonError::into_inner) = r.judge;
-        self.tell_revised(&told, false)?;
+        self.tell_revised(&told, Because::Judge)?;
         self.save_strategy_now()?;
         // What is being read just now was measured by the old one.
         self.judging.measured_before = self.in_flight_numbers();

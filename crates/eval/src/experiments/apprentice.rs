@@ -174,7 +174,7 @@ fn shown<'a>(i: usize, page: &'a Seen, doc: &'a focus::text::Doc) -> Visit<'a> {
         priority: Priority::key_only(0.0),
         evidence: &[],
         sources: &[],
-        known: &[],
+        targets: &[],
         n: i as u64 + 1,
         worthless: false,
     }

@@ -111,7 +111,7 @@ pub struct Reasons {
 pub struct WordReason {
     /// As it stands on the page.
     pub word: String,
-    /// Where it stands: text, title, headings or address.
+    /// Where it stands: in a field of the page, on links to it, or on pages that link to it.
     pub field: &'static str,
     /// Positive speaks for the page.
     pub value: f64,

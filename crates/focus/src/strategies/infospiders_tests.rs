@@ -108,7 +108,7 @@ fn live(s: &mut InfoSpiders, pages: &[(&str, u8)]) {
             priority: Priority::new(*lane, 0.0),
             evidence: &[],
             sources: &[],
-            known: &[],
+            targets: &[],
             n: i as u64 + 1,
             worthless: false,
         };

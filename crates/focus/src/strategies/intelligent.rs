@@ -5,7 +5,8 @@
 mod share;
 
 use super::{
-    Model, Parts, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants,
+    Because, Model, Parts, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit,
+    Wants,
 };
 use crate::options;
 use crate::text::Token;
@@ -419,7 +420,7 @@ impl Model for Intelligent {
     }
 
     fn revise(&mut self, pages: &[Revised]) {
-        pages.iter().filter(|p| p.by_user).for_each(|p| self.turn(p));
+        pages.iter().filter(|p| p.because == Because::User).for_each(|p| self.turn(p));
     }
 
     fn save(&mut self, full: bool) -> Option<Vec<u8>> {

@@ -35,7 +35,7 @@ use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use learn::wordnet::WordNet;
 use std::sync::Arc;
-use types::{Assessment, LinkKind, Priority, Problem, Source, Ties, Url, UrlId, Verdict};
+use types::{Assessment, LinkKind, Priority, Problem, Source, Target, Ties, Url, UrlId, Verdict};
 
 /// What a strategy is made from.
 #[derive(Clone, Copy)]
@@ -185,8 +185,8 @@ pub struct Visit<'a> {
     pub evidence: &'a [u8],
     /// Every remembered sighting of it, first found first: what a learner trains on.
     pub sources: &'a [Source],
-    /// For every link of the page: was its target known before? Shorter than the links = the rest was not.
-    pub known: &'a [bool],
+    /// For every link of the page, what is known of its target. Shorter than the links = the rest is new.
+    pub targets: &'a [Target],
     /// Pages fetched so far, this one included.
     pub n: u64,
     /// Near-duplicate of an earlier page, soft 404 or error page: earns nothing.
@@ -218,9 +218,20 @@ pub struct Revised<'a> {
     pub verdict: Verdict,
     /// Every remembered sighting of it, first found first.
     pub sources: &'a [Source],
-    /// The user said so. The judge alone changes its mind whenever its threshold moves: learners that were
-    /// measured with both (`hmm`, `context-graph`, `intelligent`) do better without following that.
-    pub by_user: bool,
+    /// Why.
+    pub because: Because,
+}
+
+/// Why a verdict changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// The user said so.
+    User,
+    /// The judge learnt it from what the user said of other pages.
+    Labels,
+    /// The judge alone: its threshold moves with every few pages. Learners that were measured with both (`hmm`,
+    /// `context-graph`, `intelligent`) do better without following that.
+    Judge,
 }
 
 /// A page of a finished crawl that a strategy is trained on: what is known of it before its text is looked
@@ -291,8 +302,8 @@ pub struct Reason {
 pub struct Wants {
     /// [`Visit::sources`] and those of [`Miss`].
     pub sources: bool,
-    /// [`Visit::known`].
-    pub known: bool,
+    /// [`Visit::targets`].
+    pub targets: bool,
     /// Parts of [`Visit::doc`] that are better made by the thread pool. What is not named here is made when
     /// it is asked for.
     pub doc: Parts,
@@ -306,12 +317,18 @@ pub struct Wants {
 
 impl Wants {
     /// No look-ups and no parts made in advance.
-    pub const NOTHING: Wants =
-        Wants { sources: false, known: false, doc: Parts::NONE, lookahead: 0, lane: None, ties: Ties::First };
+    pub const NOTHING: Wants = Wants {
+        sources: false,
+        targets: false,
+        doc: Parts::NONE,
+        lookahead: 0,
+        lane: None,
+        ties: Ties::First,
+    };
     /// Only the sightings of each page.
     pub const SOURCES: Wants = Wants { sources: true, ..Wants::NOTHING };
     /// Everything that can be looked up or made in advance.
-    pub const ALL: Wants = Wants { known: true, doc: Parts::ALL, ..Wants::SOURCES };
+    pub const ALL: Wants = Wants { targets: true, doc: Parts::ALL, ..Wants::SOURCES };
 
     /// The same with other parts of the page.
     pub const fn and(self, doc: Parts) -> Wants {

@@ -7,7 +7,7 @@
 //! (ours): see [`Warmup`].
 
 use super::query_vector::QueryVector;
-use super::{Revised, Scored, StrategySetup, Visit};
+use super::{Because, Revised, Scored, StrategySetup, Visit};
 use crate::judges::ExampleKind;
 use crate::text::{Counts, Doc, Token};
 use learn::bytes::{Reader, Writer, damaged};
@@ -290,7 +290,7 @@ impl Warmup {
     /// A page of the record was not what it seemed.
     pub fn revise(&mut self, pages: &[Revised]) {
         self.changed = true;
-        for page in pages.iter().filter(|p| p.by_user) {
+        for page in pages.iter().filter(|p| p.because == Because::User) {
             let at = self.index.get(&page.id.0).and_then(|i| self.record.get_mut(*i as usize));
             if let Some(p) = at.filter(|p| p.relevant != page.verdict.relevant) {
                 p.relevant = page.verdict.relevant;

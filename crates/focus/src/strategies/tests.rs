@@ -247,7 +247,7 @@ fn visit<'a>(
         priority: Priority::key_only(0.0),
         evidence: &[],
         sources,
-        known: &[],
+        targets: &[],
         n: 1,
         worthless: false,
     }
@@ -326,7 +326,7 @@ fn revised_verdicts_change_what_was_learnt() {
                         url: &url,
                         verdict,
                         sources: &sources,
-                        by_user: true,
+                        because: crate::strategies::Because::User,
                     }]);
                 }
             }

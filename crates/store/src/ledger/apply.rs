@@ -11,7 +11,7 @@ use frontier::{
 use std::collections::HashSet;
 use types::{
     Candidate, HostUpdate, Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer,
-    Settle, Task, Turn, Url, UrlId,
+    Settle, Target, Task, Turn, Url, UrlId,
 };
 
 /// Most bytes of one record.
@@ -191,8 +191,8 @@ impl<L: Log> Frontier for Ledger<L> {
         Ok(())
     }
 
-    fn knows(&self, url: &Url) -> bool {
-        self.order.find(url.fingerprint(self.order.key())).is_some()
+    fn target(&self, url: &Url) -> Target {
+        self.order.target(url.fingerprint(self.order.key()))
     }
 }
 

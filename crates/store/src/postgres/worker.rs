@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use types::{
     Candidate, Fingerprint, Lease, Millis, Priority, Problem, Record, Rescored, RobotsAnswer, Settle, Source,
-    StateKey, Turn, Url, UrlId, Verdict,
+    StateKey, Target, Turn, Url, UrlId, Verdict,
 };
 
 /// URLs of other shards that are remembered as sighted; beyond this all are forgotten.
@@ -385,12 +385,12 @@ impl Frontier for Shared {
         self.commit_if_due()
     }
 
-    fn knows(&self, url: &Url) -> bool {
+    fn target(&self, url: &Url) -> Target {
         let print = url.fingerprint(self.spread.key);
         if self.shards.is_here(self.shard_of_url(url)) {
-            return self.inner.order().find(print).is_some();
+            return self.inner.order().target(print);
         }
-        self.far.sighted.contains(&print.0)
+        if self.far.sighted.contains(&print.0) { Target::Open } else { Target::New }
     }
 }
 

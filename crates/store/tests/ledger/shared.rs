@@ -96,7 +96,7 @@ fn workers_share_the_hosts_and_mail_each_other_what_is_not_theirs() {
     let new: Vec<String> = (100..140).map(|i| format!("http://d{i}.example{i}.org/x")).collect();
     let links: Vec<Candidate> = new.iter().chain(&urls).map(|u| link(u, 2.0)).collect();
     let asked = a.statements();
-    let known = |w: &Shared| new.iter().filter(|u| w.knows(&url(u))).count();
+    let known = |w: &Shared| new.iter().filter(|u| w.target(&url(u)) != types::Target::New).count();
     assert_eq!(known(&a), 0, "nobody has seen them");
     let (page, applied) = a.visit(0, &links);
     assert!(applied.sent > 20 && applied.admitted > 5, "{applied:?}");

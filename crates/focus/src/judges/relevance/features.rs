@@ -112,7 +112,9 @@ impl Features {
         for n in [self.length, self.links, self.headings, self.depth] {
             w.var(u64::from(n));
         }
-        w.u8(self.list | HAS_TOPICAL | HAS_IN_LINKS).var(u64::from(self.topical)).var(self.terms.len() as u64);
+        w.u8(self.list | HAS_TOPICAL | HAS_IN_LINKS)
+            .var(u64::from(self.topical))
+            .var(self.terms.len() as u64);
         for t in &self.terms {
             w.var(u64::from(t.term) << 2 | u64::from(t.in_title) << 1 | u64::from(t.in_url));
             w.var(u64::from(t.count));
@@ -235,14 +237,15 @@ fn of_source(bucket: u32) -> u32 {
     Features::bucket(SOURCES, u64::from(bucket).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// What a page looks like from afar, as words.
+/// What a page looks like from afar, as words. Of an example nobody knows the links to it: that says nothing.
 fn shape(page: &Features, doc: &Doc) -> Vec<(u32, u8)> {
     let step = |n: u32| u64::from(32 - n.leading_zeros()).min(12);
     let is_folder = doc.page.url.as_ref().is_some_and(|u| u.as_str().ends_with('/'));
     let in_links = doc.in_links().pages.len() as u32;
-    let seen = [step(page.length), step(page.links), step(in_links), u64::from(is_folder)];
+    let mut seen = vec![(0, step(page.length)), (1, step(page.links)), (2, u64::from(is_folder))];
+    seen.extend((in_links > 0).then(|| (3, step(in_links))));
     let word = |(kind, value): (u64, u64)| Features::bucket(SHAPE, kind << 8 | value);
-    most_frequent((0..).zip(seen).map(word), MOST_SHORT)
+    most_frequent(seen.into_iter().map(word), MOST_SHORT)
 }
 
 /// Tokens of the URL after its host.

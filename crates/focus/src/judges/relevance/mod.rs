@@ -33,7 +33,8 @@ pub(super) const ENTRY: JudgeEntry = JudgeEntry {
 Gives the probability that a page is wanted. It reads the page's own text (no menus, headers, footers), title, headings
 and URL. Without labels the topic decides: terms of the genre *and* terms of the subject, weighed by how rare they are
 in this crawl, words of the topic's name and description, and URL words. Example pages and labels then teach a logistic
-regression over the words of all fields that starts from there. Relevant from the line on that lets expect the best F1.
+regression over the words of all fields that starts from there; links to a page and the pages they stand on are such
+fields, too. Relevant from the line on that lets expect the best F1.
 
 ## When it helps
 Always: it is the default. A few labels (`gleaner label`) help most.
@@ -45,7 +46,7 @@ When a wanted page shares neither terms nor words with anything said or labelled
 `threshold` = \"auto\" (default) or a probability · `precision` or `recall` = 0–1: the line that lets expect this much of it.
 
 ## Source
-Ours; docs/adr/0022-relevance.md. Genre and subject apart: Assis et al. BM25: Robertson et al.",
+Ours; docs/adr/0022-relevance.md and 0040-in-links-are-a-field.md. Genre and subject apart: Assis et al. BM25: Robertson et al.",
     build: |setup| Ok(Box::new(Relevance::new(setup)?)),
 };
 

@@ -12,7 +12,8 @@ mod tally;
 mod tests;
 
 use super::{
-    Miss, Model, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants,
+    Because, Miss, Model, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit,
+    Wants,
 };
 use learn::logistic::{HEADS, Logistic, Rates, Saving, sigmoid};
 use options::{Options, Parts};
@@ -21,7 +22,7 @@ use scale::Scale;
 use sight::{Groups, Sight, Sim};
 use std::collections::HashSet;
 use tally::{Base, KINDS, Kind, Tally};
-use types::{Priority, Problem, Source, Url, UrlId};
+use types::{Priority, Problem, Source, Target, Url, UrlId};
 
 pub(super) const ENTRY: StrategyEntry = StrategyEntry {
     name: "adaptive",
@@ -83,8 +84,6 @@ const D: usize = X::Lifts as usize + HEADS * KINDS;
 const SEED: f64 = 100.0;
 /// Sightings of one URL that are looked at.
 const MOST_SOURCES: usize = 8;
-/// A page the user labelled counts like so many.
-const LABEL: f64 = 3.0;
 /// New links of a page that count for its worth as a way to others.
 const MOST_CHILDREN: usize = 32;
 /// Finds after which it counts by half that one host gave most of them.
@@ -478,10 +477,15 @@ impl Strategy for Adaptive {
         let mut targets = HashSet::with_capacity(visit.doc.page.links.len());
         let mut new_links = Vec::new();
         for (i, link) in visit.doc.page.links.iter().enumerate() {
+            let target = visit.targets.get(i).copied().unwrap_or_default();
+            if target == Target::Closed {
+                out.push(Some(Scored::key(0.0)));
+                continue;
+            }
             let sight = side.link(i, link);
             let p = self.chances(&now, &sight, 1);
             let key = shared(self.value(&now, p), self.share(&sight));
-            let new = !visit.known.get(i).copied().unwrap_or(false) && link.url != *visit.url;
+            let new = target == Target::New && link.url != *visit.url;
             if new && targets.insert(&link.url) {
                 new_links.push(p[RELEVANT] + self.o.far * (p[AHEAD] - p[RELEVANT]));
             }
@@ -520,14 +524,26 @@ impl Model for Adaptive {
         self.catch_up();
     }
 
-    /// What the user says of a page counts for several pages. That the judge moved its line is no news: half
-    /// of what is learnt is the soft score, which stays.
+    /// What the user says of a page is a lesson of its own. What the judge makes of other pages after labels replaces
+    /// what was counted of them. That it moved its line by itself is no news: half of what is learnt is the soft
+    /// score, which stays.
     fn revise(&mut self, pages: &[Revised]) {
         self.catch_up();
-        for page in pages.iter().filter(|p| p.by_user) {
+        for page in pages {
             let relevant = f64::from(u8::from(page.verdict.relevant));
-            let lesson = self.found(page.url, sights(page.sources), relevant, relevant, LABEL);
-            self.teach(&lesson, [None, None, Some(relevant)]);
+            match page.because {
+                Because::User => {
+                    let lesson = self.found(page.url, sights(page.sources), relevant, relevant, 1.0);
+                    self.teach(&lesson, [None, None, Some(relevant)]);
+                }
+                Because::Labels => {
+                    let found_on: Vec<Groups> = sights(page.sources).iter().map(|s| s.groups).collect();
+                    let by = (1.0 - SOFT) * (2.0 * relevant - 1.0);
+                    self.tally.correct(&own_groups(page.url), &found_on, by as f32);
+                    self.version = self.version.wrapping_add(1);
+                }
+                Because::Judge => {}
+            }
         }
     }
 

@@ -242,6 +242,11 @@ impl Tally {
         self.count(own, found_on, Sum { ahead: more, ..Sum::default() }, None);
     }
 
+    /// A page that was counted is by so much more relevant than it was thought to be.
+    pub fn correct(&mut self, own: &Groups, found_on: &[Groups], by: f32) {
+        self.count(own, found_on, Sum { relevant: by, ahead: by, ..Sum::default() }, None);
+    }
+
     fn count(&mut self, own: &Groups, found_on: &[Groups], sum: Sum, mark: Option<Mark>) {
         let mut changes = Changes { total: sum, ..Changes::default() };
         let put = |changes: &mut Changes, key: u32| changes.sums.entry(key).or_default().add(sum);

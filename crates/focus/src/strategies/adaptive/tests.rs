@@ -17,7 +17,7 @@ fn visit<'a>(url: &'a types::Url, doc: &'a crate::text::Doc) -> super::Visit<'a>
         priority: types::Priority::key_only(0.0),
         evidence: &[],
         sources: &[],
-        known: &[],
+        targets: &[],
         n: 1,
         worthless: false,
     }
@@ -98,7 +98,7 @@ fn it_learns_which_words_announce_lists_of_relevant_pages() {
 /// A label of the user's moves everything that is like the page it was given to.
 #[test]
 fn it_learns_from_labels() {
-    use crate::strategies::{Revised, Strategy, StrategySetup};
+    use crate::strategies::{Because, Revised, Strategy, StrategySetup};
     let web = crate::testkit::Web::new("== http://a/start\n[red](/r1) [red](/r2) [blue](/b1) [blue](/b2)\n");
     let topic = crate::topic::Topic::from_toml(TOPIC).unwrap();
     let mut s = super::Adaptive::new(&StrategySetup::new(&topic)).unwrap();
@@ -124,7 +124,7 @@ fn it_learns_from_labels() {
             url: &url,
             verdict,
             sources: &sources[i..=i],
-            by_user: true,
+            because: Because::User,
         }]);
     }
     let after = keys(&mut s);

@@ -205,7 +205,7 @@ fn topic_features(parts: &[(&str, f64)]) -> Vec<u32> {
         priority: Priority::LOWEST,
         evidence: &[],
         sources: &[],
-        known: &[],
+        targets: &[],
         n: 1,
         worthless: false,
     };
@@ -333,7 +333,7 @@ fn a_revised_verdict_is_learnt_the_other_way() {
             priority: Priority::LOWEST,
             evidence: &[],
             sources: &sources,
-            known: &[],
+            targets: &[],
             n: u64::from(id),
             worthless: false,
         };
@@ -354,7 +354,7 @@ fn a_revised_verdict_is_learnt_the_other_way() {
             url: &url,
             verdict: verdict(relevant),
             sources: &sources,
-            by_user: true,
+            because: crate::strategies::Because::User,
         }]);
     }
     assert!((odds(&mut s, 5) + 2.0f64.ln()).abs() < 1e-12);
