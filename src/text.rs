@@ -5,7 +5,8 @@ use crawl::labels::{Quality, Share};
 use crawl::teacher::Usage;
 use std::path::Path;
 use std::time::Duration;
-use types::Problem;
+use store::archive::rfc3339;
+use types::{Millis, Problem};
 
 /// `12,345`
 pub fn count(n: u64) -> String {
@@ -23,6 +24,12 @@ pub fn count(n: u64) -> String {
 /// `1 page`, `1,200 pages`
 pub fn things(n: u64, name: &str) -> String {
     format!("{} {name}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// `2026-11-16 18:20 UTC`
+pub fn time(at: Millis) -> String {
+    let text = rfc3339(at);
+    format!("{} {} UTC", text.get(..10).unwrap_or(""), text.get(11..16).unwrap_or(""))
 }
 
 /// `0:42`, `1:02:03`, `3 d 4 h`

@@ -23,6 +23,7 @@ mod conversation;
 mod crawl;
 mod demo;
 mod draft;
+mod errors;
 mod experiment;
 mod explain;
 mod export;
@@ -105,6 +106,8 @@ enum Command {
     Threshold(threshold::Args),
     /// How a collection stands
     Status(status::Args),
+    /// Which URLs gave no page, why and when; ask for exactly these again
+    Errors(errors::Args),
     /// Search the pages of a collection
     Search(search::Args),
     /// Dashboard and REST API in the browser: watch, search, explain
@@ -223,6 +226,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Seeds(args) => seeds::run(args),
         Command::Threshold(args) => threshold::run(args),
         Command::Status(args) => status::run(args),
+        Command::Errors(args) => errors::run(args),
         Command::Search(args) => search::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),

@@ -338,10 +338,11 @@ pub const ROUTES: &[Route] = &[
     ),
     get(
         "/api/v1/collections/{collection}/errors",
-        "URLs that gave no page: what happened, how often it was tried, where the link stands",
+        "URLs that gave no page: what happened and when, how often it was tried, where the link stands",
         &[
             COLLECTION,
-            param("kind", Kind::Text(40), "Only this outcome, as the overview names it"),
+            param("kind", Kind::Text(40), "Only this outcome, as the overview names it, or this word of a try"),
+            param("host", Kind::Text(255), "Only URLs of this host, and of hosts below it"),
             CURSOR,
             LIMIT,
         ],
@@ -490,6 +491,15 @@ pub const ROUTES: &[Route] = &[
         "Seeds",
         "Effect",
         api::control::seeds,
+    ),
+    change(
+        "POST",
+        "/api/v1/collections/{collection}/errors/retry",
+        "Asks again for URLs that gave no page: these, or all of a kind or host; at once or when the crawl goes on",
+        &[COLLECTION],
+        "Retry",
+        "Effect",
+        api::errors::retry,
     ),
     change(
         "PUT",

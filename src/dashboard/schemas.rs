@@ -162,8 +162,8 @@ pub fn all() -> Value {
         ]),
         "Misses": object(&[
             ("misses", list(object(&[
-                ("id", id()), ("url", text()), ("kind", text()), ("what", text()), ("attempts", count()),
-                ("depth", count()), ("parent", maybe(text())), ("anchor", text()),
+                ("id", id()), ("url", text()), ("kind", text()), ("error", text()), ("what", text()),
+                ("at", maybe(count())), ("since", maybe(count())), ("attempts", count()), ("depth", count()), ("parent", maybe(text())), ("anchor", text()),
             ]))),
             ("next", maybe(text())),
         ]),
@@ -266,6 +266,10 @@ pub fn all() -> Value {
         "Label": object(&[("label", maybe(flag()))]),
         "Rule": object(&[("rule", rule())]),
         "Seeds": object(&[("urls", json!({ "type": "array", "items": text(), "maxItems": 10_000 }))]),
+        "Retry": object(&[
+            ("ids?", json!({ "type": "array", "items": id(), "maxItems": 10_000 })),
+            ("kind?", maybe(text())), ("host?", maybe(text())),
+        ]),
         "NewCrawl": object(&[
             ("name?", maybe(text())), ("topic", json!({ "type": "string", "maxLength": 500_000 })),
             ("seeds?", json!({ "type": "array", "items": text(), "maxItems": 10_000 })),

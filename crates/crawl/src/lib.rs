@@ -23,6 +23,7 @@ mod crawl;
 pub mod documents;
 mod duplicates;
 pub mod events;
+mod failures;
 pub mod labels;
 mod links;
 mod listed;

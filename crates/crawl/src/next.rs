@@ -1,6 +1,7 @@
 //! Step 1 of the loop: which URL is fetched next, if any may be.
 
 use crate::crawl::{Crawl, Out};
+use crate::failures::Reason;
 use crate::listings::{is_sitemap_file, later};
 use crate::network::Ask;
 use crate::origins::Door;
@@ -141,7 +142,7 @@ impl Crawl {
         let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });
         turn.host.finished = now;
         self.apply(turn)?;
-        self.miss(lease, kind, Some(outcome), now)?;
+        self.miss(lease, Reason::named(kind), Some(outcome), now)?;
         Ok(true)
     }
 

@@ -441,6 +441,14 @@ impl Order {
         }
     }
 
+    /// A URL that ended is pending again, as if it had never been tried.
+    pub fn restart(&mut self, id: UrlId) {
+        self.retry(id, 0);
+        if let Some(e) = self.entries.get_mut(id.0 as usize) {
+            e.attempts = 0;
+        }
+    }
+
     /// A lease goes back to pending, untouched but for the time before which it is not leased again. (That is
     /// not written down: the next run may try at once.)
     pub fn defer(&mut self, id: UrlId, until: Millis) {

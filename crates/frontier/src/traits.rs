@@ -34,6 +34,10 @@ pub trait Frontier {
     /// Was this URL sighted before, as far as memory tells? Asked for every link of every page.
     fn knows(&self, url: &Url) -> bool;
 
+    /// A URL that ended without a page is pending again, with all its tries. `false`: it is pending already, or
+    /// gave a page or a redirect.
+    fn ask_again(&mut self, id: UrlId) -> Result<bool, Problem>;
+
     /// A pending URL waits until nothing else is left and nothing is in flight; in this run only.
     fn set_aside(&mut self, id: UrlId);
 

@@ -187,6 +187,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// It ended without a page, and leads to none.
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Outcome::Fetched | Outcome::Redirected)
+    }
+
     /// Nobody answered: that says nothing of the page. It may be asked for again when the user wants it.
     pub fn is_no_answer(self) -> bool {
         matches!(self, Outcome::Unreachable | Outcome::Refused)

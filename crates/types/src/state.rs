@@ -38,6 +38,8 @@ pub enum StateKey {
     Teacher,
     /// What the language model answered.
     TeacherAnswers,
+    /// When and why fetches failed.
+    Failures,
     /// Pages whose bytes are not in the archive.
     Unarchived,
     /// Pages that were being read when a run died.
@@ -84,6 +86,7 @@ impl StateKey {
             StateKey::Listings => "listings",
             StateKey::Teacher => "teacher",
             StateKey::TeacherAnswers => "teacher-answers",
+            StateKey::Failures => "failures",
             StateKey::Unarchived => "unarchived",
             StateKey::Crashes => "crashes",
             StateKey::Archive => "archive",
@@ -97,7 +100,7 @@ impl StateKey {
     pub fn holder(self) -> Holder {
         match self {
             StateKey::Control | StateKey::Labels => Holder::Crawl,
-            StateKey::Counts | StateKey::Session => Holder::EveryWorker,
+            StateKey::Counts | StateKey::Session | StateKey::Failures => Holder::EveryWorker,
             _ => Holder::OneWorker,
         }
     }

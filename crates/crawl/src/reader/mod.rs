@@ -5,7 +5,7 @@ mod ended;
 mod in_force;
 mod kept;
 
-pub use ended::Miss;
+pub use ended::{Miss, MissCount, MissFilter};
 pub use kept::{Kept, Line, Mark, Said};
 
 use crate::answers::{Answers, Estimate, Settled, Standing};

@@ -102,11 +102,7 @@ impl<L: Log> Frontier for Ledger<L> {
             Settle::Done { outcome: done, .. } => outcome = Some(*done),
             Settle::Retry { not_before, .. } if info.attempts.saturating_add(1) < limits.max_attempts => {
                 let step = self.order.step();
-                self.put(Kind::Retry, |o| {
-                    o.u32(id.0);
-                    o.var(not_before.0);
-                    o.var(step);
-                });
+                self.put(Kind::Retry, |o| codec::put_retry(o, id, *not_before, step, false));
                 self.order.retry(id, not_before.0);
             }
             Settle::Retry { .. } => {
@@ -169,6 +165,17 @@ impl<L: Log> Frontier for Ledger<L> {
             }
         }
         Ok(())
+    }
+
+    fn ask_again(&mut self, id: UrlId) -> Result<bool, Problem> {
+        let info = self.order.info(id).ok_or_else(|| self.unknown(id))?;
+        let failed = matches!(info.state, State::Settled(outcome) if outcome.is_failure());
+        if failed {
+            let step = self.order.step();
+            self.put(Kind::Retry, |o| codec::put_retry(o, id, Millis(0), step, true));
+            self.order.restart(id);
+        }
+        Ok(failed)
     }
 
     fn set_aside(&mut self, id: UrlId) {

@@ -198,10 +198,13 @@ impl<L: Log> Ledger<L> {
                 self.order.at_step(s.step);
             }
             Kind::Retry => {
-                let mut r = In(payload);
-                let (id, not_before, step) = (r.url_id()?, r.var()?, r.var()?);
+                let (id, not_before, step, anew) = codec::get_retry(payload)?;
                 known(&self.order, id)?;
-                self.order.retry(id, not_before);
+                if anew {
+                    self.order.restart(id);
+                } else {
+                    self.order.retry(id, not_before);
+                }
                 self.order.at_step(step);
             }
             Kind::Clock => {

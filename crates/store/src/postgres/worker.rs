@@ -366,6 +366,14 @@ impl Frontier for Shared {
         if rescored.is_empty() { Ok(()) } else { self.rescore_all(rescored) }
     }
 
+    /// Of a URL whose shard is elsewhere its worker is to be asked.
+    fn ask_again(&mut self, id: UrlId) -> Result<bool, Problem> {
+        let Some(slot) = self.slot(id) else { return Ok(false) };
+        let again = self.inner.ask_again(slot.inner())?;
+        self.work.idle &= !again;
+        Ok(again)
+    }
+
     fn set_aside(&mut self, id: UrlId) {
         if let Some(slot) = self.slot(id) {
             self.inner.set_aside(slot.inner());
