@@ -1,6 +1,6 @@
 //! Small things about showing numbers and text to people.
 
-use crawl::Outlook;
+use crawl::{Outlook, Refreshed};
 use crawl::labels::{Quality, Share};
 use crawl::teacher::Usage;
 use std::path::Path;
@@ -79,6 +79,22 @@ pub fn quality(q: &Quality) -> String {
         share(q.precision),
         share(q.recall)
     )
+}
+
+/// `120 pages visited again: 97 unchanged, 12 changed, 3 gone, 2 moved, 6 without an answer`
+pub fn refreshed(r: &Refreshed) -> String {
+    let parts = [
+        (r.unchanged(), "unchanged"),
+        (r.changed, "changed"),
+        (r.gone, "gone"),
+        (r.moved, "moved"),
+        (r.no_answer, "without an answer"),
+        (r.denied, "not allowed any more"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
+    let colon = if parts.is_empty() { "" } else { ": " };
+    format!("{} visited again{colon}{}", things(r.visited, "page"), parts.join(", "))
 }
 
 /// `12 of 60 requests, 34,120 of 300,000 tokens`

@@ -160,6 +160,18 @@ pub fn all() -> Value {
             ("next", maybe(text())),
             ("matching", maybe(count())),
         ]),
+        "Changes": object(&[
+            ("since", count()), ("totals", object(&[
+                ("new", count()), ("changed", count()), ("back", count()), ("moved", count()), ("gone", count()),
+            ])),
+            ("changes", list(object(&[
+                ("kind", text()), ("id", id()), ("url", text()), ("title", text()), ("relevant", flag()),
+                ("score", maybe(number())), ("at", count()), ("since", count()), ("times", count()),
+                ("added", count()), ("removed", count()),
+                ("diff", list(object(&[("mark", text()), ("text", text())]))), ("to?", text()), ("begins?", text()),
+            ]))),
+            ("next", maybe(text())),
+        ]),
         "Misses": object(&[
             ("misses", list(object(&[
                 ("id", id()), ("url", text()), ("kind", text()), ("error", text()), ("what", text()),

@@ -2,7 +2,9 @@
 //! all read the same stream.
 
 use crate::outlook::Outlook;
+use crate::refresh::Refreshed;
 use crate::teacher::Usage;
+use crate::visits::Found;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use types::{Millis, Outcome, UrlId};
@@ -60,6 +62,33 @@ pub enum Event {
         kind: String,
         /// How it ended; `None` when it will be tried again.
         outcome: Option<Outcome>,
+        /// When it was recorded.
+        at: Millis,
+    },
+    /// A page that was known was visited again.
+    Visit {
+        /// The page.
+        id: UrlId,
+        /// Canonical address.
+        url: String,
+        /// Of a new version, its title.
+        title: String,
+        /// What was found.
+        found: Found,
+        /// HTTP status; 0 without an answer.
+        status: u16,
+        /// Is it one of the wanted pages?
+        relevant: bool,
+        /// Words that are new in its own text.
+        added: u32,
+        /// Words that are gone from its own text.
+        removed: u32,
+        /// Where it moved to, or why there was no answer.
+        note: String,
+        /// URLs that were new to the crawl.
+        new_links: usize,
+        /// Pages that are still to be visited.
+        left: u64,
         /// When it was recorded.
         at: Millis,
     },
@@ -143,6 +172,9 @@ pub struct Progress {
     /// At the end of a crawl that ended because of them: hosts that want a long pause.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<Pause>,
+    /// When known pages are visited again: what has come of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refreshed: Option<Refreshed>,
 }
 
 impl Progress {

@@ -57,20 +57,15 @@ impl Crawl {
         if lease.task == Task::Robots {
             return self.robots_arrived(&lease, &fetched, now);
         }
+        if lease.revisit.is_some() {
+            return self.revisited(lease, fetched, analysis, now);
+        }
         let class = classify(&fetched);
         let mut turn = Turn::new(Settle::Done {
             id: lease.id,
             outcome: class.outcome().unwrap_or(Outcome::Unreachable),
         });
-        turn.host = HostUpdate {
-            contacted: !fetched.failure.as_ref().is_some_and(Failure::is_refusal),
-            finished: now,
-            crawl_delay: None,
-            not_before: None,
-            // An answer, whatever it says, shows that the host is alive.
-            failed: (class != Class::Unreachable).then_some(matches!(class, Class::Retry { host: true, .. })),
-            ip: fetched.ip.filter(|_| self.parts.rules.group_by_ip),
-        };
+        turn.host = self.host_update(&fetched, class, now);
         match (class, analysis) {
             (Class::Page, Some(analysis)) => self.page(lease, fetched, analysis, turn, now),
             (Class::Redirect, _) => self.redirect(&lease, &fetched, turn, now),
@@ -112,6 +107,19 @@ impl Crawl {
                 self.apply(turn)?;
                 self.miss(&lease, Reason::of(&fetched), Some(outcome), now)
             }
+        }
+    }
+
+    /// What an answer says of its host.
+    pub(crate) fn host_update(&self, fetched: &Fetched, class: Class, now: Millis) -> HostUpdate {
+        HostUpdate {
+            contacted: !fetched.failure.as_ref().is_some_and(Failure::is_refusal),
+            finished: now,
+            crawl_delay: None,
+            not_before: None,
+            // An answer, whatever it says, shows that the host is alive.
+            failed: (class != Class::Unreachable).then_some(matches!(class, Class::Retry { host: true, .. })),
+            ip: fetched.ip.filter(|_| self.parts.rules.group_by_ip),
         }
     }
 

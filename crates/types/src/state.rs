@@ -40,6 +40,10 @@ pub enum StateKey {
     TeacherAnswers,
     /// When and why fetches failed.
     Failures,
+    /// What came of visiting pages again.
+    Visits,
+    /// When the refresh began that has not ended.
+    Refresh,
     /// Pages whose bytes are not in the archive.
     Unarchived,
     /// Pages that were being read when a run died.
@@ -87,6 +91,8 @@ impl StateKey {
             StateKey::Teacher => "teacher",
             StateKey::TeacherAnswers => "teacher-answers",
             StateKey::Failures => "failures",
+            StateKey::Visits => "visits",
+            StateKey::Refresh => "refresh",
             StateKey::Unarchived => "unarchived",
             StateKey::Crashes => "crashes",
             StateKey::Archive => "archive",
@@ -100,7 +106,7 @@ impl StateKey {
     pub fn holder(self) -> Holder {
         match self {
             StateKey::Control | StateKey::Labels => Holder::Crawl,
-            StateKey::Counts | StateKey::Session | StateKey::Failures => Holder::EveryWorker,
+            StateKey::Counts | StateKey::Session | StateKey::Failures | StateKey::Visits => Holder::EveryWorker,
             _ => Holder::OneWorker,
         }
     }

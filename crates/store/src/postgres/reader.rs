@@ -512,6 +512,7 @@ impl Records for SharedReader {
             })
             .collect();
         stats.pages = self.pages.len() as u64;
+        stats.versions = stats.pages;
         stats.hosts = self.count("SELECT count(*) FROM gleaner.host WHERE crawl = $1")? as usize;
         stats.leases =
             self.count("SELECT coalesce(sum(step), 0)::int8 FROM gleaner.worker WHERE crawl = $1")?;
