@@ -52,7 +52,8 @@ pub fn terminal(changes: &Changes, most: usize) -> String {
         let _ = writeln!(out, "\n{}", style(kind.name()).bold());
         for change in all.iter().take(left) {
             let about = strip_controls(&about(change));
-            let _ = writeln!(out, "  {}  {}", strip_controls(title(change)), style(about).dim());
+            let about = if about.is_empty() { about } else { format!("  {}", style(about).dim()) };
+            let _ = writeln!(out, "  {}{about}", strip_controls(title(change)));
             let (url, when) = (strip_controls(&change.url), time(change.at));
             let _ = writeln!(out, "  {}  {}", style(url).cyan(), style(when).dim());
             let shown = change.diff.iter().filter(|l| l.mark != '@').take(DIFF_SHOWN);
@@ -67,7 +68,11 @@ pub fn terminal(changes: &Changes, most: usize) -> String {
             }
             let lines = change.diff.iter().filter(|l| l.mark != '@').count();
             if lines > DIFF_SHOWN {
-                let _ = writeln!(out, "      … {} (--json, --html)", things((lines - DIFF_SHOWN) as u64, "more line"));
+                let _ = writeln!(
+                    out,
+                    "      … {} (--json, --html)",
+                    things((lines - DIFF_SHOWN) as u64, "more line")
+                );
             }
         }
         left = left.saturating_sub(all.len());

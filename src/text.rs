@@ -1,8 +1,8 @@
 //! Small things about showing numbers and text to people.
 
-use crawl::{Outlook, Refreshed};
 use crawl::labels::{Quality, Share};
 use crawl::teacher::Usage;
+use crawl::{Outlook, Refreshed};
 use std::path::Path;
 use std::time::Duration;
 use store::archive::rfc3339;

@@ -101,14 +101,16 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         wrote = true;
     }
     if args.json {
-        let json = serde_json::to_string_pretty(&found)
-            .map_err(|e| Problem::new("cannot write JSON").because(e))?;
+        let json =
+            serde_json::to_string_pretty(&found).map_err(|e| Problem::new("cannot write JSON").because(e))?;
         println!("{json}");
     } else if !wrote {
         print!("{}", changes::terminal(&found, args.limit));
         if found.changes.is_empty() {
             let dir = args.dir.as_ref().map_or("DIR".into(), |d| d.display().to_string());
-            eprintln!("hint: `gleaner refresh {dir}` visits known pages again; --since takes a longer time; --all shows pages that are not relevant");
+            eprintln!(
+                "hint: `gleaner refresh {dir}` visits known pages again; --since takes a longer time; --all shows pages that are not relevant"
+            );
         }
     } else {
         eprintln!("since {}: {}", time(found.since), changes::totals(&found));

@@ -77,7 +77,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         let of = if k.error.starts_with("http-") || k.error == k.kind { "" } else { k.kind };
         let (urls, hosts) = (things(k.urls, "URL"), things(k.hosts, "host"));
         let error = strip_controls(&k.error);
-        println!("  {}  {urls} on {hosts}  {}", style(format!("{error:wide$}")).bold(), style(of).dim());
+        let of = if of.is_empty() { String::new() } else { format!("  {}", style(of).dim()) };
+        println!("  {}  {urls} on {hosts}{of}", style(format!("{error:wide$}")).bold());
     }
     let total: u64 = kinds.iter().map(|k| k.urls).sum();
     let misses = reader.misses(filter, args.offset, args.limit.unwrap_or(SHOWN))?;

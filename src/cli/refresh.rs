@@ -153,7 +153,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     }
     Ok(match stop {
         Stop::User => ExitCode::from(3),
-        _ if plan.planned == 0 && progress.refreshed.as_ref().is_none_or(|r| r.visited == 0) => ExitCode::from(4),
+        _ if plan.planned == 0 && progress.refreshed.as_ref().is_none_or(|r| r.visited == 0) => {
+            ExitCode::from(4)
+        }
         _ => ExitCode::SUCCESS,
     })
 }
@@ -168,10 +170,17 @@ fn begin(plan: &Refreshed) {
 fn summary(args: &Args, plan: &Refreshed, stop: Stop, reason: &str, p: &Progress) {
     let r = p.refreshed.clone().unwrap_or_default();
     let elapsed = duration(Duration::from_millis(p.elapsed_ms));
-    eprintln!("{}, after {elapsed}", style(if plan.planned == 0 { "nothing to visit again" } else { reason }).bold());
+    eprintln!(
+        "{}, after {elapsed}",
+        style(if plan.planned == 0 { "nothing to visit again" } else { reason }).bold()
+    );
     eprintln!("  {}", crate::text::refreshed(&r));
     if r.new_links > 0 {
-        eprintln!("  {} found; `gleaner crawl --out {}` (or --new N here) fetches them", things(r.new_links, "new link"), args.dir.display());
+        let how = match args.new {
+            0 => format!("; `gleaner crawl --out {}` (or --new N here) fetches them", args.dir.display()),
+            _ => String::new(),
+        };
+        eprintln!("  {} found{how}", things(r.new_links, "new link"));
     }
     if stop != Stop::Refreshed && plan.planned > r.visited {
         eprintln!("  {} left; the same command goes on", count(plan.planned - r.visited));

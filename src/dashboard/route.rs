@@ -211,8 +211,7 @@ const COLLECTION: Param =
     param("collection", Kind::Text(200), "Name of a collection, as /collections lists it");
 const ID: Param = param("id", Kind::Int(0, u32::MAX as u64), "Number of a URL in its collection");
 const LIMIT: Param = param("limit", Kind::Int(1, 200), "Most entries to give (default 50)");
-const SINCE: Param =
-    param("since", Kind::Text(40), "So long ago (7d, 6h), or a date (2026-11-01)");
+const SINCE: Param = param("since", Kind::Text(40), "So long ago (7d, 6h), or a date (2026-11-01)");
 const CURSOR: Param = param("cursor", Kind::Text(60), "Where to go on: `next` of the page before");
 const QUERY: Param = param("q", Kind::Text(400), "Words, \"phrases\", -not, title:word");
 const HOST: Param = param("host", Kind::Text(255), "Only this host");
@@ -371,7 +370,11 @@ pub const ROUTES: &[Route] = &[
         "URLs that gave no page: what happened and when, how often it was tried, where the link stands",
         &[
             COLLECTION,
-            param("kind", Kind::Text(40), "Only this outcome, as the overview names it, or this word of a try"),
+            param(
+                "kind",
+                Kind::Text(40),
+                "Only this outcome, as the overview names it, or this word of a try",
+            ),
             param("host", Kind::Text(255), "Only URLs of this host, and of hosts below it"),
             CURSOR,
             LIMIT,

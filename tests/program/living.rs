@@ -7,7 +7,8 @@ use crate::support::postgres;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-const TOPIC: &str = "name = \"Courses\"\nquery = \"syllabus\"\n[fetch]\ndelay = '0s'\nattempts = 2\nsitemaps = false\n";
+const TOPIC: &str =
+    "name = \"Courses\"\nquery = \"syllabus\"\n[fetch]\ndelay = '0s'\nattempts = 2\nsitemaps = false\n";
 
 fn lines(ran: &Ran) -> Vec<Value> {
     ran.ok().out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -49,7 +50,10 @@ fn errors_say_what_failed_why_when_how_often_and_where_the_link_stands() {
     let of = |url: &str| all.iter().find(|m| m["url"] == url).unwrap_or_else(|| panic!("{url}: {all:#?}"));
     assert_eq!(all.len(), 5, "{all:#?}");
     let gone = of("http://a.example/gone");
-    assert_eq!((&gone["kind"], &gone["error"], &gone["attempts"]), (&json!("http-error"), &json!("http-410"), &json!(1)));
+    assert_eq!(
+        (&gone["kind"], &gone["error"], &gone["attempts"]),
+        (&json!("http-error"), &json!("http-410"), &json!(1))
+    );
     assert_eq!((&gone["parent"], &gone["anchor"]), (&json!("http://a.example/"), &json!("to gone")));
     for miss in &all {
         let at = miss["at"].as_u64().unwrap_or_else(|| panic!("{miss}"));
@@ -63,9 +67,18 @@ fn errors_say_what_failed_why_when_how_often_and_where_the_link_stands() {
     assert_eq!(of("http://dead.example/")["kind"], "unreachable");
     // For people.
     let shown = errors(&out, &[]);
-    shown.ok().shows(&["http-410", "1 URL on 1 host", "http://a.example/gone", "link “to gone” on http://a.example/", "2 tries", "UTC"]);
+    shown.ok().shows(&[
+        "http-410",
+        "1 URL on 1 host",
+        "http://a.example/gone",
+        "link “to gone” on http://a.example/",
+        "2 tries",
+        "UTC",
+    ]);
     // Filters: an outcome, a word of a try, a host, and what there is not.
-    let urls = |args: &[&str]| lines(&errors(&out, args)).iter().map(|m| m["url"].as_str().unwrap().to_string()).collect::<Vec<_>>();
+    let urls = |args: &[&str]| {
+        lines(&errors(&out, args)).iter().map(|m| m["url"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
     assert_eq!(urls(&["--json", "--kind", "http-error"]).len(), 3);
     assert_eq!(urls(&["--json", "--kind", "http-410"]), ["http://a.example/gone"]);
     assert_eq!(urls(&["--json", "--host", "dead.example"]), ["http://dead.example/"]);
@@ -82,7 +95,9 @@ fn exactly_these_are_asked_again_by_the_next_crawl_and_by_one_that_runs() {
     let out = failed(dir.path());
     let topic = dir.path().join("t.toml");
     // Stopped: the next crawl asks for one kind and nothing else.
-    errors(&out, &["--kind", "http-410", "--retry"]).ok().shows(&["1 URL is asked for again", "gleaner crawl --out"]);
+    errors(&out, &["--kind", "http-410", "--retry"])
+        .ok()
+        .shows(&["1 URL is asked for again", "gleaner crawl --out"]);
     let better = failing().replace("/gone 410\nno more", "/gone\n<title>Back</title>a syllabus again");
     let server = serve(&better);
     finish(&mut crawl(&server, &topic, &out)).ok();
@@ -91,7 +106,9 @@ fn exactly_these_are_asked_again_by_the_next_crawl_and_by_one_that_runs() {
     let left = lines(&errors(&out, &["--json"]));
     assert!(left.iter().all(|m| m["url"] != "http://a.example/gone"), "{left:#?}");
     // It has all its tries again, and where the link stands is still known.
-    errors(&out, &["--kind", "http-500", "--retry", "--json"]).ok().shows(&["\"changed\":1", "\"running\":false"]);
+    errors(&out, &["--kind", "http-500", "--retry", "--json"])
+        .ok()
+        .shows(&["\"changed\":1", "\"running\":false"]);
     finish(&mut crawl(&server, &topic, &out)).ok();
     let sick = lines(&errors(&out, &["--kind", "http-500", "--json"])).remove(0);
     assert_eq!((&sick["attempts"], &sick["anchor"]), (&json!(4), &json!("to sick")), "{sick}");
@@ -103,7 +120,9 @@ fn exactly_these_are_asked_again_by_the_next_crawl_and_by_one_that_runs() {
     let server = serve(&slow);
     let running = Running::start(crawl(&server, &topic, &out).args(["--seed", "http://a.example/slow"]));
     until("the slow page is asked for", || store::ledger::is_locked(&out));
-    errors(&out, &["--kind", "http-500", "--retry", "--json"]).ok().shows(&["\"changed\":1", "\"running\":true"]);
+    errors(&out, &["--kind", "http-500", "--retry", "--json"])
+        .ok()
+        .shows(&["\"changed\":1", "\"running\":true"]);
     running.wait().ok();
     assert!(server.log().entries().iter().any(|e| e.path == "/sick" && e.status == 200));
     assert!(lines(&errors(&out, &["--kind", "http-500", "--json"])).is_empty());
@@ -136,8 +155,20 @@ fn errors_of_a_shared_crawl_are_those_of_all_its_workers() {
     let topic = file(dir.path(), "t.toml", TOPIC);
     let web = serve(&failing());
     let mut command = crawl(&web, &topic, &dir.path().join("w"));
-    finish(command.args(["--seed", "http://a.example/", "--time", "20s", "--store", &database, "--crawl", "errors"])).ok();
-    let read = |args: &[&str]| finish(gleaner().args(["errors", "--store", &database, "--crawl", "errors"]).args(args));
+    finish(command.args([
+        "--seed",
+        "http://a.example/",
+        "--time",
+        "20s",
+        "--store",
+        &database,
+        "--crawl",
+        "errors",
+    ]))
+    .ok();
+    let read = |args: &[&str]| {
+        finish(gleaner().args(["errors", "--store", &database, "--crawl", "errors"]).args(args))
+    };
     let all = lines(&read(&["--json"]));
     assert_eq!(all.len(), 5, "{all:#?}");
     assert!(all.iter().all(|m| m["at"].as_u64().is_some()), "{all:#?}");
@@ -219,7 +250,10 @@ fn known_pages_are_visited_again_and_only_their_own_text_counts() {
         ["/", "/same", "/plain", "/clock", "/news", "/old", "/moved"].map(of),
         ["not-modified", "not-modified", "same-payload", "same-text", "changed", "gone", "moved"]
     );
-    assert_eq!((&found["/news"]["new_links"], &found["/moved"]["note"]), (&json!(1), &json!("http://a.example/new-home")));
+    assert_eq!(
+        (&found["/news"]["new_links"], &found["/moved"]["note"]),
+        (&json!(1), &json!("http://a.example/new-home"))
+    );
     // A page that is not there is asked for twice, what it moved to is fetched, and what is new is left for a crawl.
     let asked = |path: &str| server.log().entries().iter().filter(|e| e.path == path).count();
     assert_eq!([asked("/old"), asked("/new-home"), asked("/fresh"), asked("/same")], [2, 1, 0, 1]);
@@ -228,10 +262,13 @@ fn known_pages_are_visited_again_and_only_their_own_text_counts() {
     assert_eq!(snapshot.pages.len(), 8, "{:?}", snapshot.pages.keys());
     assert!(snapshot.pages["http://a.example/news"].text.contains("5 May"));
     assert_eq!(snapshot.pages["http://a.example/news"].etag.as_deref(), Some("\"news-2\""));
-    let status: Value = serde_json::from_str(&crate::common::run(["status", out.to_str().unwrap(), "--json"]).ok().out).unwrap();
+    let status: Value =
+        serde_json::from_str(&crate::common::run(["status", out.to_str().unwrap(), "--json"]).ok().out)
+            .unwrap();
     assert_eq!((&status["pages"], &status["relevant"]), (&json!(8), &json!(8)), "{status:#}");
     // Search has the newest text, and no page that is gone.
-    let search = |words: &str| crate::common::run(["search", out.to_str().unwrap(), words, "--json"]).ok().out.clone();
+    let search =
+        |words: &str| crate::common::run(["search", out.to_str().unwrap(), words, "--json"]).ok().out.clone();
     assert!(search("exam").contains("5 May") && !search("exam").contains("3 May"));
     assert!(!search("goes away").contains("/old") && search("moved here").contains("/new-home"));
     // Again at once: everything is known, and nothing is asked for that is gone.
@@ -239,6 +276,13 @@ fn known_pages_are_visited_again_and_only_their_own_text_counts() {
     assert_eq!(again.len(), 6, "{again:#?}");
     assert_eq!(again["/news"]["found"], "not-modified");
     assert_eq!(asked("/old"), 2);
+    // Judged again, each page counts once.
+    let rejudged = crate::common::run(["rejudge", out.to_str().unwrap()]);
+    rejudged.ok();
+    let status: Value =
+        serde_json::from_str(&crate::common::run(["status", out.to_str().unwrap(), "--json"]).ok().out)
+            .unwrap();
+    assert_eq!((&status["pages"], &status["relevant"]), (&json!(8), &json!(8)), "{rejudged}");
     // A crawl goes on as ever and finds what is new.
     let topic = dir.path().join("t.toml");
     finish(&mut crawl(&server, &topic, &out)).ok();
@@ -251,7 +295,11 @@ fn revisits(out: &Path) -> Vec<[String; 6]> {
     let mut found = Vec::new();
     for path in crate::common::warcs(out) {
         let bytes = std::fs::read(&path).unwrap();
-        let reader = store::archive::WarcReader::new(bytes.as_slice(), "x".to_string(), store::archive::Limits::default());
+        let reader = store::archive::WarcReader::new(
+            bytes.as_slice(),
+            "x".to_string(),
+            store::archive::Limits::default(),
+        );
         for record in reader.unwrap() {
             let record = record.unwrap_or_else(|e| panic!("{e}"));
             if record.kind() != "revisit" {
@@ -329,7 +377,13 @@ fn changes_are_told_in_a_terminal_in_json_as_a_page_and_as_feeds() {
     let told = |args: &[&str]| finish(gleaner().env("NO_COLOR", "1").args(["changes", path]).args(args));
     let kinds = |args: &[&str]| -> Vec<String> {
         let v: Value = serde_json::from_str(&told(args).ok().out).unwrap();
-        let one = |c: &Value| format!("{} {}", c["kind"].as_str().unwrap(), c["url"].as_str().unwrap().replace("http://a.example", ""));
+        let one = |c: &Value| {
+            format!(
+                "{} {}",
+                c["kind"].as_str().unwrap(),
+                c["url"].as_str().unwrap().replace("http://a.example", "")
+            )
+        };
         let mut all: Vec<String> = v["changes"].as_array().unwrap().iter().map(one).collect();
         all.sort();
         all
@@ -345,13 +399,32 @@ fn changes_are_told_in_a_terminal_in_json_as_a_page_and_as_feeds() {
         ["changed /news", "gone /old", "moved /moved", "new /fresh", "new /new-home"]
     );
     assert_eq!(kinds(&[&since[..], &["--json", "--kind", "gone"]].concat()), ["gone /old"]);
-    let v: Value = serde_json::from_str(&told(&[&since[..], &["--json", "--kind", "changed"]].concat()).out).unwrap();
-    let diff: Vec<String> = v["changes"][0]["diff"].as_array().unwrap().iter()
-        .map(|l| format!("{}{}", l["mark"].as_str().unwrap(), l["text"].as_str().unwrap())).collect();
-    assert_eq!(diff, ["@", " A syllabus with news.", "-The exam is on 3 May.", "+The exam is on 5 May.", " Bring a pen.", "+See the fresh page."]);
+    let v: Value =
+        serde_json::from_str(&told(&[&since[..], &["--json", "--kind", "changed"]].concat()).out).unwrap();
+    let diff: Vec<String> = v["changes"][0]["diff"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| format!("{}{}", l["mark"].as_str().unwrap(), l["text"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        diff,
+        [
+            "@",
+            " A syllabus with news.",
+            "-The exam is on 3 May.",
+            "+The exam is on 5 May.",
+            " Bring a pen.",
+            "+See the fresh page."
+        ]
+    );
     told(&since).ok().shows(&[
-        "2 new, 1 changed, 1 moved, 1 gone", "- The exam is on 3 May.", "+ The exam is on 5 May.", "+10 −6 words",
-        "to http://a.example/new-home", "http://a.example/old",
+        "2 new, 1 changed, 1 moved, 1 gone",
+        "- The exam is on 3 May.",
+        "+ The exam is on 5 May.",
+        "+10 −6 words",
+        "to http://a.example/new-home",
+        "http://a.example/old",
     ]);
     // Files.
     let file = |name: &str| dir.path().join(name);
@@ -359,22 +432,38 @@ fn changes_are_told_in_a_terminal_in_json_as_a_page_and_as_feeds() {
     let paths: Vec<&str> = names.iter().map(|n| n.to_str().unwrap()).collect();
     told(&[&since[..], &["--html", paths[0], "--atom", paths[1], "--json-feed", paths[2]]].concat()).ok();
     let [html, atom, feed] = names.map(|n| std::fs::read_to_string(n).unwrap());
-    for text in ["<ins>The exam is on 5 May.</ins>", "<del>The exam is on 3 May.</del>", "What is new in Courses"] {
+    for text in
+        ["<ins>The exam is on 5 May.</ins>", "<del>The exam is on 3 May.</del>", "What is new in Courses"]
+    {
         assert!(html.contains(text), "{text}");
     }
     assert_eq!(atom.matches("<entry>").count(), 3, "{atom}");
-    assert!(atom.contains("<link href=\"http://a.example/news\"/>") && atom.contains("&lt;ins&gt;The exam is on 5 May."), "{atom}");
+    assert!(
+        atom.contains("<link href=\"http://a.example/news\"/>")
+            && atom.contains("&lt;ins&gt;The exam is on 5 May."),
+        "{atom}"
+    );
     let feed: Value = serde_json::from_str(&feed).unwrap();
-    assert_eq!((&feed["version"], feed["items"].as_array().unwrap().len()), (&json!("https://jsonfeed.org/version/1.1"), 3));
+    assert_eq!(
+        (&feed["version"], feed["items"].as_array().unwrap().len()),
+        (&json!("https://jsonfeed.org/version/1.1"), 3)
+    );
     // An old date shows all as new; nonsense is refused; an empty time says so.
-    assert_eq!(kinds(&["--json", "--since", "2020-01-01"]).iter().filter(|c| c.starts_with("new")).count(), 7);
+    assert_eq!(
+        kinds(&["--json", "--since", "2020-01-01"]).iter().filter(|c| c.starts_with("new")).count(),
+        7
+    );
     told(&["--since", "soon"]).fails(2, &["--since cannot be `soon`", "neither a duration"]);
     told(&["--since", "2100-01-01"]).ok().shows(&["nothing new"]);
     told(&["--json", "--html", "-"]).fails(2, &["--json has standard output"]);
     // The same in the dashboard.
     let dashboard = Dashboard::start(&out, &[]);
     let got = dashboard.json(&format!("/api/v1/collections/out/changes?since={between}&kind=changed"));
-    assert_eq!((&got["totals"]["new"], &got["changes"][0]["url"]), (&json!(2), &json!("http://a.example/news")), "{got:#}");
+    assert_eq!(
+        (&got["totals"]["new"], &got["changes"][0]["url"]),
+        (&json!(2), &json!("http://a.example/news")),
+        "{got:#}"
+    );
     assert_eq!(dashboard.get("/api/v1/collections/out/feed.atom").text().matches("<entry>").count(), 7);
     assert_eq!(dashboard.json("/api/v1/collections/out/feed.json")["items"].as_array().unwrap().len(), 7);
     assert_eq!(dashboard.get("/api/v1/collections/out/changes?since=soon").status, 400);
@@ -407,7 +496,13 @@ fn forty(version: u32) -> Changing {
     let links: String = (0..40).map(|n| format!("<a href='/p{n}'>page {n}</a> ")).collect();
     web.set("/", &links);
     for n in 0..40 {
-        web.set(&format!("/p{n}"), &format!("<p>This is page number {n} of the course.</p><p>Its text says {} {version}.</p>", "word".repeat(n % 7 + 1)));
+        web.set(
+            &format!("/p{n}"),
+            &format!(
+                "<p>This is page number {n} of the course.</p><p>Its text says {} {version}.</p>",
+                "word".repeat(n % 7 + 1)
+            ),
+        );
     }
     web
 }
@@ -426,7 +521,14 @@ fn a_refresh_that_is_killed_goes_on_and_loses_no_page() {
     }
     let start = |args: &[&str]| {
         let mut command = gleaner();
-        command.arg("refresh").arg(&out).args(["--delay", "5ms", "--confirm", "10ms", "--allow-private", "--json"]);
+        command.arg("refresh").arg(&out).args([
+            "--delay",
+            "5ms",
+            "--confirm",
+            "10ms",
+            "--allow-private",
+            "--json",
+        ]);
         Running::start(command.args(["--resolve", &server.resolve()]).args(args))
     };
     let mut rng = crate::common::Rng(7);
@@ -439,18 +541,32 @@ fn a_refresh_that_is_killed_goes_on_and_loses_no_page() {
         // Nothing of what was known is lost or half there, whenever it dies.
         let now = crate::common::collection::Snapshot::take(&out);
         assert_eq!(now.pages.len(), 41);
-        assert!(now.pages.values().all(|r| r.text.contains("word")|| r.url.ends_with("example/")), "each page has a text");
+        assert!(
+            now.pages.values().all(|r| r.text.contains("word") || r.url.ends_with("example/")),
+            "each page has a text"
+        );
     }
     let last = start(&[]).wait();
     last.ok();
     let now = crate::common::collection::Snapshot::take(&out);
-    assert!(now.pages.iter().filter(|(url, _)| url.contains("/p")).all(|(_, r)| r.text.contains(" 2.")), "all are new");
+    assert!(
+        now.pages.iter().filter(|(url, _)| url.contains("/p")).all(|(_, r)| r.text.contains(" 2.")),
+        "all are new"
+    );
     // Each change is told once, however often it was killed.
     let told = finish(gleaner().args(["changes", out.to_str().unwrap(), "--json", "--all"]));
     let told: Value = serde_json::from_str(&told.ok().out).unwrap();
     assert!(told["changes"].as_array().unwrap().iter().all(|c| c["times"].as_u64() <= Some(1)), "{told:#}");
     // Search and archive agree.
-    let found = crate::common::run(["search", out.to_str().unwrap(), "number course", "--all", "--limit", "100", "--json"]);
+    let found = crate::common::run([
+        "search",
+        out.to_str().unwrap(),
+        "number course",
+        "--all",
+        "--limit",
+        "100",
+        "--json",
+    ]);
     assert_eq!(found.ok().out.lines().count(), 40);
     if let Some(python) = crate::common::python("the archive after kills") {
         crate::common::script(&python, "check_warc.py", crate::common::warcs(&out)).ok();
@@ -463,9 +579,9 @@ fn rules_and_pauses_hold_for_visits_and_one_wrong_404_is_no_loss() {
     let (topic, out) = (file(dir.path(), "t.toml", TOPIC), dir.path().join("out"));
     let pages = "== http://a.example/\n<title>A</title>a syllabus <a href='/shy'>shy</a> <a href='/flaky'>flaky</a> <a href='/busy'>busy</a>\n\
         == http://a.example/flaky\n<title>Flaky</title>a syllabus\n== http://a.example/busy\n<title>Busy</title>a syllabus\n\
-        == http://a.example/shy\n<title>Shy</title>a syllabus\n";
+        == http://a.example/shy\n<title>Shy</title>a syllabus\n\
+        == http://a.example/robots.txt\nUser-agent: *\nDisallow: /nothing\n";
     finish(crawl(&serve(pages), &topic, &out).args(["--seed", "http://a.example/"])).ok();
-    // The rules that are kept have run out; the new ones forbid a page.
     let later = "== http://a.example/\n<title>A</title>a syllabus <a href='/shy'>shy</a> <a href='/flaky'>flaky</a> <a href='/busy'>busy</a>\n\
         == http://a.example/flaky 404\nnot now\n== http://a.example/flaky\n<title>Flaky</title>a syllabus\n\
         == http://a.example/busy 503 retry-after: 1\nlater\n== http://a.example/busy\n<title>Busy</title>a syllabus\n\

@@ -11,19 +11,89 @@ const CONTEXT: usize = 1;
 
 /// A line says that what follows was paid for.
 const ADVERT: &[&str] = &[
-    "ad", "ads", "advert", "advertisement", "sponsored", "anzeige", "werbung", "publicité", "publicidad", "pubblicità",
+    "ad",
+    "ads",
+    "advert",
+    "advertisement",
+    "sponsored",
+    "anzeige",
+    "werbung",
+    "publicité",
+    "publicidad",
+    "pubblicità",
 ];
 /// A line with one of these is about the moment or the readers, if only its numbers are others.
 const PASSING: &[&str] = &[
-    "ago", "copyright", "counter", "generated", "hits", "loaded", "modified", "now", "online", "rendered", "seconds",
-    "served", "today", "updated", "users", "views", "visitors", "visits", "©",
+    "ago",
+    "copyright",
+    "counter",
+    "generated",
+    "hits",
+    "loaded",
+    "modified",
+    "now",
+    "online",
+    "rendered",
+    "seconds",
+    "served",
+    "today",
+    "updated",
+    "users",
+    "views",
+    "visitors",
+    "visits",
+    "©",
 ];
 /// Words that are as good as one another in such a line.
 const UNITS: &[&str] = &[
-    "second", "minute", "hour", "day", "week", "month", "year", "mon", "tue", "wed", "thu", "fri", "sat", "sun",
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "jan", "feb", "mar", "apr", "may",
-    "jun", "jul", "aug", "sep", "oct", "nov", "dec", "january", "february", "march", "april", "june", "july", "august",
-    "september", "october", "november", "december", "am", "pm", "a", "an",
+    "second",
+    "minute",
+    "hour",
+    "day",
+    "week",
+    "month",
+    "year",
+    "mon",
+    "tue",
+    "wed",
+    "thu",
+    "fri",
+    "sat",
+    "sun",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+    "january",
+    "february",
+    "march",
+    "april",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "am",
+    "pm",
+    "a",
+    "an",
 ];
 
 /// What changed in a page's own text.
@@ -77,7 +147,9 @@ fn compare<'a>(old: &'a [String], new: &'a [String]) -> Vec<(char, &'a str)> {
     let (a, b) = (&a[..a.len() - back], &b[..b.len() - back]);
     let mut steps: Vec<(char, &str)> = old[..front].iter().map(|l| (' ', l.as_str())).collect();
     if a.len().saturating_mul(b.len()) > MOST_PAIRS {
-        let known = |lines: &'a [String]| lines.iter().map(String::as_str).collect::<std::collections::HashSet<&str>>();
+        let known = |lines: &'a [String]| {
+            lines.iter().map(String::as_str).collect::<std::collections::HashSet<&str>>()
+        };
         let (in_old, in_new) = (known(a), known(b));
         steps.extend(a.iter().filter(|l| !in_new.contains(l.as_str())).map(|l| ('-', l.as_str())));
         steps.extend(b.iter().filter(|l| !in_old.contains(l.as_str())).map(|l| ('+', l.as_str())));
@@ -150,7 +222,8 @@ fn is_passing(old: &str, new: &str) -> bool {
     let has_clock = |text: &str| {
         let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
         let pair = |(at, _): (usize, &str)| {
-            digit(text[..at].chars().next_back()) && text[at + 1..].chars().take(2).filter(char::is_ascii_digit).count() == 2
+            digit(text[..at].chars().next_back())
+                && text[at + 1..].chars().take(2).filter(char::is_ascii_digit).count() == 2
         };
         text.match_indices(':').any(pair)
     };
@@ -166,7 +239,11 @@ fn words(line: &str) -> Vec<String> {
 /// Numbers are as good as one another, and so are units of time, months and weekdays.
 fn mask(word: &str) -> &str {
     let unit = word.strip_suffix('s').unwrap_or(word);
-    if word.starts_with(|c: char| c.is_ascii_digit()) || UNITS.contains(&word) || UNITS.contains(&unit) { "#" } else { word }
+    if word.starts_with(|c: char| c.is_ascii_digit()) || UNITS.contains(&word) || UNITS.contains(&unit) {
+        "#"
+    } else {
+        word
+    }
 }
 
 /// The changes with a little around them.
@@ -220,7 +297,10 @@ mod tests {
     fn clocks_and_counters_are_no_change_but_dates_and_prices_are() {
         let same = |a: &str, b: &str| difference(&lines(a), &lines(b)).is_none();
         assert!(same("Home\nIt is 12:03:55 in Berlin", "Home\nIt is 18:40:01 in Berlin"));
-        assert!(same("posted 3 minutes ago", "posted an hour ago") || same("posted 3 minutes ago", "posted 5 hours ago"));
+        assert!(
+            same("posted 3 minutes ago", "posted an hour ago")
+                || same("posted 3 minutes ago", "posted 5 hours ago")
+        );
         assert!(same("1,204 visitors so far", "1,399 visitors so far"));
         assert!(same("Last updated: Mon, 3 May 2026", "Last updated: Tue, 4 May 2026"));
         assert!(same("© 2025 Example", "© 2026 Example"));

@@ -62,8 +62,8 @@ pub mod testkit;
 pub mod train;
 pub mod units;
 mod verdicts;
-mod visits;
 mod visit;
+mod visits;
 
 pub use analyse::{Analysis, Analyst};
 pub use config::Config;

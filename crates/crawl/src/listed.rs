@@ -3,8 +3,8 @@
 
 use crate::crawl::Crawl;
 use crate::events::Event;
-use crate::links::links;
 use crate::failures::Reason;
+use crate::links::links;
 use crate::listings::is_sitemap_file;
 use crate::state::LISTINGS;
 use focus::strategies::Visit;

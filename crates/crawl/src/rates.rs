@@ -8,10 +8,11 @@
 
 use crate::visits::Found;
 use std::collections::HashMap;
-use types::{Millis, UrlId};
+use std::time::Duration;
+use types::UrlId;
 
 /// Before anything is known: one change in a month.
-const USUAL: f64 = 1.0 / (30.0 * 86_400_000.0);
+const USUAL: f64 = 1.0 / (30.0 * 86_400.0);
 /// The level above counts as so many changes.
 const PULL: f64 = 1.0;
 
@@ -20,7 +21,7 @@ const PULL: f64 = 1.0;
 struct Seen {
     visits: f64,
     changes: f64,
-    /// Milliseconds.
+    /// Seconds.
     time: f64,
 }
 
@@ -31,7 +32,7 @@ impl Seen {
         self.time += elapsed;
     }
 
-    /// Changes per millisecond, pulled towards `above`.
+    /// Changes per second, pulled towards `above`.
     fn rate(&self, above: f64) -> f64 {
         let happened = -self.visits * libm::log((self.visits - self.changes + 0.5) / (self.visits + 0.5));
         (happened.max(0.0) + PULL) / (self.time + PULL / above)
@@ -49,11 +50,11 @@ pub(crate) struct Rates {
 
 impl Rates {
     /// A page was visited, so long after the visit before.
-    pub fn visited(&mut self, id: UrlId, url: &str, elapsed: Millis, found: Found) {
+    pub fn visited(&mut self, id: UrlId, url: &str, elapsed: Duration, found: Found) {
         if !found.is_there() {
             return;
         }
-        let (elapsed, changed) = (elapsed.0 as f64, found == Found::Changed);
+        let (elapsed, changed) = (elapsed.as_secs_f64(), found == Found::Changed);
         self.all.add(elapsed, changed);
         self.hosts.entry(host(url).to_string()).or_default().add(elapsed, changed);
         self.directories.entry(directory(url).to_string()).or_default().add(elapsed, changed);
@@ -61,13 +62,13 @@ impl Rates {
     }
 
     /// The probability that a page has changed after so long.
-    pub fn has_changed(&self, id: UrlId, url: &str, age: Millis) -> f64 {
+    pub fn has_changed(&self, id: UrlId, url: &str, age: Duration) -> f64 {
         let pooled = |seen: Option<&Seen>, above: f64| seen.map_or(above, |s| s.rate(above));
         let all = pooled(Some(&self.all).filter(|s| s.visits > 0.0), USUAL);
         let host = pooled(self.hosts.get(host(url)), all);
         let directory = pooled(self.directories.get(directory(url)), host);
         let rate = pooled(self.pages.get(&id), directory);
-        1.0 - libm::exp(-rate * age.0 as f64)
+        1.0 - libm::exp(-rate * age.as_secs_f64())
     }
 }
 
@@ -85,7 +86,7 @@ fn directory(url: &str) -> &str {
 mod tests {
     use super::*;
 
-    const DAY: Millis = Millis(86_400_000);
+    const DAY: Duration = Duration::from_secs(86_400);
 
     #[test]
     fn what_changes_often_is_thought_to_have_changed() {
@@ -104,7 +105,7 @@ mod tests {
         let elsewhere = rates.has_changed(UrlId(4), "http://a.example/x/y", DAY);
         assert!(beside > elsewhere && elsewhere > never, "{beside} {elsewhere} {never}");
         // The longer ago, the more likely; nobody knows of a page that gave no answer.
-        assert!(rates.has_changed(UrlId(2), law, Millis(100 * DAY.0)) > never);
+        assert!(rates.has_changed(UrlId(2), law, 100 * DAY) > never);
         rates.visited(UrlId(2), law, DAY, Found::NoAnswer);
         assert_eq!(rates.has_changed(UrlId(2), law, DAY), never);
     }

@@ -36,8 +36,8 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use store::archive::{Digest, Original, PageNote};
 use types::{
-    Assessment, Candidate, Fetched, Lease, LinkKind, Millis, Outcome, PageKind, Priority, Problem, Record, Settle, StateKey,
-    Turn, UrlId, Verdict,
+    Assessment, Candidate, Fetched, Lease, LinkKind, Millis, Outcome, PageKind, Priority, Problem, Record,
+    Settle, StateKey, Truncation, Turn, UrlId, Verdict,
 };
 
 /// State: [`Begun`] as JSON.
@@ -162,47 +162,7 @@ impl Crawl {
         let broken_off = ledger.state(STATE)?.pop().and_then(|b| serde_json::from_slice::<Begun>(&b).ok());
         let goes_on = broken_off.filter(|b| !plan.anew && Millis::now().since(b.at) < STALE);
         let begun = goes_on.unwrap_or(Begun { at: Millis::now() });
-        let visited = last(ledger.as_ref())?;
-        // Where not all can be visited, what has most likely changed goes first.
-        let rates = if plan.pages.is_some() { Some(self.change_rates()?) } else { None };
-        let now_by_clock = Millis::now();
-        let mut wanted: Vec<(f64, UrlId)> = Vec::new();
-        let mut at = HashMap::new();
-        for (i, j) in self.judging.roll.judged.iter().enumerate() {
-            at.insert(j.id, i);
-            if (plan.relevant && !j.wanted()) || !self.holds(j.id) {
-                continue;
-            }
-            let before = visited.get(&j.id);
-            let left = |found: &Found| !plan.gone && matches!(found, Found::Gone | Found::Moved);
-            if before.is_some_and(|(when, found)| *when >= begun.at || left(found)) {
-                continue;
-            }
-            let ledger = &self.parts.ledger;
-            let url = match plan.host.is_some() || rates.is_some() {
-                true => ledger.url(j.id)?.to_string(),
-                false => String::new(),
-            };
-            if plan.host.as_ref().is_some_and(|host| !is_of_host(url.split('/').nth(2).unwrap_or(""), host)) {
-                continue;
-            }
-            let mut age = Millis(0);
-            if plan.older_than.is_some() || rates.is_some() {
-                let first = || Ok::<_, Problem>(ledger.record(j.id)?.map_or(Millis(0), |r| r.fetched));
-                let seen = before.map_or_else(first, |(when, _)| Ok(*when))?;
-                age = Millis(now_by_clock.0.saturating_sub(seen.0));
-            }
-            if plan.older_than.is_some_and(|most| u128::from(age.0) < most.as_millis()) {
-                continue;
-            }
-            let key = match &rates {
-                Some(rates) => worth(j) * rates.has_changed(j.id, &url, age),
-                None => f64::from(u8::from(j.wanted())) + j.score,
-            };
-            wanted.push((key, j.id));
-        }
-        wanted.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        wanted.truncate(plan.pages.unwrap_or(usize::MAX));
+        let wanted = self.to_visit(plan, begun)?;
         let mut due = HashSet::with_capacity(wanted.len());
         for (key, id) in wanted {
             if self.parts.ledger.revisit(id, Priority::new(Priority::REVISIT, key))? {
@@ -214,17 +174,56 @@ impl Crawl {
         let rules = &mut self.parts.rules;
         rules.pages = Some(self.counts.pages + plan.new_pages);
         (rules.relevant, rules.requests) = (None, None);
-        self.refresh = Some(Box::new(Refresh {
-            due,
-            missing: HashSet::new(),
-            confirm: plan.confirm,
-            at,
-            done: done.clone(),
-        }));
+        let at = self.judging.roll.judged.iter().enumerate().map(|(i, j)| (j.id, i)).collect();
+        let (missing, confirm) = (HashSet::new(), plan.confirm);
+        self.refresh = Some(Box::new(Refresh { due, missing, confirm, at, done: done.clone() }));
         self.put_begun(Some(begun))?;
         self.parts.ledger.commit()?;
         self.pace.started = Some(now);
         Ok(done)
+    }
+
+    /// The pages of a plan, what is to be visited first in front.
+    fn to_visit(&self, plan: &RefreshPlan, begun: Begun) -> Result<Vec<(f64, UrlId)>, Problem> {
+        let ledger = self.parts.ledger.as_ref();
+        let visited = last(ledger)?;
+        // Where not all can be visited, what has most likely changed goes first.
+        let rates = if plan.pages.is_some() { Some(self.change_rates()?) } else { None };
+        let now = Millis::now();
+        let mut wanted: Vec<(f64, UrlId)> = Vec::new();
+        for j in &self.judging.roll.judged {
+            let before = visited.get(&j.id);
+            let is_left = |found: &Found| !plan.gone && matches!(found, Found::Gone | Found::Moved);
+            if (plan.relevant && !j.wanted())
+                || before.is_some_and(|(when, found)| *when >= begun.at || is_left(found))
+                || !self.holds(j.id)
+            {
+                continue;
+            }
+            let url = match plan.host.is_some() || rates.is_some() {
+                true => ledger.url(j.id)?.to_string(),
+                false => String::new(),
+            };
+            if plan.host.as_ref().is_some_and(|host| !is_of_host(url.split('/').nth(2).unwrap_or(""), host)) {
+                continue;
+            }
+            let mut age = Duration::ZERO;
+            if plan.older_than.is_some() || rates.is_some() {
+                let first = || Ok::<_, Problem>(ledger.record(j.id)?.map_or(Millis(0), |r| r.fetched));
+                age = now.since(before.map_or_else(first, |(when, _)| Ok(*when))?);
+            }
+            if plan.older_than.is_some_and(|most| age < most) {
+                continue;
+            }
+            let key = match &rates {
+                Some(rates) => worth(j) * rates.has_changed(j.id, &url, age),
+                None => f64::from(u8::from(j.wanted())) + j.score,
+            };
+            wanted.push((key, j.id));
+        }
+        wanted.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        wanted.truncate(plan.pages.unwrap_or(usize::MAX));
+        Ok(wanted)
     }
 
     /// How often pages change, from all visits so far.
@@ -237,8 +236,7 @@ impl Crawl {
                 Some(earlier) => earlier,
                 None => ledger.versions(visit.id)?.last().map_or(visit.at, |first| first.fetched),
             };
-            let elapsed = Millis(visit.at.0.saturating_sub(earlier.0));
-            rates.visited(visit.id, ledger.url(visit.id)?.as_str(), elapsed, visit.found);
+            rates.visited(visit.id, ledger.url(visit.id)?.as_str(), visit.at.since(earlier), visit.found);
         }
         Ok(rates)
     }
@@ -256,15 +254,15 @@ impl Crawl {
     /// Is everything visited that was to be? What a host took along when it was given up is not waited for.
     pub(crate) fn is_refreshed(&mut self) -> Result<bool, Problem> {
         let Some(refresh) = &mut self.refresh else { return Ok(false) };
-        let mut open = HashSet::new();
-        for id in refresh.due.drain() {
-            if self.parts.ledger.entry(id)?.is_some_and(|e| !matches!(e.state, frontier::State::Settled(_))) {
-                open.insert(id);
-            }
-        }
-        refresh.due = open;
-        if !refresh.due.is_empty() || !self.pace.in_flight.is_empty() {
+        if !self.pace.in_flight.is_empty() {
             return Ok(false);
+        }
+        while let Some(id) = refresh.due.iter().next().copied() {
+            let entry = self.parts.ledger.entry(id)?;
+            if entry.is_some_and(|e| !matches!(e.state, frontier::State::Settled(_))) {
+                return Ok(false);
+            }
+            refresh.due.remove(&id);
         }
         self.put_begun(None)?;
         Ok(true)
@@ -288,9 +286,15 @@ impl Crawl {
         };
         let same = || Digest(digest(&fetched)).hex() == record.digest;
         match (class, analysis) {
-            (Class::NotModified, _) => self.unchanged(&lease, &fetched, &record, turn, Found::NotModified, now),
+            (Class::NotModified, _) => {
+                self.unchanged(&lease, &fetched, &record, turn, Found::NotModified, now)
+            }
             (Class::Page, _) if same() => {
                 self.unchanged(&lease, &fetched, &record, turn, Found::SamePayload, now)
+            }
+            (Class::Page, _) if broke_off(&fetched) && record.truncated.is_none() => {
+                let ending = Ending::because(Found::NoAnswer, "the answer broke off");
+                self.end_visit(&lease, &fetched, turn, ending, now)
             }
             (Class::Page, Some(analysis)) if !is_page(&analysis) => {
                 let ending = Ending::because(Found::NoAnswer, "it is a list of links by now");
@@ -376,9 +380,16 @@ impl Crawl {
     }
 
     /// It is not there: once may be a mistake of the server's, twice it is gone.
-    fn missed(&mut self, lease: &Lease, fetched: &Fetched, mut turn: Turn, now: Millis) -> Result<(), Problem> {
+    fn missed(
+        &mut self,
+        lease: &Lease,
+        fetched: &Fetched,
+        mut turn: Turn,
+        now: Millis,
+    ) -> Result<(), Problem> {
         let refresh = self.refresh.as_mut();
-        let (first, confirm) = refresh.map_or((false, Duration::ZERO), |r| (r.missing.insert(lease.id), r.confirm));
+        let (first, confirm) =
+            refresh.map_or((false, Duration::ZERO), |r| (r.missing.insert(lease.id), r.confirm));
         if first {
             turn.settle = Settle::Defer { id: lease.id, until: now.plus(confirm) };
             self.apply(turn)?;
@@ -387,9 +398,16 @@ impl Crawl {
         self.end_visit(lease, fetched, turn, Ending::new(Found::Gone), now)
     }
 
-    fn moved(&mut self, lease: &Lease, fetched: &Fetched, mut turn: Turn, now: Millis) -> Result<(), Problem> {
+    fn moved(
+        &mut self,
+        lease: &Lease,
+        fetched: &Fetched,
+        mut turn: Turn,
+        now: Millis,
+    ) -> Result<(), Problem> {
         let target = fetched.location.as_deref().and_then(|l| self.parts.canon.join(&lease.url, l).ok());
-        let Some(target) = target.filter(|t| *t != lease.url && lease.hops < self.parts.rules.redirects) else {
+        let Some(target) = target.filter(|t| *t != lease.url && lease.hops < self.parts.rules.redirects)
+        else {
             let ending = Ending::because(Found::NoAnswer, "a redirect that leads nowhere");
             return self.end_visit(lease, fetched, turn, ending, now);
         };
@@ -418,15 +436,24 @@ impl Crawl {
         now: Millis,
     ) -> Result<(), Problem> {
         let Analysis { doc, assessment, digest } = analysis;
-        self.judging.measurer.leave_out(&lease.url, &doc);
-        let before = self.own_lines_of(old, &lease)?;
-        let changed = difference(&before, &own_lines(&doc));
+        let before = self.old_version(old)?;
+        match &before {
+            Some(before) => self.judging.measurer.leave_out_of_versions(&lease.url, before, &doc),
+            None => self.judging.measurer.leave_out(&lease.url, &doc),
+        }
+        let changed = difference(&before.as_ref().map(own_lines).unwrap_or_default(), &own_lines(&doc));
         let found = if changed.is_some() { Found::Changed } else { Found::SameText };
-        let (judged, measured, assessment, verdict) = self.judge_again(&lease, &doc, assessment);
+        let (mut judged, measured, assessment, verdict) = self.judge_again(&lease, &doc, assessment);
         turn.settle = Settle::Done { id: lease.id, outcome: Outcome::Fetched };
         turn.add = self.links_again(&lease, &doc, &assessment, verdict);
         let mut record = record_of(&lease, &fetched, &doc, &assessment, verdict, digest);
         (record.parent, record.kind, record.depth) = (old.parent, old.kind, old.depth);
+        if changed.is_some() {
+            // What it was a copy of says something else.
+            judged.copy_of = None;
+        } else {
+            record.near_duplicate_of = old.near_duplicate_of.or(old.duplicate_of);
+        }
         let noarchive = doc.page.robots.noarchive;
         record.archive = self.archive(&fetched, &record, noarchive)?;
         if let Some(index) = &mut self.parts.index {
@@ -442,13 +469,11 @@ impl Crawl {
         self.end_visit(&lease, &fetched, turn, ending, now)
     }
 
-    /// The page's own lines as they were: from the archive, or else from the text that was kept.
-    fn own_lines_of(&self, old: &Record, lease: &Lease) -> Result<Vec<String>, Problem> {
-        let Some(steering) = &self.steer.collection else { return Ok(Vec::new()) };
+    /// The page as it was: from the archive, or else from the text that was kept.
+    fn old_version(&self, old: &Record) -> Result<Option<Doc>, Problem> {
+        let Some(steering) = &self.steer.collection else { return Ok(None) };
         let fetched = stored::answer(&steering.archive, self.parts.ledger.as_ref(), old)?.fetched;
-        let Some((doc, _)) = steering.analyst.read(&fetched) else { return Ok(Vec::new()) };
-        self.judging.measurer.leave_out(&lease.url, &doc);
-        Ok(own_lines(&doc))
+        Ok(steering.analyst.read(&fetched).map(|(doc, _)| doc))
     }
 
     /// The links of a page that was read again. The strategy scores them; it has learnt from the page before.
@@ -520,7 +545,7 @@ impl Crawl {
             turned,
             relevant: verdict.relevant,
             label: before.and_then(|j| j.label),
-            copy_of: None,
+            copy_of: before.and_then(|j| j.copy_of),
             simhash: doc.page.simhash,
         };
         (judged, measured, assessment, verdict)
@@ -545,7 +570,11 @@ impl Crawl {
             let after = counted(roll);
             self.counts.relevant = self.counts.relevant.saturating_sub(u64::from(before)) + u64::from(after);
         }
-        turn.state.push((StateKey::Pages, true, PageLine { judged, digest, copy_of: None }.write()));
+        turn.state.push((
+            StateKey::Pages,
+            true,
+            PageLine { judged, digest, copy_of: judged.copy_of.map(|e| e.id) }.write(),
+        ));
         turn.state.extend(measured.map(|m| (FEATURES, true, m.encode())));
     }
 
@@ -582,7 +611,8 @@ impl Crawl {
             left = refresh.due.len() as u64;
         }
         if found == Found::NoAnswer {
-            let kind = note.split_whitespace().next().unwrap_or("no-answer").trim_end_matches(':').to_string();
+            let kind =
+                note.split_whitespace().next().unwrap_or("no-answer").trim_end_matches(':').to_string();
             self.counts.error(&kind);
         }
         if let Some(index) = &mut self.parts.index
@@ -614,6 +644,11 @@ fn worth(page: &Judged) -> f64 {
     kind * (0.5 + page.score.clamp(0.0, 1.0) / 2.0)
 }
 
+/// Less came than there is, and not because of a limit on its size.
+fn broke_off(fetched: &Fetched) -> bool {
+    fetched.truncated.is_some_and(|why| why != Truncation::Length)
+}
+
 /// Not a sitemap or feed by now.
 fn is_page(analysis: &Analysis) -> bool {
     !matches!(analysis.doc.page.kind, PageKind::Sitemap | PageKind::Feed)
@@ -634,6 +669,7 @@ fn reason_text(reason: &Reason) -> String {
 /// A host key is this host, one below it, or the same with a port.
 pub(crate) fn is_of_host(host_key: &str, name: &str) -> bool {
     let name = name.to_lowercase();
-    let is_meant = |host: &str| host == name || host.strip_suffix(&name).is_some_and(|rest| rest.ends_with('.'));
+    let is_meant =
+        |host: &str| host == name || host.strip_suffix(&name).is_some_and(|rest| rest.ends_with('.'));
     is_meant(host_key) || host_key.rsplit_once(':').is_some_and(|(bare, _)| is_meant(bare))
 }

@@ -200,7 +200,10 @@ impl Crawl {
         if unavailable {
             let reason = match &fetched.failure {
                 Some(_) => Reason::of(fetched),
-                None => Reason { why: format!("robots.txt: status {status}"), ..Reason::named("robots-unavailable") },
+                None => Reason {
+                    why: format!("robots.txt: status {status}"),
+                    ..Reason::named("robots-unavailable")
+                },
             };
             self.miss(lease, reason, None, now)?;
         }

@@ -106,7 +106,9 @@ impl StateKey {
     pub fn holder(self) -> Holder {
         match self {
             StateKey::Control | StateKey::Labels => Holder::Crawl,
-            StateKey::Counts | StateKey::Session | StateKey::Failures | StateKey::Visits => Holder::EveryWorker,
+            StateKey::Counts | StateKey::Session | StateKey::Failures | StateKey::Visits => {
+                Holder::EveryWorker
+            }
             _ => Holder::OneWorker,
         }
     }

@@ -44,7 +44,9 @@ pub fn retry(app: &App, call: &Call) -> Result<Reply, Refusal> {
         return Err(Refusal::bad(format!("at most {MOST} URLs at once")));
     }
     let ids: Vec<UrlId> = if ids.is_empty() {
-        let filled = |text: &Option<String>| text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(String::from);
+        let filled = |text: &Option<String>| {
+            text.as_deref().map(str::trim).filter(|t| !t.is_empty()).map(String::from)
+        };
         let (kind, host) = (filled(&kind), filled(&host));
         let filter = MissFilter { kind: kind.as_deref(), host: host.as_deref() };
         volume.view()?.reader.missed_ids(filter)?

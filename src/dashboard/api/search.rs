@@ -139,7 +139,7 @@ pub fn searx(app: &App, call: &Call) -> Result<Reply, Refusal> {
             continue;
         };
         let is_there = |id: UrlId| all || view.reader.away(id).is_none();
-    let keep = |id: UrlId| is_there(id) && view.rows.get(id).is_some_and(|r| pass.admits(r));
+        let keep = |id: UrlId| is_there(id) && view.rows.get(id).is_some_and(|r| pass.admits(r));
         if q.is_empty() {
             continue;
         }

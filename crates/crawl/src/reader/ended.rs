@@ -2,6 +2,7 @@
 
 use super::Reader;
 use crate::failures::{Failures, Tries};
+use crate::refresh::is_of_host;
 use frontier::{Info, State};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -183,15 +184,9 @@ impl Reader {
 
     /// The numbers of a host, of hosts below it, and of its other ports.
     fn hosts_named(&self, name: &str) -> Result<HashSet<u32>, Problem> {
-        let name = name.to_lowercase();
-        let below = format!(".{name}");
         let mut found = HashSet::new();
-        for host in self.kept.hosts()? {
-            let bare = host.name.rsplit_once(':').map_or(host.name.as_str(), |(bare, _)| bare);
-            let is_meant = |h: &str| h == name || h.ends_with(&below);
-            if is_meant(&host.name) || is_meant(bare) {
-                found.extend(self.kept.find_host(&host.name)?);
-            }
+        for host in self.kept.hosts()?.iter().filter(|h| is_of_host(&h.name, name)) {
+            found.extend(self.kept.find_host(&host.name)?);
         }
         Ok(found)
     }

@@ -618,7 +618,8 @@ impl Reader {
     /// Every page in fetch order; only the relevant ones that are still there unless `all`.
     pub fn records(&self, all: bool) -> impl Iterator<Item = Result<Record, Problem>> + '_ {
         let is_meant = |id: UrlId, relevant: bool| all || (relevant && self.away(id).is_none());
-        let wanted = self.verdicts.iter().filter(|(id, relevant)| is_meant(*id, *relevant)).map(|(id, _)| *id);
+        let wanted =
+            self.verdicts.iter().filter(|(id, relevant)| is_meant(*id, *relevant)).map(|(id, _)| *id);
         self.kept.records_of(wanted.collect()).map(|record| record.map(|r| self.with_label(r)))
     }
     /// Every page in fetch order with its verdict and score, without reading any record.

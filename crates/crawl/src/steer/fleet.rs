@@ -308,8 +308,10 @@ impl Asked {
             Command::Host { .. } | Command::Seeds(_) => {}
             Command::Settings(_) => check_settings(reader, &asked.command)?,
             Command::Retry(_) => {
-                return Err(Problem::new("the workers of a shared crawl cannot be told to ask for URLs again yet")
-                    .hint("`gleaner steer --store … seed URL` asks again for one that gave no answer"));
+                return Err(Problem::new(
+                    "the workers of a shared crawl cannot be told to ask for URLs again yet",
+                )
+                .hint("`gleaner steer --store … seed URL` asks again for one that gave no answer"));
             }
             Command::Labels(said) => {
                 asked.relevant = match said.as_slice() {
