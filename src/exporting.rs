@@ -223,7 +223,11 @@ pub fn write(
         let duplicate_of = record.duplicate_of.and_then(|id| reader.url(id));
         let near_duplicate_of = record.near_duplicate_of.and_then(|id| reader.url(id));
         let original = match record.duplicate_of {
-            Some(id) => reader.record(id).ok().flatten().and_then(|r| r.archive),
+            // The version that has the payload: it may be another by now.
+            Some(id) => {
+                let versions = reader.ledger().versions(id).unwrap_or_default();
+                versions.into_iter().find(|v| v.digest == record.digest).and_then(|v| v.archive)
+            }
             None => None,
         };
         exporter.write(&Row {

@@ -3,6 +3,7 @@
 // Doc comments of arguments are the help that people read: `url<TAB>label`.
 #![allow(rustdoc::invalid_html_tags)]
 
+mod changes;
 mod cli;
 mod dashboard;
 mod engines;

@@ -1,14 +1,13 @@
 //! `report.html` of a collection: what came of a crawl, on one self-contained page. Everything that came from
 //! the Web is text here, never markup.
 
-use crate::text::{count, outlook, shorten, things};
+use crate::text::{count, outlook, shorten, things, time};
 use crawl::reader::{PathStep, Reader, Summary};
 use look::{Bin, Chart, Histogram, Lines, Page, Series, Unit, escape};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use store::Which;
-use store::archive::rfc3339;
 use types::{ArchiveRef, Millis, Problem, UrlId};
 
 const TOP_PAGES: usize = 50;
@@ -108,15 +107,9 @@ fn keep_best(top: &mut Vec<(f64, UrlId)>) {
     top.truncate(TOP_PAGES);
 }
 
-/// `2026-11-15 04:53 UTC`
-fn moment(at: Millis) -> String {
-    let text = rfc3339(at);
-    format!("{} {} UTC", text.get(..10).unwrap_or(""), text.get(11..16).unwrap_or(""))
-}
-
 /// When its pages were fetched.
 fn when([first, last]: [Millis; 2]) -> String {
-    match (moment(first), moment(last)) {
+    match (time(first), time(last)) {
         _ if first == Millis(0) => "no page yet".into(),
         (a, b) if a == b => a,
         (a, b) if a.get(..10) == b.get(..10) => {
@@ -130,7 +123,7 @@ fn when([first, last]: [Millis; 2]) -> String {
 fn ending(reader: &Reader, s: &Summary) -> String {
     let ended = reader.session().and_then(|run| run.ended.as_ref());
     match ended {
-        Some(end) => format!("{}: {}", moment(Millis(end.at)), end.reason()),
+        Some(end) => format!("{}: {}", time(Millis(end.at)), end.reason()),
         None if s.running => "it was running when this was written".into(),
         None => reader.why_stopped().unwrap_or_else(|| "not known".into()),
     }
@@ -344,7 +337,7 @@ fn crawl(out: &mut Page, reader: &Reader, s: &Summary, fetched: [Millis; 2]) -> 
     let mut item = |name: &str, value: String| items.push((name.into(), value));
     item("ended", ending(reader, s));
     item("pages fetched", when(fetched));
-    item("report written", format!("{}, by Gleaner {}", moment(Millis::now()), env!("CARGO_PKG_VERSION")));
+    item("report written", format!("{}, by Gleaner {}", time(Millis::now()), env!("CARGO_PKG_VERSION")));
     item("folder", reader.dir().display().to_string());
     if let Some(run) = reader.session().filter(|run| run.version != env!("CARGO_PKG_VERSION")) {
         item("crawled by", format!("Gleaner {}", run.version));

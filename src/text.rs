@@ -1,11 +1,12 @@
 //! Small things about showing numbers and text to people.
 
-use crawl::Outlook;
 use crawl::labels::{Quality, Share};
 use crawl::teacher::Usage;
+use crawl::{Outlook, Refreshed};
 use std::path::Path;
 use std::time::Duration;
-use types::Problem;
+use store::archive::rfc3339;
+use types::{Millis, Problem};
 
 /// `12,345`
 pub fn count(n: u64) -> String {
@@ -23,6 +24,12 @@ pub fn count(n: u64) -> String {
 /// `1 page`, `1,200 pages`
 pub fn things(n: u64, name: &str) -> String {
     format!("{} {name}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// `2026-11-16 18:20 UTC`
+pub fn time(at: Millis) -> String {
+    let text = rfc3339(at);
+    format!("{} {} UTC", text.get(..10).unwrap_or(""), text.get(11..16).unwrap_or(""))
 }
 
 /// `0:42`, `1:02:03`, `3 d 4 h`
@@ -72,6 +79,22 @@ pub fn quality(q: &Quality) -> String {
         share(q.precision),
         share(q.recall)
     )
+}
+
+/// `120 pages visited again: 97 unchanged, 12 changed, 3 gone, 2 moved, 6 without an answer`
+pub fn refreshed(r: &Refreshed) -> String {
+    let parts = [
+        (r.unchanged(), "unchanged"),
+        (r.changed, "changed"),
+        (r.gone, "gone"),
+        (r.moved, "moved"),
+        (r.no_answer, "without an answer"),
+        (r.denied, "not allowed any more"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
+    let colon = if parts.is_empty() { "" } else { ": " };
+    format!("{} visited again{colon}{}", things(r.visited, "page"), parts.join(", "))
 }
 
 /// `12 of 60 requests, 34,120 of 300,000 tokens`

@@ -444,14 +444,14 @@ fn dashboard(
 
 /// What Ctrl-C has done so far.
 #[derive(Default)]
-struct Keys {
-    presses: AtomicU32,
+pub struct Keys {
+    pub presses: AtomicU32,
     /// The crawl has ended; only the dashboard is left.
-    over: AtomicBool,
+    pub over: AtomicBool,
 }
 
 /// Once: finish cleanly. Twice: leave at once (nothing committed is lost). When only the dashboard is left: the end.
-fn stop_on_ctrl_c(
+pub fn stop_on_ctrl_c(
     keys: &Arc<Keys>,
     sender: mpsc::Sender<Order>,
     marks: Option<Marks>,

@@ -18,11 +18,13 @@ macro_rules! eprintln {
 }
 
 mod backtest;
+mod changes;
 mod config;
 mod conversation;
 mod crawl;
 mod demo;
 mod draft;
+mod errors;
 mod experiment;
 mod explain;
 mod export;
@@ -41,6 +43,7 @@ mod plot;
 mod progress;
 mod reach;
 mod read_document;
+mod refresh;
 mod rejudge;
 mod repair;
 mod report;
@@ -91,6 +94,8 @@ struct Cli {
 enum Command {
     /// Crawl the Web (or go on with a crawl) for the pages of a topic
     Crawl(Box<crawl::Args>),
+    /// Visit the pages of a collection again: what changed, what is gone, what moved?
+    Refresh(Box<refresh::Args>),
     /// See everything work on a small built-in web, without internet
     Demo(demo::Args),
     /// Write a topic file
@@ -105,6 +110,10 @@ enum Command {
     Threshold(threshold::Args),
     /// How a collection stands
     Status(status::Args),
+    /// What is new, changed, gone or moved since a time; as text, JSON, a page, Atom or JSON Feed
+    Changes(changes::Args),
+    /// Which URLs gave no page, why and when; ask for exactly these again
+    Errors(errors::Args),
     /// Search the pages of a collection
     Search(search::Args),
     /// Dashboard and REST API in the browser: watch, search, explain
@@ -216,6 +225,7 @@ fn unfit(e: &clap::Error) -> Option<Problem> {
 fn run(command: Command) -> Result<ExitCode, Problem> {
     match command {
         Command::Crawl(args) => crawl::run(*args),
+        Command::Refresh(args) => refresh::run(*args),
         Command::Demo(args) => demo::run(args),
         Command::New(args) => new::run(args),
         Command::Genres(args) => genres::run(args),
@@ -223,6 +233,8 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Seeds(args) => seeds::run(args),
         Command::Threshold(args) => threshold::run(args),
         Command::Status(args) => status::run(args),
+        Command::Changes(args) => changes::run(args),
+        Command::Errors(args) => errors::run(args),
         Command::Search(args) => search::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),

@@ -1,7 +1,8 @@
 //! Shows a crawl while it runs: a small live panel on a terminal, plain lines elsewhere.
 
 use crate::text::{
-    bar_curve, count, duration, harmless, host_of, is_silence, outlook, shorten, strip_controls, why_missed,
+    bar_curve, count, duration, harmless, host_of, is_silence, outlook, refreshed, shorten, strip_controls,
+    why_missed,
 };
 use console::{Term, style};
 use crawl::{Event, Progress};
@@ -110,6 +111,11 @@ impl Display {
             Mode::Lines if !self.started || self.last_line.elapsed() >= LINE_EVERY => {
                 self.started = true;
                 self.last_line = Instant::now();
+                if let Some(r) = &p.refreshed {
+                    let left = r.planned.saturating_sub(r.visited);
+                    eprintln!("{}, {} left", refreshed(r), count(left));
+                    return;
+                }
                 let idle = if p.idle.is_empty() { String::new() } else { format!("; {}", p.idle) };
                 let teacher = p.teacher.as_ref();
                 let teacher =
@@ -166,7 +172,10 @@ impl Display {
                 p.in_flight
             ),
         ];
-        if let Some(o) = &p.outlook {
+        if let Some(r) = &p.refreshed {
+            lines.truncate(1);
+            lines.push(format!("{}, {} left", refreshed(r), count(r.planned.saturating_sub(r.visited))));
+        } else if let Some(o) = &p.outlook {
             lines.push(style(outlook(o)).dim().to_string());
         }
         if let Some(t) = &p.teacher {

@@ -21,7 +21,7 @@ pub struct Args {
     query: Vec<String>,
     #[command(flatten)]
     shared: setup::StoreArgs,
-    /// Also pages that were judged not relevant
+    /// Also pages that were judged not relevant, and pages that are gone
     #[arg(long)]
     all: bool,
     /// Most pages shown
@@ -45,7 +45,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     if args.shared.store.is_some() {
         query = format!("{} {query}", args.dir).trim().to_string();
     }
-    let keep = |id| args.all || reader.is_relevant(id);
+    // Nobody wants to be led to a page that is gone.
+    let keep = |id| args.all || (reader.is_relevant(id) && reader.away(id).is_none());
     let found = index.search(&query, args.limit, args.offset, &keep)?;
     if found.is_empty() && !args.json {
         let pages = reader.ledger().stats()?.pages;

@@ -45,6 +45,7 @@ const ASSETS: &[Asset] = &[
     asset!("/assets/words.js", "words.js", "text/javascript; charset=utf-8"),
     asset!("/assets/glossary.js", "glossary.js", "text/javascript; charset=utf-8"),
     asset!("/assets/exports.js", "exports.js", "text/javascript; charset=utf-8"),
+    asset!("/assets/changes.js", "changes.js", "text/javascript; charset=utf-8"),
     asset!("/assets/errors.js", "errors.js", "text/javascript; charset=utf-8"),
     asset!("/assets/toml.js", "toml.js", "text/javascript; charset=utf-8"),
     asset!("/assets/create.js", "create.js", "text/javascript; charset=utf-8"),

@@ -211,6 +211,7 @@ const COLLECTION: Param =
     param("collection", Kind::Text(200), "Name of a collection, as /collections lists it");
 const ID: Param = param("id", Kind::Int(0, u32::MAX as u64), "Number of a URL in its collection");
 const LIMIT: Param = param("limit", Kind::Int(1, 200), "Most entries to give (default 50)");
+const SINCE: Param = param("since", Kind::Text(40), "So long ago (7d, 6h), or a date (2026-11-01)");
 const CURSOR: Param = param("cursor", Kind::Text(60), "Where to go on: `next` of the page before");
 const QUERY: Param = param("q", Kind::Text(400), "Words, \"phrases\", -not, title:word");
 const HOST: Param = param("host", Kind::Text(255), "Only this host");
@@ -337,11 +338,44 @@ pub const ROUTES: &[Route] = &[
         api::page::explain,
     ),
     get(
-        "/api/v1/collections/{collection}/errors",
-        "URLs that gave no page: what happened, how often it was tried, where the link stands",
+        "/api/v1/collections/{collection}/changes",
+        "What is new: pages that came, changed (with the difference), went away, moved or came back",
         &[
             COLLECTION,
-            param("kind", Kind::Text(40), "Only this outcome, as the overview names it"),
+            SINCE,
+            param("kind", Kind::OneOf(&["new", "changed", "back", "gone", "moved"]), "Only this kind"),
+            param("all", Kind::Flag, "Also pages judged not relevant"),
+            CURSOR,
+            LIMIT,
+        ],
+        "Changes",
+        api::changes::list,
+    ),
+    other(
+        "/api/v1/collections/{collection}/feed.atom",
+        "New and changed relevant pages as an Atom feed",
+        &[COLLECTION, SINCE, param("all", Kind::Flag, "Also pages judged not relevant")],
+        "application/atom+xml",
+        api::changes::atom,
+    ),
+    other(
+        "/api/v1/collections/{collection}/feed.json",
+        "New and changed relevant pages as a JSON Feed",
+        &[COLLECTION, SINCE, param("all", Kind::Flag, "Also pages judged not relevant")],
+        "application/feed+json",
+        api::changes::json_feed,
+    ),
+    get(
+        "/api/v1/collections/{collection}/errors",
+        "URLs that gave no page: what happened and when, how often it was tried, where the link stands",
+        &[
+            COLLECTION,
+            param(
+                "kind",
+                Kind::Text(40),
+                "Only this outcome, as the overview names it, or this word of a try",
+            ),
+            param("host", Kind::Text(255), "Only URLs of this host, and of hosts below it"),
             CURSOR,
             LIMIT,
         ],
@@ -490,6 +524,15 @@ pub const ROUTES: &[Route] = &[
         "Seeds",
         "Effect",
         api::control::seeds,
+    ),
+    change(
+        "POST",
+        "/api/v1/collections/{collection}/errors/retry",
+        "Asks again for URLs that gave no page: these, or all of a kind or host; at once or when the crawl goes on",
+        &[COLLECTION],
+        "Retry",
+        "Effect",
+        api::errors::retry,
     ),
     change(
         "PUT",

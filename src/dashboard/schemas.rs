@@ -169,10 +169,22 @@ pub fn all() -> Value {
             ("next", maybe(text())),
             ("matching", maybe(count())),
         ]),
+        "Changes": object(&[
+            ("since", count()), ("totals", object(&[
+                ("new", count()), ("changed", count()), ("back", count()), ("moved", count()), ("gone", count()),
+            ])),
+            ("changes", list(object(&[
+                ("kind", text()), ("id", id()), ("url", text()), ("title", text()), ("relevant", flag()),
+                ("score", maybe(number())), ("at", count()), ("since", count()), ("times", count()),
+                ("added", count()), ("removed", count()),
+                ("diff", list(object(&[("mark", text()), ("text", text())]))), ("to?", text()), ("begins?", text()),
+            ]))),
+            ("next", maybe(text())),
+        ]),
         "Misses": object(&[
             ("misses", list(object(&[
-                ("id", id()), ("url", text()), ("kind", text()), ("what", text()), ("attempts", count()),
-                ("depth", count()), ("parent", maybe(text())), ("anchor", text()),
+                ("id", id()), ("url", text()), ("kind", text()), ("error", text()), ("what", text()),
+                ("at", maybe(count())), ("since", maybe(count())), ("attempts", count()), ("depth", count()), ("parent", maybe(text())), ("anchor", text()),
             ]))),
             ("next", maybe(text())),
         ]),
@@ -275,6 +287,10 @@ pub fn all() -> Value {
         "Label": object(&[("label", maybe(flag()))]),
         "Rule": object(&[("rule", rule())]),
         "Seeds": object(&[("urls", json!({ "type": "array", "items": text(), "maxItems": 10_000 }))]),
+        "Retry": object(&[
+            ("ids?", json!({ "type": "array", "items": id(), "maxItems": 10_000 })),
+            ("kind?", maybe(text())), ("host?", maybe(text())),
+        ]),
         "NewCrawl": object(&[
             ("name?", maybe(text())), ("topic", json!({ "type": "string", "maxLength": 500_000 })),
             ("seeds?", json!({ "type": "array", "items": text(), "maxItems": 10_000 })),

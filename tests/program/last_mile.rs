@@ -258,6 +258,7 @@ fn nobody_is_shut_out() {
         "c/db/frontier",
         "c/db/hosts",
         "c/db/errors",
+        "c/db/changes",
         "c/db/search?q=sql",
         "c/db/teach",
         "compare",

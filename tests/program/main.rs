@@ -22,6 +22,7 @@ mod idea;
 mod label;
 mod last_mile;
 mod limits;
+mod living;
 mod neighbours;
 mod outage;
 mod polite;

@@ -3,7 +3,7 @@
     python replay.py FOLDER FILE... < URLS
 
 Makes a pywb collection in FOLDER out of the WARC files, asks it for every URL (one per line) as it was captured, and
-prints `URL<TAB>status<TAB>SHA-1 of the body` for each.
+prints `URL<TAB>status<TAB>SHA-1 of the body` for each. `20261116181500/URL` asks for the page as it was at that time.
 """
 
 import contextlib
@@ -28,7 +28,8 @@ def main(folder, files):
         rows = []
         for url in urls:
             # Who takes every encoding gets the bytes that came over the wire, which the digests are of.
-            answer = client.get(f"/crawl/id_/{url}", headers={"Accept-Encoding": "gzip, br, zstd, deflate"})
+            when, _, page = url.partition("/") if url[0].isdigit() else ("", "", url)
+            answer = client.get(f"/crawl/{when}id_/{page}", headers={"Accept-Encoding": "gzip, br, zstd, deflate"})
             rows.append((url, answer.status_code, hashlib.sha1(answer.data).hexdigest()))
     for row in rows:
         print(*row, sep="\t")

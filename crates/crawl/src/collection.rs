@@ -817,7 +817,7 @@ pub(crate) fn unknown_pages(
 
 /// Is the page that was archived last not in the archive any more?
 fn last_page_unreadable(warc: &Path, ledger: &dyn Ledger) -> Result<Option<String>, Problem> {
-    let pages = usize::try_from(ledger.stats()?.pages).unwrap_or(usize::MAX);
+    let pages = usize::try_from(ledger.stats()?.versions).unwrap_or(usize::MAX);
     let Some(page) = pages.checked_sub(1).and_then(|last| ledger.pages(last).next()) else {
         return Ok(None);
     };
@@ -903,7 +903,8 @@ fn open_index(dir: &Path, ledger: &dyn Ledger, notes: &mut Vec<String>) -> Resul
     let mut added = 0;
     for page in ledger.pages(from) {
         let (record, _) = page?;
-        if !record.noindex && !index.contains(record.id) {
+        // Of what comes after the last commit of the index nobody knows which version it has.
+        if !record.noindex && (from > 0 || !index.contains(record.id)) {
             index.add(&record)?;
             added += 1;
         }

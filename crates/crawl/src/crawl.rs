@@ -11,6 +11,7 @@ use crate::mirrors::Mirrors;
 use crate::network::Network;
 use crate::origins::Origins;
 use crate::outlook::Outlook;
+use crate::refresh::Refresh;
 use crate::robots::RobotsCache;
 use crate::roll::Roll;
 use crate::rules::{Rules, Stop};
@@ -131,6 +132,8 @@ pub struct Crawl {
     pub(crate) steer: Steer,
     /// A language model that is asked about pages.
     pub(crate) teaching: Option<Box<Teaching>>,
+    /// Known pages that are visited again.
+    pub(crate) refresh: Option<Box<Refresh>>,
     /// How far the archive was written at the last commit.
     archived: Option<Position>,
     events: Box<dyn FnMut(&Event) + Send>,
@@ -252,6 +255,8 @@ pub(crate) struct Out {
     pub id: UrlId,
     pub task: Task,
     pub since: Millis,
+    /// A page that is known.
+    pub revisit: bool,
     /// It is to show whether the network is there, whatever else is in flight.
     pub look: bool,
 }
@@ -300,6 +305,7 @@ impl Crawl {
             fleet: Others::default(),
             steer: Steer::default(),
             teaching: None,
+            refresh: None,
             archived: None,
             events: Box::new(|_| {}),
         };
@@ -431,7 +437,7 @@ impl Crawl {
     pub fn arrived(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
         let out = self.pace.in_flight.remove(&arrival.lease.number);
         let rules = &self.parts.rules;
-        if out.is_some_and(|out| out.task == Task::Page && self.is_beyond_count(&out, now))
+        if out.is_some_and(|out| out.task == Task::Page && !out.revisit && self.is_beyond_count(&out, now))
             && rules.pages.is_some_and(|most| self.counts.pages + self.fleet.news.pages >= most)
         {
             // Others came in its stead.
@@ -550,7 +556,7 @@ impl Crawl {
     /// missing.
     pub(crate) fn note_indexed(&mut self) -> Result<(), Problem> {
         let Some(index) = &self.parts.index else { return Ok(()) };
-        let known = Indexed { pages: self.parts.ledger.stats()?.pages, documents: index.len() as u64 };
+        let known = Indexed { pages: self.parts.ledger.stats()?.versions, documents: index.len() as u64 };
         known.note(self.parts.ledger.as_mut())
     }
 
@@ -658,6 +664,7 @@ impl Crawl {
             teacher: self.teaching.as_ref().map(|t| t.usage()),
             pauses: Vec::new(),
             timings: self.pace.timings.read(),
+            refreshed: self.refreshed().cloned(),
         })
     }
 }

@@ -2,8 +2,10 @@
 //! all read the same stream.
 
 use crate::outlook::Outlook;
+use crate::refresh::Refreshed;
 use crate::teacher::Usage;
 use crate::timings::StageTime;
+use crate::visits::Found;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use types::{Millis, Outcome, UrlId};
@@ -61,6 +63,33 @@ pub enum Event {
         kind: String,
         /// How it ended; `None` when it will be tried again.
         outcome: Option<Outcome>,
+        /// When it was recorded.
+        at: Millis,
+    },
+    /// A page that was known was visited again.
+    Visit {
+        /// The page.
+        id: UrlId,
+        /// Canonical address.
+        url: String,
+        /// Of a new version, its title.
+        title: String,
+        /// What was found.
+        found: Found,
+        /// HTTP status; 0 without an answer.
+        status: u16,
+        /// Is it one of the wanted pages?
+        relevant: bool,
+        /// Words that are new in its own text.
+        added: u32,
+        /// Words that are gone from its own text.
+        removed: u32,
+        /// Where it moved to, or why there was no answer.
+        note: String,
+        /// URLs that were new to the crawl.
+        new_links: usize,
+        /// Pages that are still to be visited.
+        left: u64,
         /// When it was recorded.
         at: Millis,
     },
@@ -147,6 +176,9 @@ pub struct Progress {
     /// Where the time of this run went, by stage.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timings: Vec<StageTime>,
+    /// When known pages are visited again: what has come of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refreshed: Option<Refreshed>,
 }
 
 impl Progress {

@@ -3,6 +3,7 @@
 
 use crate::crawl::Crawl;
 use crate::events::Event;
+use crate::failures::Reason;
 use crate::links::links;
 use crate::listings::is_sitemap_file;
 use crate::state::LISTINGS;
@@ -25,7 +26,7 @@ impl Crawl {
             self.note_listings(&mut turn, &lease.url);
             self.counts.refuse("sitemaps of the host", 1);
             self.apply(turn)?;
-            return self.miss(&lease, "sitemap-limit", Some(Outcome::Fetched), now);
+            return self.miss(&lease, Reason::named("sitemap-limit"), Some(Outcome::Fetched), now);
         };
         let visit = Visit {
             id: lease.id,

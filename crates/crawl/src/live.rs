@@ -14,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use store::archive::Digest;
 use types::{Failure, Fetched, Lease, Millis, Page, Payload, Problem, Request, Task, Web};
 
 /// On stable storage at least this often.
@@ -213,7 +214,11 @@ async fn fetch_and_read(
     marks: Option<Marks>,
     timings: Timings,
 ) -> Back {
-    let request = Request { url: lease.url.clone(), task: lease.task, etag: None, last_modified: None };
+    let (etag, last_modified) = match &lease.revisit {
+        Some(known) => (known.etag.clone(), known.last_modified.clone()),
+        None => (None, None),
+    };
+    let request = Request { url: lease.url.clone(), task: lease.task, etag, last_modified };
     let sent = Instant::now();
     let mut fetched: Fetched = web.fetch(&request).await;
     timings.add(Stage::Fetch, sent.elapsed());
@@ -221,6 +226,10 @@ async fn fetch_and_read(
         Back::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis }), mark)
     };
     if lease.task == Task::Robots {
+        return arrived(lease, fetched, None, None);
+    }
+    // What is known is not read again.
+    if lease.revisit.as_ref().is_some_and(|known| Digest(digest(&fetched)).hex() == known.digest) {
         return arrived(lease, fetched, None, None);
     }
     let mark = match &fetched.payload {

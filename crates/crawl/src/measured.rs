@@ -73,6 +73,33 @@ impl Measurer {
         (assessment, Measured { id, host, lines, features })
     }
 
+    /// Leaves the menus of their host out of two versions of a page. The earlier one was met before, and is no
+    /// page beside itself.
+    pub fn leave_out_of_versions(&mut self, url: &Url, old: &Doc, new: &Doc) {
+        let host = word_hash(url.host_key());
+        let own = self.repeats.forget(host, old.lines());
+        old.leave_out(&self.repeats, host);
+        new.leave_out(&self.repeats, host);
+        if let Some(own) = own {
+            self.repeats.learn(host, &own);
+        }
+    }
+
+    /// Measures a page that was met before: its lines are known, and not learnt twice.
+    pub fn measure_again(
+        &self,
+        judge: &dyn Judge,
+        id: UrlId,
+        url: &Url,
+        doc: &Doc,
+    ) -> (Assessment, Measured) {
+        self.leave_out(url, doc);
+        let assessment = judge.assess(doc);
+        let excluded = assessment.excluded.is_some();
+        let features = if excluded { Vec::new() } else { assessment.features.read() };
+        (assessment, Measured { id, host: word_hash(url.host_key()), lines: Vec::new(), features })
+    }
+
     /// Leaves the menus of the page's host out of its own text, as far as they are known.
     pub fn leave_out(&self, url: &Url, doc: &Doc) {
         doc.leave_out(&self.repeats, word_hash(url.host_key()));

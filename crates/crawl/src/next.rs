@@ -1,6 +1,7 @@
 //! Step 1 of the loop: which URL is fetched next, if any may be.
 
 use crate::crawl::{Crawl, Out};
+use crate::failures::Reason;
 use crate::listings::{is_sitemap_file, later};
 use crate::network::Ask;
 use crate::origins::Door;
@@ -11,7 +12,7 @@ use focus::strategies::Wants;
 use frontier::{Next, Pick};
 use std::sync::Arc;
 use std::time::Duration;
-use types::{Lease, Millis, Outcome, Problem, Rescored, RobotsAnswer, Settle, Task, Turn};
+use types::{Lease, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, Task, Turn};
 
 /// What becomes of a lease.
 enum Permission {
@@ -57,23 +58,29 @@ impl Crawl {
                 return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
             }
         }
-        let counts = |out: &&Out| out.task == Task::Page && !self.is_beyond_count(out, now);
+        let counts = |out: &&Out| out.task == Task::Page && !out.revisit && !self.is_beyond_count(out, now);
         let pages_in_flight = self.pace.in_flight.values().filter(counts).count() as u64;
         let in_flight = self.pace.in_flight.len() as u64;
         if self.pace.in_flight.len() >= self.parts.rules.concurrency
             || self.crashes.suspects.any_of(self.pace.in_flight.values())
             || self.parts.rules.requests.is_some_and(|most| self.counts.requests + in_flight >= most)
-            || self.parts.rules.pages.is_some_and(|most| {
-                self.counts.pages + pages_in_flight + self.fleet.news.pages + self.fleet.news.in_flight
-                    >= most
-            })
         {
+            return Ok(Step::Busy);
+        }
+        let full = self.parts.rules.pages.is_some_and(|most| {
+            self.counts.pages + pages_in_flight + self.fleet.news.pages + self.fleet.news.in_flight >= most
+        });
+        if full && self.refresh.is_none() {
             return Ok(Step::Busy);
         }
         loop {
             self.refresh_top(now)?;
-            let lane = self.parts.strategy.wants().lane;
-            match self.parts.ledger.lease(now, Pick::of_lane(lane))? {
+            let pick = match full {
+                // No new page is wanted: what is left is to visit known ones again.
+                true => Pick::Only(Priority::REVISIT),
+                false => Pick::of_lane(self.parts.strategy.wants().lane),
+            };
+            match self.parts.ledger.lease(now, pick)? {
                 Next::Lease(lease) => {
                     if self.turned_away(&lease, now)? {
                         continue;
@@ -82,6 +89,9 @@ impl Crawl {
                         continue;
                     }
                     return Ok(self.fetch(lease, false, now));
+                }
+                Next::Wait { .. } | Next::Empty(_) if full && self.is_refreshed()? => {
+                    return Ok(Step::Done(Stop::Refreshed));
                 }
                 Next::Wait { until, idle } => {
                     self.pace.idle = idle.to_string();
@@ -94,7 +104,10 @@ impl Crawl {
                     }
                     return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
                 }
-                Next::Empty(_) if self.pace.in_flight.is_empty() => return Ok(Step::Done(Stop::Exhausted)),
+                Next::Empty(_) if self.pace.in_flight.is_empty() => {
+                    let refreshed = self.is_refreshed()?;
+                    return Ok(Step::Done(if refreshed { Stop::Refreshed } else { Stop::Exhausted }));
+                }
                 Next::Empty(_) => return Ok(Step::Busy),
             }
         }
@@ -109,7 +122,8 @@ impl Crawl {
     fn fetch(&mut self, lease: Lease, look: bool, now: Millis) -> Step {
         self.pace.idle.clear();
         self.hosts.listings.requested(lease.url.host_key(), is_sitemap_file(&lease));
-        self.pace.in_flight.insert(lease.number, Out { id: lease.id, task: lease.task, since: now, look });
+        let (id, task, revisit) = (lease.id, lease.task, lease.revisit.is_some());
+        self.pace.in_flight.insert(lease.number, Out { id, task, since: now, revisit, look });
         Step::Fetch(Box::new(lease))
     }
 
@@ -140,10 +154,14 @@ impl Crawl {
             }
             Permission::Fetch => return Ok(false),
         };
+        if lease.revisit.is_some() {
+            self.visit_refused(lease, outcome, kind, now)?;
+            return Ok(true);
+        }
         let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });
         turn.host.finished = now;
         self.apply(turn)?;
-        self.miss(lease, kind, Some(outcome), now)?;
+        self.miss(lease, Reason::named(kind), Some(outcome), now)?;
         Ok(true)
     }
 
@@ -184,7 +202,9 @@ impl Crawl {
 
     fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
         let rules = &self.parts.rules;
-        if rules.pages.is_some_and(|most| self.counts.pages + self.fleet.news.pages >= most) {
+        if self.refresh.is_none()
+            && rules.pages.is_some_and(|most| self.counts.pages + self.fleet.news.pages >= most)
+        {
             return Some(Stop::Pages);
         }
         if rules.relevant.is_some_and(|most| self.counts.relevant + self.fleet.news.relevant >= most) {
@@ -206,6 +226,7 @@ impl Crawl {
         let mut fresh = Vec::new();
         for top in self.parts.ledger.peek(now, lane, lookahead) {
             if top.model != model
+                && top.priority.lane != Priority::REVISIT
                 && let Some(rescored) = self.rescored(top.id, None)?
             {
                 fresh.push(rescored);

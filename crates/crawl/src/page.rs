@@ -283,7 +283,7 @@ impl Crawl {
     }
 
     /// Where the page was seen, when the judge or the strategy wants to know.
-    fn sources(&self, lease: &Lease) -> Result<Vec<Source>, Problem> {
+    pub(crate) fn sources(&self, lease: &Lease) -> Result<Vec<Source>, Problem> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let wanted = judge.reads_own_text() || self.parts.strategy.wants().sources;
         if wanted { self.parts.ledger.sources(lease.id) } else { Ok(Vec::new()) }
@@ -312,7 +312,7 @@ impl Crawl {
         }
     }
 
-    fn archive(
+    pub(crate) fn archive(
         &mut self,
         fetched: &Fetched,
         record: &Record,
@@ -323,7 +323,11 @@ impl Crawl {
             return Ok(None);
         }
         let original = match record.duplicate_of {
-            Some(id) => self.parts.ledger.record(id)?.filter(|r| r.archive.is_some()),
+            // It may be another by now.
+            Some(id) => {
+                let same = |r: &Record| r.archive.is_some() && r.digest == record.digest;
+                self.parts.ledger.record(id)?.filter(same)
+            }
             None => None,
         };
         let parent =
@@ -401,8 +405,24 @@ fn chance(url: &types::Url, rng: u64) -> f64 {
 }
 
 fn record(seen: &Seen) -> Record {
-    let Seen { lease, fetched, assessment, verdict, .. } = seen;
-    let page = &seen.doc.page;
+    let Seen { lease, fetched, doc, assessment, verdict, digest, .. } = seen;
+    Record {
+        duplicate_of: seen.duplicate_of,
+        near_duplicate_of: seen.near_duplicate_of,
+        ..record_of(lease, fetched, doc, assessment, *verdict, *digest)
+    }
+}
+
+/// A page as it is kept, before it is known what it is a copy of and where it is archived.
+pub(crate) fn record_of(
+    lease: &Lease,
+    fetched: &Fetched,
+    doc: &Doc,
+    assessment: &Assessment,
+    verdict: Verdict,
+    digest: [u8; 20],
+) -> Record {
+    let page = &doc.page;
     Record {
         id: lease.id,
         url: lease.url.to_string(),
@@ -423,11 +443,11 @@ fn record(seen: &Seen) -> Record {
         bytes: fetched.wire_bytes,
         truncated: fetched.truncated,
         assessment: assessment.clone(),
-        verdict: *verdict,
-        digest: Digest(seen.digest).hex(),
+        verdict,
+        digest: Digest(digest).hex(),
         simhash: page.simhash,
-        duplicate_of: seen.duplicate_of,
-        near_duplicate_of: seen.near_duplicate_of,
+        duplicate_of: None,
+        near_duplicate_of: None,
         archive: None,
         etag: fetched.header("etag").map(str::to_string),
         last_modified: fetched.header("last-modified").map(str::to_string),

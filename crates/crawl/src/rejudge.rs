@@ -99,7 +99,7 @@ pub fn rejudge(
     let ledger = place.ledger();
     let labels = Labels::read(ledger)?;
     let scope = Scope::new(&config.scope, &[])?;
-    let lines: Vec<_> = ledger.state(StateKey::Pages)?.iter().filter_map(|l| PageLine::read(l)).collect();
+    let lines = PageLine::newest(ledger)?;
     let mut seeds = 0;
     for line in &lines {
         seeds += usize::from(ledger.entry(line.judged.id)?.is_some_and(|e| e.parent.is_none()));

@@ -478,6 +478,7 @@ impl Back<'_> {
         let sources = self.crawl.parts.ledger.sources(entry.id)?;
         let evidence = sources.into_iter().max_by_key(|s| s.priority).map(|s| s.evidence);
         Ok(Some(Lease {
+            revisit: None,
             id: entry.id,
             number: 0,
             url: url.clone(),

@@ -43,6 +43,8 @@ pub(crate) struct Roll {
     pub lessons: BTreeMap<UrlId, (Assessment, bool)>,
     /// What the last labels changed.
     steps: Vec<Step>,
+    /// Pages that took the place of an earlier version: the judge was shown that one.
+    replaced: usize,
 }
 
 /// What some labels changed, so that taking them back restores exactly what was.
@@ -99,10 +101,15 @@ impl Roll {
         let mut at: HashMap<UrlId, usize> = HashMap::new();
         for line in ledger.state(StateKey::Pages)? {
             let Some(page) = PageLine::read(&line) else { continue };
-            each(&page);
             let mut judged = page.judged;
             let original = page.copy_of.and_then(|id| Some((id, *at.get(&id)?)));
             judged.copy_of = original.map(|(id, at)| Earlier { id, at: at as u32 });
+            // A later version takes the place of the earlier one.
+            if let Some(earlier) = at.get(&judged.id).and_then(|&i| roll.judged.get_mut(i)) {
+                *earlier = judged;
+                continue;
+            }
+            each(&page);
             at.insert(judged.id, roll.judged.len());
             roll.judged.push(judged);
         }
@@ -133,10 +140,14 @@ impl Roll {
         if remembers {
             roll.at = at.iter().map(|(id, i)| (*id, *i as u32)).collect();
             roll.features = vec![Features::default(); roll.judged.len()];
+            let mut met = vec![false; roll.judged.len()];
             for entry in ledger.each_state(FEATURES) {
                 let Some(page) = Measured::decode(&entry?) else { continue };
-                kept(&page);
-                if let Some(f) = at.get(&page.id).and_then(|&i| roll.features.get_mut(i)) {
+                let i = at.get(&page.id).copied();
+                if !i.and_then(|i| met.get_mut(i)).is_some_and(|met| std::mem::replace(met, true)) {
+                    kept(&page);
+                }
+                if let Some(f) = i.and_then(|i| roll.features.get_mut(i)) {
                     *f = roll.shelf.put(&page.features);
                 }
             }
@@ -179,6 +190,19 @@ impl Roll {
     pub fn push(&mut self, judge: &dyn Judge, judged: Judged, assessment: &Assessment) {
         self.judged.push(judged);
         self.keep_of(judge, assessment);
+    }
+
+    /// A page that was read again takes the place of its earlier version.
+    pub fn replace(&mut self, i: usize, judge: &dyn Judge, judged: Judged, assessment: &Assessment) {
+        let Some(page) = self.judged.get_mut(i) else { return };
+        *page = judged;
+        self.replaced += 1;
+        let is_meant = assessment.excluded.is_none();
+        if let Some(f) = self.features.get_mut(i).filter(|_| judge.remembers_pages()) {
+            *f = if is_meant { assessment.features.clone() } else { Features::default() };
+        } else if let Some(a) = self.assessed.get_mut(i) {
+            *a = assessment.clone();
+        }
     }
 
     /// What this judge will need of it.
@@ -253,7 +277,7 @@ impl Roll {
         // workers) is passed over.
         let shown = judge.decide_shown();
         let mut left = shown.as_slice();
-        let between = self.lessons.len();
+        let between = self.lessons.len() + self.replaced;
         let mut out = Vec::with_capacity(self.judged.len());
         for (i, j) in self.judged.iter().enumerate() {
             let own = self.features.get(i).or(self.assessed.get(i).map(|a| &a.features));

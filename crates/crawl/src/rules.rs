@@ -121,6 +121,8 @@ pub enum Stop {
     User,
     /// All that is left is on hosts that asked for a long pause.
     Pauses,
+    /// Every page that was to be visited again was.
+    Refreshed,
 }
 
 impl Stop {
@@ -133,6 +135,7 @@ impl Stop {
             Stop::Requests => "request limit reached ([limits] requests)",
             Stop::Time => "time limit reached",
             Stop::User => "stopped by the user",
+            Stop::Refreshed => "everything was visited again",
             Stop::Pauses => "only hosts that want a long pause are left",
         }
     }

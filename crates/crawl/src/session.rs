@@ -49,7 +49,7 @@ impl Ended {
             Stop::Relevant => rules.relevant,
             Stop::Requests => rules.requests,
             Stop::Time => rules.time.map(|t| t.as_millis() as u64),
-            Stop::Exhausted | Stop::User | Stop::Pauses => None,
+            Stop::Exhausted | Stop::User | Stop::Pauses | Stop::Refreshed => None,
         };
         Ended { at: at.0, stop, limit }
     }

@@ -261,6 +261,22 @@ impl PageLine {
         line
     }
 
+    /// Every page in the order they came, each as it was last judged: a later version takes the place of the earlier one.
+    pub fn newest(store: &(impl store::Records + ?Sized)) -> Result<Vec<PageLine>, Problem> {
+        let (mut lines, mut at) = (Vec::new(), HashMap::new());
+        for line in store.each_state(StateKey::Pages) {
+            let Some(line) = PageLine::read(&line?) else { continue };
+            match at.get(&line.judged.id).and_then(|i: &usize| lines.get_mut(*i)) {
+                Some(earlier) => *earlier = line,
+                None => {
+                    at.insert(line.judged.id, lines.len());
+                    lines.push(line);
+                }
+            }
+        }
+        Ok(lines)
+    }
+
     /// `None`: the entry is damaged.
     pub fn read(line: &[u8]) -> Option<PageLine> {
         let (id, rest) = line.split_first_chunk::<4>()?;

@@ -22,7 +22,8 @@ pub fn answer(archive: &Stacks, store: &(impl Records + ?Sized), record: &Record
     let mut fetched = Fetched::empty(url.clone(), record.fetched);
     fetched.status = record.status;
     // A duplicate's own record in the archive has no body: its original's has.
-    let original = record.duplicate_of.map(|id| store.record(id)).transpose()?.flatten();
+    let originals = record.duplicate_of.map(|id| store.versions(id)).transpose()?.unwrap_or_default();
+    let original = originals.into_iter().find(|version| version.digest == record.digest);
     let mut headers = None;
     for r in std::iter::once(record).chain(original.as_ref()) {
         let Some((head, body)) = from_archive(archive, r) else { continue };

@@ -10,6 +10,7 @@
 //! millisecond, and hardly ever happens to be there again.
 
 use crate::crawl::{Crawl, Out};
+use crate::failures::Reason;
 use crate::marks::{Left, Marks};
 use frontier::State;
 use std::collections::{BTreeMap, HashSet};
@@ -123,7 +124,7 @@ impl Crawl {
                 let mut turn = Turn::new(Settle::Done { id: lease.id, outcome });
                 turn.host.finished = now;
                 self.apply(turn)?;
-                self.miss(lease, "crashed", Some(outcome), now)?;
+                self.miss(lease, Reason::named("crashed"), Some(outcome), now)?;
                 Ok(false)
             }
         }

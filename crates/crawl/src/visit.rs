@@ -4,6 +4,7 @@
 
 use crate::crawl::{Arrival, Crawl};
 use crate::events::Event;
+use crate::failures::Reason;
 use crate::network::Fault;
 use fetch::robots::Robots;
 use fetch::{Class, classify};
@@ -56,20 +57,15 @@ impl Crawl {
         if lease.task == Task::Robots {
             return self.robots_arrived(&lease, &fetched, now);
         }
+        if lease.revisit.is_some() {
+            return self.revisited(lease, fetched, analysis, now);
+        }
         let class = classify(&fetched);
         let mut turn = Turn::new(Settle::Done {
             id: lease.id,
             outcome: class.outcome().unwrap_or(Outcome::Unreachable),
         });
-        turn.host = HostUpdate {
-            contacted: !fetched.failure.as_ref().is_some_and(Failure::is_refusal),
-            finished: now,
-            crawl_delay: None,
-            not_before: None,
-            // An answer, whatever it says, shows that the host is alive.
-            failed: (class != Class::Unreachable).then_some(matches!(class, Class::Retry { host: true, .. })),
-            ip: fetched.ip.filter(|_| self.parts.rules.group_by_ip),
-        };
+        turn.host = self.host_update(&fetched, class, now);
         match (class, analysis) {
             (Class::Page, Some(analysis)) => self.page(lease, fetched, analysis, turn, now),
             (Class::Redirect, _) => self.redirect(&lease, &fetched, turn, now),
@@ -98,7 +94,7 @@ impl Crawl {
                     }
                 };
                 self.apply(turn)?;
-                self.miss(&lease, &error_kind(&fetched), outcome, now)
+                self.miss(&lease, Reason::of(&fetched), outcome, now)
             }
             (class, _) => {
                 // A 200 whose type cannot be read after all is not wanted either.
@@ -109,8 +105,21 @@ impl Crawl {
                 };
                 turn.settle = Settle::Done { id: lease.id, outcome };
                 self.apply(turn)?;
-                self.miss(&lease, &error_kind(&fetched), Some(outcome), now)
+                self.miss(&lease, Reason::of(&fetched), Some(outcome), now)
             }
+        }
+    }
+
+    /// What an answer says of its host.
+    pub(crate) fn host_update(&self, fetched: &Fetched, class: Class, now: Millis) -> HostUpdate {
+        HostUpdate {
+            contacted: !fetched.failure.as_ref().is_some_and(Failure::is_refusal),
+            finished: now,
+            crawl_delay: None,
+            not_before: None,
+            // An answer, whatever it says, shows that the host is alive.
+            failed: (class != Class::Unreachable).then_some(matches!(class, Class::Retry { host: true, .. })),
+            ip: fetched.ip.filter(|_| self.parts.rules.group_by_ip),
         }
     }
 
@@ -146,7 +155,7 @@ impl Crawl {
         if fetched.failure.as_ref().is_some_and(Failure::is_refusal) {
             // Nobody was asked, and nobody will be.
             self.apply(Turn::new(Settle::Done { id: lease.id, outcome: Outcome::Refused }))?;
-            return self.miss(lease, &error_kind(fetched), Some(Outcome::Refused), now);
+            return self.miss(lease, Reason::of(fetched), Some(Outcome::Refused), now);
         }
         let status = if fetched.failure.is_some() { 0 } else { fetched.status };
         let agent = &self.parts.rules.user_agent;
@@ -189,9 +198,14 @@ impl Crawl {
         self.apply(turn)?;
         self.remember_robots(lease.url.host_key(), robots);
         if unavailable {
-            let kind =
-                if fetched.failure.is_some() { error_kind(fetched) } else { "robots-unavailable".into() };
-            self.miss(lease, &kind, None, now)?;
+            let reason = match &fetched.failure {
+                Some(_) => Reason::of(fetched),
+                None => Reason {
+                    why: format!("robots.txt: status {status}"),
+                    ..Reason::named("robots-unavailable")
+                },
+            };
+            self.miss(lease, reason, None, now)?;
         }
         Ok(())
     }
@@ -228,9 +242,11 @@ impl Crawl {
         now: Millis,
     ) -> Result<(), Problem> {
         let target = fetched.location.as_deref().map(|l| self.parts.canon.join(&lease.url, l));
+        let mut kind = "redirect";
         let outcome = match target {
             Some(Ok(url)) if lease.hops >= self.parts.rules.redirects || url == lease.url => {
-                self.counts.error("redirect-loop");
+                kind = "redirect-loop";
+                self.counts.error(kind);
                 Outcome::HttpError(fetched.status)
             }
             Some(Ok(url)) => {
@@ -241,12 +257,17 @@ impl Crawl {
                 Outcome::Redirected
             }
             Some(Err(_)) | None => {
-                self.counts.error("bad-redirect");
+                kind = "bad-redirect";
+                self.counts.error(kind);
                 Outcome::HttpError(fetched.status)
             }
         };
         turn.settle = Settle::Done { id: lease.id, outcome };
         self.apply(turn)?;
+        if outcome != Outcome::Redirected {
+            let why = fetched.location.clone().map_or_else(String::new, |to| format!("it leads to {to}"));
+            self.note_failure(lease.id, &Reason { why, ..Reason::named(kind) }, now)?;
+        }
         let url = lease.url.to_string();
         self.emit(Event::Miss {
             id: lease.id,
@@ -262,11 +283,14 @@ impl Crawl {
     pub(crate) fn miss(
         &mut self,
         lease: &Lease,
-        kind: &str,
+        reason: Reason,
         outcome: Option<Outcome>,
         now: Millis,
     ) -> Result<(), Problem> {
-        self.counts.error(kind);
+        self.counts.error(&reason.kind);
+        if outcome != Some(Outcome::Fetched) {
+            self.note_failure(lease.id, &reason, now)?;
+        }
         if outcome.is_some() {
             let wants = self.parts.strategy.wants();
             let sources = if wants.sources { self.parts.ledger.sources(lease.id)? } else { Vec::new() };
@@ -279,7 +303,7 @@ impl Crawl {
         self.emit(Event::Miss {
             id: lease.id,
             url: lease.url.to_string(),
-            kind: kind.into(),
+            kind: reason.kind,
             outcome,
             at: now,
         });
@@ -290,12 +314,4 @@ impl Crawl {
 /// No answer at all: of the host, or because there is no network.
 fn is_silence(failure: &Failure) -> bool {
     matches!(failure, Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_))
-}
-
-fn error_kind(fetched: &Fetched) -> String {
-    match &fetched.failure {
-        Some(failure) => failure.kind().to_string(),
-        None if fetched.status >= 400 => format!("http-{}", fetched.status),
-        None => "unreadable".to_string(),
-    }
 }

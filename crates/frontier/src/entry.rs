@@ -33,6 +33,8 @@ pub(crate) struct Entry {
     pub sources: u8,
     pub outcome: u8,
     pub hops: u8,
+    /// It is open for another visit; `outcome` says how it ended before. Never written: a crash ends the visit.
+    pub again: bool,
 }
 
 /// Bytes of one entry in a checkpoint.
@@ -99,6 +101,7 @@ impl Entry {
             sources: b[57],
             outcome: b[58],
             hops: b[59],
+            again: false,
         }
     }
 }
@@ -206,6 +209,7 @@ mod tests {
             sources: 8,
             outcome: 2,
             hops: 5,
+            again: false,
         };
         assert_eq!(Entry::from_bytes(&e.to_bytes()), e);
         assert_eq!(e.state(), State::Settled(Outcome::HttpError(404)));

@@ -14,7 +14,8 @@ impl Order {
         (self.entries.len() * ENTRY_BYTES + self.hosts.len() * 120 + self.groups.len() * 12 + 64) as u64
     }
 
-    /// Writes all facts. Leases are not facts: their URLs are written as pending.
+    /// Writes all facts. Leases are not facts: their URLs are written as pending. Nor are revisits: theirs are written
+    /// as settled.
     pub fn write(&self, w: &mut dyn Write) -> io::Result<()> {
         put(w, self.step)?;
         put(w, self.hosts.len() as u64)?;
@@ -31,15 +32,21 @@ impl Order {
         for chunk in self.entries.chunks(1024) {
             buffer.clear();
             for e in chunk {
-                let phase = if e.phase == LEASED { PENDING } else { e.phase };
+                let phase = match e.phase {
+                    PENDING | LEASED if e.again => SETTLED,
+                    LEASED => PENDING,
+                    phase => phase,
+                };
                 buffer.extend_from_slice(&Entry { phase, ..*e }.to_bytes());
             }
             w.write_all(&buffer)?;
         }
         for map in [&self.delayed_at, &self.expires_at] {
             // What is set aside is set aside for this run only.
-            put(w, map.values().filter(|at| **at != ASIDE).count() as u64)?;
-            for (id, at) in map.iter().filter(|(_, at)| **at != ASIDE) {
+            let again = |id: &u32| self.entries.get(*id as usize).is_some_and(|e| e.again);
+            let is_fact = |(id, at): &(&u32, &u64)| **at != ASIDE && !again(id);
+            put(w, map.iter().filter(is_fact).count() as u64)?;
+            for (id, at) in map.iter().filter(is_fact) {
                 put(w, u64::from(*id))?;
                 put(w, *at)?;
             }

@@ -1,6 +1,6 @@
 //! The order in memory: facts about URLs and hosts. Who is served next is in `schedule`.
 
-use crate::entry::{Entry, GONE, Info, LEASED, NONE, OUTCOMES, PENDING, SETTLED, State, code_of};
+use crate::entry::{Entry, GONE, Info, LEASED, NONE, OUTCOMES, PENDING, SETTLED, State, code_of, outcome_of};
 use crate::guards;
 use crate::heap::{Heap, NOWHERE, Node};
 use crate::host::{Clock, Host, HostInfo, HostState, RobotsState};
@@ -287,9 +287,19 @@ impl Order {
             Some(_) => Target::Closed,
         }
     }
-    /// URLs that wait, by number.
+    /// How a URL that is visited again ended before.
+    pub fn ended_before(&self, id: UrlId) -> Option<Outcome> {
+        let e = self.entries.get(id.0 as usize).filter(|e| e.again)?;
+        Some(outcome_of(e.outcome, e.status))
+    }
+    /// Is it open only to be visited again?
+    pub fn is_revisit(&self, id: UrlId) -> bool {
+        self.entries.get(id.0 as usize).is_some_and(|e| e.again)
+    }
+    /// URLs that wait for their first visit, by number.
     pub fn pending(&self) -> impl Iterator<Item = UrlId> + '_ {
-        self.entries.iter().enumerate().filter(|(_, e)| e.phase == PENDING).map(|(i, _)| UrlId(i as u32))
+        let waits = |e: &Entry| e.phase == PENDING && !e.again;
+        self.entries.iter().enumerate().filter(move |(_, e)| waits(e)).map(|(i, _)| UrlId(i as u32))
     }
 
     /// Why a URL that is not in the order may not enter it. `host`: if known. `now`: of the page it was found
@@ -427,9 +437,29 @@ impl Order {
         self.leave(id.0);
         let (code, status) = code_of(outcome);
         let e = &mut self.entries[id.0 as usize];
-        (e.phase, e.outcome, e.status) = (SETTLED, code, status);
+        (e.phase, e.outcome, e.status, e.again) = (SETTLED, code, status, false);
         self.counts.settled[code as usize] += 1;
         self.set_expiry(id.0, None);
+    }
+
+    /// A URL that ended waits for another visit, with all its tries. `false`: it has not ended.
+    pub fn revisit(&mut self, id: UrlId, priority: Priority) -> bool {
+        if !self.entries.get(id.0 as usize).is_some_and(|e| e.phase == SETTLED) {
+            return false;
+        }
+        self.leave(id.0);
+        let e = &mut self.entries[id.0 as usize];
+        (e.phase, e.again, e.attempts) = (PENDING, true, 0);
+        (e.lane, e.key) = (priority.lane, priority.key());
+        self.counts.pending += 1;
+        self.enqueue(id.0);
+        true
+    }
+
+    /// A visit ends, and the URL stands as it did before.
+    pub fn end_revisit(&mut self, id: UrlId) {
+        let Some(e) = self.entries.get(id.0 as usize).copied().filter(|e| e.again) else { return };
+        self.settle(id, outcome_of(e.outcome, e.status));
     }
 
     /// Back to pending, not before the given time; counts an attempt.
@@ -447,6 +477,14 @@ impl Order {
             self.delayed_at.insert(id.0, not_before);
         } else {
             self.enqueue(id.0);
+        }
+    }
+
+    /// A URL that ended is pending again, as if it had never been tried.
+    pub fn restart(&mut self, id: UrlId) {
+        self.retry(id, 0);
+        if let Some(e) = self.entries.get_mut(id.0 as usize) {
+            e.attempts = 0;
         }
     }
 
@@ -626,7 +664,8 @@ impl Order {
             if let Ok(found) = self.seen.find_entry(e.print.0, |&other| other == id) {
                 found.remove();
             }
-            self.entries[id as usize].phase = GONE;
+            let e = &mut self.entries[id as usize];
+            (e.phase, e.again) = (GONE, false);
         }
         for host in 0..self.hosts.len() as u32 {
             let name = &self.hosts[host as usize].name;
@@ -763,6 +802,7 @@ fn entry_of(fresh: &Fresh<'_>) -> Entry {
         sources: 1,
         outcome: 0,
         hops: fresh.hops,
+        again: false,
     }
 }
 

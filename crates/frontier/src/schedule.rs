@@ -137,7 +137,7 @@ impl Order {
     pub fn choose(&mut self, now: Millis, lane: Option<u8>) -> Choice {
         self.advance(now);
         loop {
-            let Some((node, from)) = self.best_ready(lane) else {
+            let Some((node, from)) = self.best_ready(lane, false) else {
                 if self.take_from_aside() {
                     continue;
                 }
@@ -150,6 +150,17 @@ impl Order {
                 return self.nothing(Some(until));
             }
             return self.lease(node);
+        }
+    }
+
+    /// The best URL of one lane that may be fetched now; it is leased by this call.
+    pub fn choose_only(&mut self, now: Millis, lane: u8) -> Choice {
+        self.advance(now);
+        loop {
+            let Some((node, _)) = self.best_ready(Some(lane), true) else { return self.nothing(None) };
+            if !self.held_up_by_domain(node.slot) && !self.held_up_by_address(node.slot) {
+                return self.lease(node);
+            }
         }
     }
 
@@ -181,10 +192,14 @@ impl Order {
 
     /// The best of the ready hosts, and the lane it is in. Of those that are not known to be quick only while
     /// they may have more requests.
-    fn best_ready(&mut self, lane: Option<u8>) -> Option<(Node, u8)> {
+    fn best_ready(&mut self, lane: Option<u8>, only: bool) -> Option<(Node, u8)> {
         let floor = self.limits.floor.unwrap_or(f64::NEG_INFINITY);
         let first = |list: &Lanes| {
-            list.served(lane).find_map(|l| l.heap.top().filter(|n| n.key >= floor).map(|n| (n, l.lane)))
+            let served = list.served(lane).filter(|l| !only || Some(l.lane) == lane);
+            served.into_iter().find_map(|l| {
+                let is_wanted = |n: &Node| n.key >= floor || l.lane == Priority::REVISIT;
+                l.heap.top().filter(is_wanted).map(|n| (n, l.lane))
+            })
         };
         loop {
             let quick = first(&self.ready);
@@ -361,7 +376,10 @@ impl Order {
         }
         let h = &self.hosts[host as usize];
         let limits = &self.limits;
-        let full = limits.pages_per_host.is_some_and(|most| h.clock.pages + u64::from(h.in_flight) >= most);
+        // The pages it has had may be visited again.
+        let revisits = h.queue(Priority::REVISIT).is_some_and(|q| q.len() > 0);
+        let full = !revisits
+            && limits.pages_per_host.is_some_and(|most| h.clock.pages + u64::from(h.in_flight) >= most);
         let mut until = h.clock.next_allowed;
         if limits.use_robots && h.robots.failed() {
             until = until.max(h.robots.expires);

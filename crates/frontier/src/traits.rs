@@ -34,6 +34,14 @@ pub trait Frontier {
     /// What is known of this URL, as far as memory tells? Asked for every link of every page.
     fn target(&self, url: &Url) -> Target;
 
+    /// A URL that ended waits for another visit in this run, in the order of `priority`; what is known of it stays
+    /// until the visit is settled, also when the process dies. `false`: it has not ended.
+    fn revisit(&mut self, id: UrlId, priority: Priority) -> Result<bool, Problem>;
+
+    /// A URL that ended without a page is pending again, with all its tries. `false`: it is pending already, or
+    /// gave a page or a redirect.
+    fn ask_again(&mut self, id: UrlId) -> Result<bool, Problem>;
+
     /// A pending URL waits until nothing else is left and nothing is in flight; in this run only.
     fn set_aside(&mut self, id: UrlId);
 
@@ -51,6 +59,8 @@ pub enum Pick<'a> {
     Best,
     /// The best of this lane; of all lanes when this one has nothing to give now.
     Lane(u8),
+    /// The best of this lane, and of no other.
+    Only(u8),
     /// The best of the host that this ranks highest (`None`: not that one).
     Host(&'a dyn Fn(&str) -> Option<u64>),
 }

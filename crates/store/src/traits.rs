@@ -71,7 +71,12 @@ pub trait Records {
         Box::new(ids.into_iter().filter_map(|id| self.record(id).transpose()))
     }
 
-    /// Fetched pages in the order they were fetched, from the `from`th on, each with its newest verdict and
+    /// Every version of a page that is kept, the newest first; that one with its newest verdict.
+    fn versions(&self, id: UrlId) -> Result<Vec<Record>, Problem> {
+        Ok(self.record(id)?.into_iter().collect())
+    }
+
+    /// Fetched pages in the order they were fetched, from the `from`th record on ([`Stats::versions`]), each with its newest verdict and
     /// where its URL stands.
     fn pages(&self, from: usize) -> Each<'_, (Record, Info)>;
 
@@ -175,8 +180,10 @@ pub struct Stats {
     pub settled: u64,
     /// Settled, by outcome.
     pub outcomes: Vec<(&'static str, u64)>,
-    /// Records of fetched pages.
+    /// Pages that were fetched.
     pub pages: u64,
+    /// Records of them: a page that changed has one of each version.
+    pub versions: u64,
     /// Hosts ever met.
     pub hosts: usize,
     /// Leases given so far.

@@ -28,7 +28,7 @@ pub use fetched::{Failure, Fetched, Payload, Truncation};
 pub use judged::{Assessment, Hit, Part, Verdict};
 pub use order::{
     Candidate, HostUpdate, Lease, LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source,
-    Target, Task, Ties, Turn, UrlId,
+    Target, Task, Ties, Turn, UrlId, Version,
 };
 pub use page::{Block, Heading, Leaf, Link, MetaRobots, NESTED_SITEMAP, Page, PageKind, Region, Rel, Span};
 pub use problem::{Problem, ProblemKind, with_causes};

@@ -23,6 +23,8 @@ impl Priority {
     pub const LOWEST: Priority = Priority { lane: 0, key: f64::NEG_INFINITY };
     /// A lane above what strategies use: what the user wants first.
     pub const BOOSTED: u8 = 240;
+    /// A lane above all others: pages that are visited again, and where they moved to.
+    pub const REVISIT: u8 = 250;
 
     /// NaN, which no strategy should produce, is the lowest key rather than a poisoned order.
     pub fn new(lane: u8, key: f64) -> Priority {
@@ -169,6 +171,19 @@ pub struct Lease {
     pub evidence: Vec<u8>,
     /// When the frontier takes the lease back, unless it is settled first.
     pub expires: Millis,
+    /// It was fetched before; this is what to ask with whether it changed. `None`: the first visit.
+    pub revisit: Option<Version>,
+}
+
+/// Which version of a page is known, for asking whether it changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Version {
+    /// `ETag` of its answer.
+    pub etag: Option<String>,
+    /// `Last-Modified` of its answer.
+    pub last_modified: Option<String>,
+    /// SHA-1 of its payload, lower-case hex.
+    pub digest: String,
 }
 
 /// How a URL ended.
@@ -199,6 +214,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// It ended without a page, and leads to none.
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Outcome::Fetched | Outcome::Redirected)
+    }
+
     /// Nobody answered: that says nothing of the page. It may be asked for again when the user wants it.
     pub fn is_no_answer(self) -> bool {
         matches!(self, Outcome::Unreachable | Outcome::Refused)
@@ -304,6 +324,11 @@ pub enum Settle {
         /// The earliest time of the next lease.
         until: Millis,
     },
+    /// A page that was visited again is settled as it was before: nothing of it changed, or nobody knows.
+    AsBefore {
+        /// The leased URL.
+        id: UrlId,
+    },
 }
 
 impl Settle {
@@ -314,6 +339,7 @@ impl Settle {
             | Settle::Retry { id, .. }
             | Settle::Robots { id, .. }
             | Settle::Defer { id, .. }
+            | Settle::AsBefore { id }
             | Settle::Return { id } => id,
         }
     }

@@ -38,6 +38,12 @@ pub enum StateKey {
     Teacher,
     /// What the language model answered.
     TeacherAnswers,
+    /// When and why fetches failed.
+    Failures,
+    /// What came of visiting pages again.
+    Visits,
+    /// When the refresh began that has not ended.
+    Refresh,
     /// Pages whose bytes are not in the archive.
     Unarchived,
     /// Pages that were being read when a run died.
@@ -84,6 +90,9 @@ impl StateKey {
             StateKey::Listings => "listings",
             StateKey::Teacher => "teacher",
             StateKey::TeacherAnswers => "teacher-answers",
+            StateKey::Failures => "failures",
+            StateKey::Visits => "visits",
+            StateKey::Refresh => "refresh",
             StateKey::Unarchived => "unarchived",
             StateKey::Crashes => "crashes",
             StateKey::Archive => "archive",
@@ -97,7 +106,9 @@ impl StateKey {
     pub fn holder(self) -> Holder {
         match self {
             StateKey::Control | StateKey::Labels => Holder::Crawl,
-            StateKey::Counts | StateKey::Session => Holder::EveryWorker,
+            StateKey::Counts | StateKey::Session | StateKey::Failures | StateKey::Visits => {
+                Holder::EveryWorker
+            }
             _ => Holder::OneWorker,
         }
     }

@@ -59,7 +59,7 @@ fn editable(app: &App, volume: &Volume) -> Result<Arc<Job>, Refusal> {
 
 /// Gives a command to whoever runs the crawl: this process, or the workers of a shared one, wherever they are. `edits`: it
 /// can be done to a crawl that is not running.
-fn command(app: &App, volume: &Volume, command: Command, edits: bool) -> Result<Reply, Refusal> {
+pub(super) fn command(app: &App, volume: &Volume, command: Command, edits: bool) -> Result<Reply, Refusal> {
     let done = match &volume.shared {
         Some(shared) => {
             // The view is not held while the workers are waited for.

@@ -1,5 +1,6 @@
 //! What each address answers. One file per area; each handler is a function from a request to a reply.
 
+pub mod changes;
 pub mod compare;
 pub mod control;
 pub mod errors;

@@ -39,7 +39,9 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let nothing = || json!({ "results": [], "facets": [], "counted": 0, "more": false, "indexed": 0 });
     let (Some(q), Some(index)) = (call.words("q"), &view.index) else { return Ok(Reply::json(&nothing())) };
     let Some(pass) = view.rows.pass(filter, &view.reader)? else { return Ok(Reply::json(&nothing())) };
-    let keep = |id: UrlId| view.rows.get(id).is_some_and(|r| pass.admits(r));
+    let all = call.flag("all").unwrap_or(false);
+    let is_there = |id: UrlId| all || view.reader.away(id).is_none();
+    let keep = |id: UrlId| is_there(id) && view.rows.get(id).is_some_and(|r| pass.admits(r));
     let found = index.search(q, COUNTED.max(offset + limit), 0, &keep)?;
     let rows: Vec<&Row> = found.iter().take(COUNTED).filter_map(|f| view.rows.get(f.id)).collect();
     let facets = facets(&view, &rows)?;
@@ -136,7 +138,8 @@ pub fn searx(app: &App, call: &Call) -> Result<Reply, Refusal> {
         let (Some(index), Some(pass)) = (&view.index, view.rows.pass(filter, &view.reader)?) else {
             continue;
         };
-        let keep = |id: UrlId| view.rows.get(id).is_some_and(|r| pass.admits(r));
+        let is_there = |id: UrlId| all || view.reader.away(id).is_none();
+        let keep = |id: UrlId| is_there(id) && view.rows.get(id).is_some_and(|r| pass.admits(r));
         if q.is_empty() {
             continue;
         }

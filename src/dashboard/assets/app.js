@@ -12,6 +12,7 @@ import search from './search.js';
 import teach from './teach.js';
 import compare from './compare.js';
 import create from './create.js';
+import changes from './changes.js';
 import errors from './errors.js';
 import glossary from './glossary.js';
 
@@ -25,6 +26,7 @@ const VIEWS = [
   ['pages', 'Pages', pages, 'p'],
   ['frontier', 'Frontier', frontier, 'f'],
   ['hosts', 'Hosts', hosts, 'h'],
+  ['changes', 'What’s new', changes, 'n'],
   ['errors', 'Errors', errors, 'e'],
   ['search', 'Search', search, 's'],
   ['teach', 'Teach', teach, 't'],

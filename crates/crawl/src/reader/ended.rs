@@ -1,10 +1,13 @@
 //! What URLs came to, and those that gave no page.
 
 use super::Reader;
-use frontier::State;
+use crate::failures::{Failures, Tries};
+use crate::refresh::is_of_host;
+use frontier::{Info, State};
 use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use store::Which;
-use types::{Outcome, Problem, UrlId};
+use types::{Millis, Outcome, Problem, UrlId};
 
 /// A URL that was asked for, or would have been, and gave no page.
 #[derive(Clone, Debug, Serialize)]
@@ -15,10 +18,16 @@ pub struct Miss {
     pub url: String,
     /// The outcome's name, as in [`super::Summary::outcomes`].
     pub kind: &'static str,
+    /// The last try's own word, such as `timeout` or `http-404`; as `kind` when it is not known.
+    pub error: String,
     /// What happened, for people.
     pub what: String,
+    /// When the last try failed, in milliseconds since 1970; `None` in collections of earlier versions.
+    pub at: Option<Millis>,
+    /// The first one.
+    pub since: Option<Millis>,
     /// Tries that failed.
-    pub attempts: u8,
+    pub attempts: u32,
     /// Links from the seed.
     pub depth: u16,
     /// The page on which the link stands; `None` for seeds.
@@ -27,39 +36,159 @@ pub struct Miss {
     pub anchor: String,
 }
 
-impl Reader {
-    /// URLs that gave no page, in the order they were found: all, or those of one outcome. `skip` of them are
-    /// left out.
-    pub fn misses(&self, kind: Option<&str>, skip: usize, most: usize) -> Result<Vec<Miss>, Problem> {
-        let mut out = Vec::new();
-        let mut left = skip;
-        for entry in self.kept.entries(Which::All) {
+/// Which of the URLs that gave no page are meant; the default is all of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MissFilter<'a> {
+    /// An outcome (`http-error`), or the word of a try (`http-404`, `timeout`).
+    pub kind: Option<&'a str>,
+    /// A host key; hosts below it, and other ports, count too.
+    pub host: Option<&'a str>,
+}
+
+/// URLs that gave no page, by what went wrong.
+#[derive(Clone, Debug, Serialize)]
+pub struct MissCount {
+    /// As [`Miss::kind`].
+    pub kind: &'static str,
+    /// As [`Miss::error`].
+    pub error: String,
+    /// So many URLs.
+    pub urls: u64,
+    /// On so many hosts.
+    pub hosts: u64,
+}
+
+/// The URLs that gave no page, and why, as far as it is known.
+struct Misses<'a> {
+    reader: &'a Reader,
+    failures: Failures,
+    /// Per host, the try that failed last: URLs that were given up with their host had none of their own.
+    of_host: HashMap<u32, UrlId>,
+    kind: Option<&'a str>,
+    hosts: Option<HashSet<u32>>,
+}
+
+impl<'a> Misses<'a> {
+    fn new(reader: &'a Reader, filter: MissFilter<'a>) -> Result<Misses<'a>, Problem> {
+        let failures = Failures::read(&*reader.kept)?;
+        let mut of_host: HashMap<u32, (Millis, UrlId)> = HashMap::new();
+        for entry in reader.kept.entries(Which::All).filter(|_| !failures.is_empty()) {
             let entry = entry?;
-            let State::Settled(outcome) = entry.state else { continue };
+            if let (Some(host), Some(tries)) = (entry.host, failures.of(entry.id)) {
+                let this = (tries.last.at, entry.id);
+                let newest = of_host.entry(host).or_insert(this);
+                *newest = (*newest).max(this);
+            }
+        }
+        let of_host = of_host.into_iter().map(|(host, (_, id))| (host, id)).collect();
+        let hosts = filter.host.map(|name| reader.hosts_named(name)).transpose()?;
+        Ok(Misses { reader, failures, of_host, kind: filter.kind, hosts })
+    }
+
+    /// Each of them in the order it was found, with its outcome and its tries.
+    fn each(&self) -> impl Iterator<Item = Result<(Info, Outcome, Option<&Tries>), Problem>> + '_ {
+        self.reader.kept.entries(Which::All).filter_map(|entry| {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(problem) => return Some(Err(problem)),
+            };
+            let State::Settled(outcome) = entry.state else { return None };
+            let tries = self.failures.of(entry.id);
             let name = store::ledger::outcome_name(outcome);
-            if !kind.map_or(!matches!(name, "fetched" | "redirected"), |kind| kind == name) {
-                continue;
+            let is_meant = match self.kind {
+                Some(kind) => kind == name || kind == self.error(&entry, outcome, tries),
+                None => outcome.is_failure(),
+            };
+            let on_host = self.hosts.as_ref().is_none_or(|all| entry.host.is_some_and(|h| all.contains(&h)));
+            (is_meant && on_host).then_some(Ok((entry, outcome, tries)))
+        })
+    }
+
+    /// The try that says why: its own, or the last of its host when it was given up with that.
+    fn why<'b>(&'b self, entry: &Info, outcome: Outcome, own: Option<&'b Tries>) -> Option<&'b Tries> {
+        let with_host = matches!(outcome, Outcome::Unreachable | Outcome::RobotsDenied);
+        let hosts = || self.failures.of(*self.of_host.get(&entry.host?)?);
+        own.or_else(|| if with_host { hosts() } else { None })
+    }
+
+    fn error(&self, entry: &Info, outcome: Outcome, own: Option<&Tries>) -> String {
+        match self.why(entry, outcome, own) {
+            Some(tries) if outcome.is_failure() => tries.last.kind.clone(),
+            _ => match outcome {
+                Outcome::HttpError(status) => format!("http-{status}"),
+                outcome => store::ledger::outcome_name(outcome).to_string(),
+            },
+        }
+    }
+}
+
+impl Reader {
+    /// URLs that gave no page, in the order they were found. `skip` of them are left out.
+    pub fn misses(&self, filter: MissFilter, skip: usize, most: usize) -> Result<Vec<Miss>, Problem> {
+        let misses = Misses::new(self, filter)?;
+        let mut out = Vec::new();
+        for miss in misses.each().skip(skip).take(most) {
+            let (entry, outcome, own) = miss?;
+            let why = misses.why(&entry, outcome, own);
+            let mut what = describe(outcome);
+            if let Some(why) = why.filter(|w| !w.last.why.is_empty()) {
+                what += &format!(" ({})", why.last.why);
             }
-            if left > 0 {
-                left -= 1;
-                continue;
-            }
-            if out.len() == most {
-                break;
+            if own.is_none() && why.is_some() {
+                what += "; given up with its host";
             }
             let sources = self.kept.sources(entry.id)?;
             out.push(Miss {
                 id: entry.id,
                 url: self.url(entry.id).unwrap_or_default(),
-                kind: name,
-                what: describe(outcome),
-                attempts: entry.attempts,
+                kind: store::ledger::outcome_name(outcome),
+                error: misses.error(&entry, outcome, own),
+                what,
+                at: why.map(|w| w.last.at),
+                since: why.map(|w| w.first),
+                attempts: own.map_or(u32::from(entry.attempts), |tries| tries.count),
                 depth: entry.depth,
                 parent: entry.parent.and_then(|id| self.url(id)),
                 anchor: sources.first().map_or(String::new(), |s| s.anchor.to_string()),
             });
         }
         Ok(out)
+    }
+
+    /// How many URLs gave no page, by what went wrong, the most first.
+    pub fn count_misses(&self, filter: MissFilter) -> Result<Vec<MissCount>, Problem> {
+        let misses = Misses::new(self, filter)?;
+        let mut by: BTreeMap<(&'static str, String), (u64, HashSet<Option<u32>>)> = BTreeMap::new();
+        for miss in misses.each() {
+            let (entry, outcome, own) = miss?;
+            let key = (store::ledger::outcome_name(outcome), misses.error(&entry, outcome, own));
+            let (urls, hosts) = by.entry(key).or_default();
+            *urls += 1;
+            hosts.insert(entry.host);
+        }
+        let one = |((kind, error), (urls, hosts)): (_, (u64, HashSet<Option<u32>>))| MissCount {
+            kind,
+            error,
+            urls,
+            hosts: hosts.len() as u64,
+        };
+        let mut all: Vec<MissCount> = by.into_iter().map(one).collect();
+        all.sort_by_key(|c| std::cmp::Reverse(c.urls));
+        Ok(all)
+    }
+
+    /// The numbers of all URLs that gave no page.
+    pub fn missed_ids(&self, filter: MissFilter) -> Result<Vec<UrlId>, Problem> {
+        Misses::new(self, filter)?.each().map(|miss| miss.map(|(entry, ..)| entry.id)).collect()
+    }
+
+    /// The numbers of a host, of hosts below it, and of its other ports.
+    fn hosts_named(&self, name: &str) -> Result<HashSet<u32>, Problem> {
+        let mut found = HashSet::new();
+        for host in self.kept.hosts()?.iter().filter(|h| is_of_host(&h.name, name)) {
+            found.extend(self.kept.find_host(&host.name)?);
+        }
+        Ok(found)
     }
 }
 

@@ -2,6 +2,7 @@
 //! on while others write.
 
 use crate::state::PageLine;
+use crate::visits::{self, PageVisit};
 use std::collections::HashMap;
 use std::path::Path;
 use store::index::Index;
@@ -51,6 +52,28 @@ impl Kept {
             Kept::Folder(ledger) => said_in_folder(ledger, mark),
             Kept::Shared(shared) => said_in_database(shared, mark),
         }
+    }
+
+    /// Visits to known pages after the first `known`, which is counted on.
+    pub fn visits_since(&self, known: &mut usize) -> Result<Vec<PageVisit>, Problem> {
+        let mut new = Vec::new();
+        match self {
+            Kept::Folder(ledger) => {
+                for place in ledger.state_places(StateKey::Visits).iter().skip(*known) {
+                    new.extend(PageVisit::decode(&ledger.state_at(*place)?));
+                    *known += 1;
+                }
+            }
+            // Those of one worker come after those of another: all are read.
+            Kept::Shared(shared) => {
+                for visit in visits::each(&**shared) {
+                    new.push(visit?);
+                }
+                new.sort_by_key(|v| v.at);
+                *known = new.len();
+            }
+        }
+        Ok(new)
     }
 
     /// Is anyone crawling into it? `dir` is its folder.

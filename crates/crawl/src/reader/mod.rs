@@ -1,11 +1,13 @@
 //! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl
 //! writes.
 
+mod changes;
 mod ended;
 mod in_force;
 mod kept;
 
-pub use ended::Miss;
+pub use changes::{Change, ChangeKind, Changes, DiffLine};
+pub use ended::{Miss, MissCount, MissFilter};
 pub use kept::{Kept, Line, Mark, Said};
 
 use crate::answers::{Answers, Estimate, Settled, Standing};
@@ -18,6 +20,7 @@ use crate::outlook::Outlook;
 use crate::session::{InForce, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
+use crate::visits::Found;
 use focus::strategies::{Reason, Strategy, StrategySetup};
 use frontier::State;
 use serde::Serialize;
@@ -41,6 +44,12 @@ pub struct Reader {
     config: Config,
     /// What was said of each page when it came, in fetch order, as far as it was read.
     lines: Vec<Line>,
+    /// Where a page is among them.
+    at: HashMap<UrlId, usize>,
+    /// Pages that were gone, or had moved, when they were last visited.
+    away: HashMap<UrlId, Found>,
+    /// Visits that were read.
+    visits: usize,
     mark: Mark,
     /// Verdicts in fetch order, the newest of each page, the user's labels above the judge's.
     verdicts: Vec<(UrlId, bool)>,
@@ -257,6 +266,9 @@ impl Reader {
             config: loaded.config.clone(),
             loaded,
             lines: Vec::new(),
+            at: HashMap::new(),
+            away: HashMap::new(),
+            visits: 0,
             mark: Mark::default(),
             verdicts: Vec::new(),
             copies: HashMap::new(),
@@ -267,6 +279,7 @@ impl Reader {
         };
         reader.read_verdicts()?;
         reader.read_settings()?;
+        reader.read_away()?;
         if reader.kept.damage().is_none() {
             reader.lost = reader.find_lost();
         }
@@ -279,8 +292,26 @@ impl Reader {
         if new {
             self.read_verdicts()?;
             self.read_settings()?;
+            self.read_away()?;
         }
         Ok(new)
+    }
+
+    /// Which pages were not there when they were last visited.
+    fn read_away(&mut self) -> Result<(), Problem> {
+        for visit in self.kept.visits_since(&mut self.visits)? {
+            match visit.found {
+                Found::Gone | Found::Moved => self.away.insert(visit.id, visit.found),
+                found if found.is_there() => self.away.remove(&visit.id),
+                _ => None,
+            };
+        }
+        Ok(())
+    }
+
+    /// Was the page gone, or had it moved, when it was last visited?
+    pub fn away(&self, id: UrlId) -> Option<Found> {
+        self.away.get(&id).copied()
     }
 
     /// Which settings are in force: the topic file, what was changed, the command line of the last run.
@@ -308,13 +339,30 @@ impl Reader {
         let said = self.kept.said_since(&mut self.mark)?;
         if said.anew {
             self.lines.clear();
+            self.at.clear();
             self.copies.clear();
         }
         let known = self.lines.len();
-        self.copies.extend(said.lines.iter().filter_map(|l| Some((l.id, l.copy_of?))));
-        self.lines.extend(said.lines);
+        let mut again = false;
+        for line in said.lines {
+            match line.copy_of {
+                Some(original) => self.copies.insert(line.id, original),
+                None => self.copies.remove(&line.id),
+            };
+            // A later version takes the place of the earlier one.
+            match self.at.get(&line.id).and_then(|i| self.lines.get_mut(*i)) {
+                Some(earlier) => {
+                    *earlier = line;
+                    again = true;
+                }
+                None => {
+                    self.at.insert(line.id, self.lines.len());
+                    self.lines.push(line);
+                }
+            }
+        }
         let labels = Labels::read(&*self.kept)?;
-        if said.revised.is_none() && labels == self.labels && known > 0 {
+        if said.revised.is_none() && labels == self.labels && known > 0 && !again {
             for line in self.lines.iter().skip(known) {
                 let relevant = labels.get(line.id).unwrap_or(line.relevant);
                 self.verdicts.push((line.id, relevant));
@@ -567,9 +615,11 @@ impl Reader {
         }
         record
     }
-    /// Every page in fetch order; only the relevant ones unless `all`.
+    /// Every page in fetch order; only the relevant ones that are still there unless `all`.
     pub fn records(&self, all: bool) -> impl Iterator<Item = Result<Record, Problem>> + '_ {
-        let wanted = self.verdicts.iter().filter(|(_, relevant)| all || *relevant).map(|(id, _)| *id);
+        let is_meant = |id: UrlId, relevant: bool| all || (relevant && self.away(id).is_none());
+        let wanted =
+            self.verdicts.iter().filter(|(id, relevant)| is_meant(*id, *relevant)).map(|(id, _)| *id);
         self.kept.records_of(wanted.collect()).map(|record| record.map(|r| self.with_label(r)))
     }
     /// Every page in fetch order with its verdict and score, without reading any record.

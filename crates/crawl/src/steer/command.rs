@@ -28,6 +28,8 @@ pub enum Command {
     },
     /// What the user says of pages; `None` takes it back.
     Labels(Vec<(UrlId, Option<bool>)>),
+    /// Exactly these URLs, which gave no page, are asked for again.
+    Retry(Vec<UrlId>),
 }
 
 /// A command, and where the answer goes if anyone waits for it.
@@ -97,6 +99,17 @@ impl HostRule {
             HostRule::None => format!("{host} is as any other again"),
         }
     }
+}
+
+/// What came of asking again for `all` URLs, of which `n` had failed.
+pub(crate) fn retried(n: usize, all: usize) -> Effect {
+    let text = match (n, all) {
+        (0, _) => "none of these URLs ended without a page: nothing is asked again".into(),
+        (1, 1) => "1 URL is asked for again".into(),
+        (n, all) if n == all => format!("{n} URLs are asked for again"),
+        (n, all) => format!("{n} of {all} URLs are asked for again; the others are pending, or gave a page"),
+    };
+    Effect { text, changed: n, ..Effect::default() }
 }
 
 /// What the user said of pages, in a few words.

@@ -10,7 +10,9 @@ use crate::labels::{Labels, Who};
 use crate::reader::Reader;
 use crate::rules::Stop;
 use crate::steer::rejudging::REJUDGING;
-use crate::steer::{Adjustments, Command, Effect, HostRule, Workers, labelled, merged, verdicts_changed};
+use crate::steer::{
+    Adjustments, Command, Effect, HostRule, Workers, labelled, merged, retried, verdicts_changed,
+};
 use focus::judges::{self, JudgeSetup};
 use focus::strategies::{self, StrategySetup};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -305,6 +307,12 @@ impl Asked {
             Command::Stop | Command::Pause | Command::Resume => {}
             Command::Host { .. } | Command::Seeds(_) => {}
             Command::Settings(_) => check_settings(reader, &asked.command)?,
+            Command::Retry(_) => {
+                return Err(Problem::new(
+                    "the workers of a shared crawl cannot be told to ask for URLs again yet",
+                )
+                .hint("`gleaner steer --store … seed URL` asks again for one that gave no answer"));
+            }
             Command::Labels(said) => {
                 asked.relevant = match said.as_slice() {
                     [(_, Some(label))] => Some(*label),
@@ -438,6 +446,7 @@ fn describe(command: &Command, reached: &Reached, known: usize) -> String {
         Command::Settings(_) if n > 0 => format!("changed; {n} pages are judged again by the new terms"),
         Command::Settings(_) => "changed".into(),
         Command::Host { host, rule } => rule.told(host, n),
+        Command::Retry(ids) => retried(n as usize, ids.len()).text,
         Command::Labels(said) if reached.of == 0 => labelled(said),
         Command::Labels(said) => format!("{}; {}{so_far}", labelled(said), verdicts_changed(n)),
     };

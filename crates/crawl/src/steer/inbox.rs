@@ -1,4 +1,4 @@
-//! Labels for a crawl that another process runs: files in the folder `inbox` of its collection. Whoever has
+//! Labels, and URLs to ask again, for a crawl that another process runs: files in the folder `inbox` of its collection. Whoever has
 //! the collection open looks there a few times a second, obeys, and answers beside the order. What nobody
 //! took is there for the next run.
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use store::files;
-use types::{Problem, UrlId};
+use types::Problem;
 
 /// An order that is larger is none of ours.
 const LARGEST: u64 = 4 << 20;
@@ -64,12 +64,12 @@ impl Inbox {
         paths.into_iter().map(|path| Waiting { path }).collect()
     }
 
-    /// Has what waits obeyed, and answers. Only labels are taken from an inbox.
-    pub fn obey(&self, mut label: impl FnMut(&[(UrlId, Option<bool>)]) -> Result<Effect, Problem>) {
+    /// Has what waits obeyed, and answers. Only labels and URLs to ask again are taken from an inbox.
+    pub fn obey(&self, mut obey: impl FnMut(Command) -> Result<Effect, Problem>) {
         for order in self.waiting() {
             let done = match order.command() {
-                Ok(Command::Labels(said)) => label(&said),
-                Ok(_) => Err(Problem::new("only labels are taken from an inbox")),
+                Ok(command @ (Command::Labels(_) | Command::Retry(_))) => obey(command),
+                Ok(_) => Err(Problem::new("only labels and URLs to ask again are taken from an inbox")),
                 Err(problem) => Err(problem),
             };
             order.done(&done);

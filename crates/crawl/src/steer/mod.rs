@@ -23,6 +23,6 @@ pub mod stopped;
 pub use adjustments::Adjustments;
 pub(crate) use adjustments::{merged, plain};
 pub use command::{Command, Effect, HostRule, Limits, NewTerm, Order, Pace, Settings, TermSet, Workers};
-pub(crate) use command::{labelled, verdicts_changed};
+pub(crate) use command::{labelled, retried, verdicts_changed};
 pub(crate) use obey::Steering;
 pub(crate) use rejudging::Rejudging;

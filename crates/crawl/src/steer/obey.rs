@@ -3,6 +3,7 @@
 
 use super::adjustments::Adjustments;
 use super::command::{Command, Effect, Settings};
+use super::stopped::ask_again;
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, MakeJudge};
 use crate::config::Loaded;
@@ -66,16 +67,17 @@ impl Crawl {
             Command::Settings(settings) => self.change(&settings)?,
             Command::Host { host, rule } => self.rule(&host, rule)?,
             Command::Labels(said) => self.label(Who::Person, &said)?,
+            Command::Retry(ids) => ask_again(self.parts.ledger.as_mut(), &ids)?,
         };
         self.commit()?;
         Ok(effect)
     }
 
-    /// Obeys what other processes left in the collection's inbox: labels, nothing else.
+    /// Obeys what other processes left in the collection's inbox.
     pub fn read_inbox(&mut self, now: Millis) -> Result<(), Problem> {
         let Some(inbox) = self.steer.inbox.clone() else { return Ok(()) };
-        inbox.obey(|said| {
-            let effect = self.obey(Command::Labels(said.to_vec()), now)?;
+        inbox.obey(|command| {
+            let effect = self.obey(command, now)?;
             self.sync()?;
             Ok(effect)
         });

@@ -3,14 +3,14 @@
 //! is touched.
 
 use crate::collection::{Collection, Made, MakeJudge, earlier_judge};
-use crate::config::Loaded;
+use crate::config::{Config, Loaded};
 use crate::crawl::{Judged, Judgement, Ledger, Run};
 use crate::labels::{Labels, Who};
 use crate::reader::Reader;
 use crate::roll::Roll;
 use crate::steer::inbox::Inbox;
 use crate::steer::rejudging::REJUDGING;
-use crate::steer::{Adjustments, Effect, labelled};
+use crate::steer::{Adjustments, Command, Effect, labelled, retried};
 use crate::stored;
 use focus::judges::{Judge, Reasons};
 use focus::text::InLinks;
@@ -62,7 +62,16 @@ impl StoppedCollection {
     /// Obeys what other processes left in the folder's inbox.
     pub fn read_inbox(&mut self) {
         let inbox = self.inbox.clone();
-        inbox.obey(|said| self.label(said));
+        inbox.obey(|command| match command {
+            Command::Retry(ids) => {
+                let effect = ask_again(self.ledger.as_mut(), &ids)?;
+                self.ledger.commit()?;
+                self.ledger.sync()?;
+                Ok(effect)
+            }
+            Command::Labels(said) => self.label(&said),
+            _ => Err(Problem::new("nobody crawls into this folder")),
+        });
     }
 
     /// What the user says of pages (`None` takes it back), and what came of it. It is on the disk when this
@@ -120,6 +129,26 @@ impl StoppedCollection {
         self.ledger.commit()?;
         self.ledger.close()
     }
+}
+
+/// Exactly these URLs of a folder that nobody crawls into are asked for again by the next crawl.
+pub fn retry(dir: &Path, config: &Config, ids: &[UrlId]) -> Result<Effect, Problem> {
+    Collection::check_remains(dir)?;
+    let options = store::Options::new(Collection::limits(config));
+    let mut ledger = store::Ledger::open(dir, options, types::Millis::steady())?;
+    let effect = ask_again(&mut ledger, ids)?;
+    frontier::Frontier::commit(&mut ledger)?;
+    ledger.close()?;
+    Ok(effect)
+}
+
+/// Part of the next commit.
+pub(super) fn ask_again(ledger: &mut dyn Ledger, ids: &[UrlId]) -> Result<Effect, Problem> {
+    let mut again = 0;
+    for id in ids {
+        again += usize::from(ledger.ask_again(*id)?);
+    }
+    Ok(retried(again, ids.len()))
 }
 
 /// The judge of a collection as its last crawl had it, before it saw any page.

@@ -145,6 +145,25 @@ impl Repeats {
         hashes
     }
 
+    /// Takes a page's lines out again, so that it can be compared with the other pages of its host. Returns what to
+    /// give to [`Repeats::learn`] afterwards; `None`: nobody knows whether it was learnt from.
+    pub fn forget(&mut self, host: u64, lines: &[Line]) -> Option<Vec<u32>> {
+        let h = self.hosts.get_mut(&host).filter(|h| (1..PAGES_PER_HOST).contains(&h.pages))?;
+        h.pages -= 1;
+        let mut hashes: Vec<u32> =
+            lines.iter().filter(|l| l.region == Region::Body).map(|l| l.hash).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        hashes.retain(|hash| match h.lines.get_mut(hash) {
+            Some(pages) if *pages > 0 => {
+                *pages -= 1;
+                true
+            }
+            _ => false,
+        });
+        Some(hashes)
+    }
+
     /// Takes in the distinct lines of one page.
     pub fn learn(&mut self, host: u64, hashes: &[u32]) {
         self.met += 1;
@@ -209,6 +228,23 @@ mod tests {
         assert_eq!(own_text(&Repeats::default(), &page(&format!("{menu}Hello\n"), menu.len())), ["Hello"]);
         let p = page(&format!("{prose}{prose}"), prose.len());
         assert_eq!(own_text(&Repeats::default(), &p).len(), 8);
+    }
+
+    #[test]
+    fn a_page_is_taken_out_and_put_back() {
+        let mut repeats = Repeats::default();
+        let p = page("Home\nPeople\nCourses\nCS one\n", 0);
+        for _ in 0..3 {
+            repeats.meet(1, &lines(&p));
+        }
+        assert_eq!(own_text(&repeats, &p), Vec::<String>::new(), "all of it stood on three pages");
+        let own = repeats.forget(1, &lines(&p)).unwrap();
+        assert_eq!((own.len(), own_text(&repeats, &p).len()), (4, 4), "on two others only");
+        repeats.learn(1, &own);
+        assert_eq!(own_text(&repeats, &p), Vec::<String>::new());
+        assert_eq!(repeats.forget(2, &lines(&p)), None, "a host that nobody met");
+        let strange = page("Something else\n", 0);
+        assert_eq!(repeats.forget(1, &lines(&strange)), Some(Vec::new()));
     }
 
     #[test]

@@ -8,7 +8,10 @@ use std::fmt::Write as _;
 use std::hash::Hasher;
 use types::{Assessment, Fetched, LinkKind, Millis, Payload, Problem, Truncation, Verdict};
 
-pub(super) const REVISIT_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+/// The same bytes came again.
+pub(super) const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+/// The server says that they would be the same (304).
+pub(super) const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
 /// How records are made. The same for every composer of a crawl.
 #[derive(Clone, Debug)]
@@ -169,7 +172,8 @@ impl Composer {
             _ => {}
         }
         if let Some(original) = note.duplicate_of {
-            self.field("WARC-Profile", REVISIT_PROFILE);
+            let profile = if fetched.status == 304 { NOT_MODIFIED } else { SAME_PAYLOAD };
+            self.field("WARC-Profile", profile);
             self.field("WARC-Refers-To-Target-URI", original.url);
             self.field("WARC-Refers-To-Date", &rfc3339(original.fetched));
         }

@@ -28,6 +28,7 @@ impl<L: Log> Frontier for Ledger<L> {
         match pick {
             Pick::Best => self.lease_by(|order| order.choose(now, None)),
             Pick::Lane(lane) => self.lease_by(|order| order.choose(now, Some(lane))),
+            Pick::Only(lane) => self.lease_by(|order| order.choose_only(now, lane)),
             Pick::Host(rank) => self.lease_by(|order| order.choose_host(now, rank)),
         }
     }
@@ -87,6 +88,7 @@ impl<L: Log> Frontier for Ledger<L> {
         }
 
         let settled = matches!(info.state, State::Settled(_));
+        let (revisit, before) = (self.order.is_revisit(id), self.order.ended_before(id));
         let mut outcome = None;
         match &turn.settle {
             Settle::Robots { answer, .. } => {
@@ -100,13 +102,20 @@ impl<L: Log> Frontier for Ledger<L> {
             }
             _ if settled => applied.stale = true,
             Settle::Done { outcome: done, .. } => outcome = Some(*done),
+            // Nothing of a visit is written before it ends well.
+            Settle::Retry { not_before, .. } if revisit => {
+                if info.attempts.saturating_add(1) < limits.max_attempts {
+                    self.order.retry(id, not_before.0);
+                } else {
+                    applied.gave_up = true;
+                    self.order.end_revisit(id);
+                }
+            }
+            Settle::AsBefore { .. } if revisit => self.order.end_revisit(id),
+            Settle::AsBefore { .. } => self.order.release(id),
             Settle::Retry { not_before, .. } if info.attempts.saturating_add(1) < limits.max_attempts => {
                 let step = self.order.step();
-                self.put(Kind::Retry, |o| {
-                    o.u32(id.0);
-                    o.var(not_before.0);
-                    o.var(step);
-                });
+                self.put(Kind::Retry, |o| codec::put_retry(o, id, *not_before, step, false));
                 self.order.retry(id, not_before.0);
             }
             Settle::Retry { .. } => {
@@ -116,7 +125,7 @@ impl<L: Log> Frontier for Ledger<L> {
             Settle::Return { .. } => self.order.release(id),
             Settle::Defer { until, .. } => self.order.defer(id, *until),
         }
-        if outcome == Some(Outcome::Fetched) {
+        if outcome == Some(Outcome::Fetched) && !revisit {
             clock.pages += 1;
             if limits.pages_per_host.is_some_and(|most| clock.pages >= most) {
                 purge = purge.or(Some(Outcome::Dropped));
@@ -143,6 +152,7 @@ impl<L: Log> Frontier for Ledger<L> {
             let offset = self.put(Kind::Page, |o| page::put_page(o, id, prev, &body));
             self.order.set_offset(id, offset);
             self.pages.push(offset);
+            self.superseded += u64::from(before == Some(Outcome::Fetched));
         }
         if let Some(outcome) = outcome {
             let prev = self.order.offset(id).unwrap_or_default();
@@ -160,7 +170,8 @@ impl<L: Log> Frontier for Ledger<L> {
     }
 
     fn rescore(&mut self, rescored: &[Rescored]) -> Result<(), Problem> {
-        let open: Vec<Rescored> = rescored.iter().copied().filter(|r| self.order.is_open(r.id)).collect();
+        let waits = |id| self.order.is_open(id) && !self.order.is_revisit(id);
+        let open: Vec<Rescored> = rescored.iter().copied().filter(|r| waits(r.id)).collect();
         // In pieces, so that re-scoring everything makes no record of a hundred megabytes.
         for part in open.chunks(1 << 16) {
             self.put(Kind::Rescore, |o| codec::put_rescored(o, part));
@@ -169,6 +180,22 @@ impl<L: Log> Frontier for Ledger<L> {
             }
         }
         Ok(())
+    }
+
+    fn revisit(&mut self, id: UrlId, priority: Priority) -> Result<bool, Problem> {
+        self.order.info(id).ok_or_else(|| self.unknown(id))?;
+        Ok(self.order.revisit(id, priority))
+    }
+
+    fn ask_again(&mut self, id: UrlId) -> Result<bool, Problem> {
+        let info = self.order.info(id).ok_or_else(|| self.unknown(id))?;
+        let failed = matches!(info.state, State::Settled(outcome) if outcome.is_failure());
+        if failed {
+            let step = self.order.step();
+            self.put(Kind::Retry, |o| codec::put_retry(o, id, Millis(0), step, true));
+            self.order.restart(id);
+        }
+        Ok(failed)
     }
 
     fn set_aside(&mut self, id: UrlId) {
@@ -221,6 +248,10 @@ impl<L: Log> Ledger<L> {
             Task::Page => known.url,
             Task::Robots => known.url.robots_txt(),
         };
+        let revisit = match task == Task::Page && self.order.is_revisit(id) {
+            true => Some(self.version(id)?),
+            false => None,
+        };
         Ok(Next::Lease(Lease {
             id,
             number,
@@ -235,6 +266,7 @@ impl<L: Log> Ledger<L> {
             priority: info.priority,
             evidence: known.evidence,
             expires,
+            revisit,
         }))
     }
 
@@ -292,7 +324,7 @@ impl<L: Log> Ledger<L> {
             && !self.order.is_forgotten(id)
             && !again
         {
-            if self.order.is_open(id) {
+            if self.order.is_open(id) && !self.order.is_revisit(id) {
                 applied.merged += 1;
                 self.sight(id, c, merge, !met.insert(id));
             } else {
@@ -395,6 +427,8 @@ impl<L: Log> Ledger<L> {
 
     /// Settles pending URLs that nobody will fetch.
     pub(super) fn drop_urls(&mut self, ids: &[UrlId], outcome: Outcome) {
+        let (known, ids): (Vec<UrlId>, Vec<UrlId>) = ids.iter().partition(|id| self.order.is_revisit(**id));
+        known.into_iter().for_each(|id| self.order.end_revisit(id));
         for part in ids.chunks(1 << 16) {
             self.put(Kind::Drop, |o| codec::put_drop(o, outcome, part));
             part.iter().for_each(|id| self.order.settle(*id, outcome));

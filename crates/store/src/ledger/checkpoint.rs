@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Error, ErrorKind, Read, Write};
 use types::Problem;
 
-const MAGIC: &[u8; 8] = b"GLNRCKP1";
+const MAGIC: &[u8; 8] = b"GLNRCKP2";
+/// Of earlier versions: no page was visited twice.
+const MAGIC_1: &[u8; 8] = b"GLNRCKP1";
 
 impl<L: Log> Ledger<L> {
     /// Has the log grown so much that a checkpoint is worth its bytes? Each is paid for by half its size of
@@ -29,7 +31,7 @@ impl<L: Log> Ledger<L> {
         let mut head = [0; FRAME_HEAD];
         self.log.read_at(last_frame, &mut head).map_err(|e| self.io("read", &e))?;
         let (order, pages, revised, states) = (&self.order, &self.pages, &self.revised, &self.states);
-        let closed = self.closed;
+        let (closed, superseded) = (self.closed, self.superseded);
         let size = self.log.save_checkpoint(pos, &mut |w| {
             let mut w = Summed { inner: w, sum: crc32fast::Hasher::new() };
             let (k0, k1) = order.key();
@@ -59,6 +61,7 @@ impl<L: Log> Ledger<L> {
                     put(&mut w, *offset)?;
                 }
             }
+            put(&mut w, superseded)?;
             let sum = w.sum.clone().finalize();
             w.inner.write_all(&sum.to_le_bytes())
         });
@@ -82,6 +85,7 @@ impl<L: Log> Ledger<L> {
             if let Ok(image) = self.read_checkpoint(file, pos, options, true) {
                 self.order = image.order;
                 self.pages = image.pages;
+                self.superseded = image.superseded;
                 self.revised = image.revised;
                 self.states = image.states;
                 self.closed = image.closed;
@@ -116,7 +120,7 @@ impl<L: Log> Ledger<L> {
             [get(&mut r)?, get(&mut r)?, get(&mut r)?, get(&mut r)?, get(&mut r)?];
         let mut head = [0; FRAME_HEAD];
         r.read_exact(&mut head)?;
-        if &magic != MAGIC || at != pos {
+        if ![MAGIC, MAGIC_1].contains(&&magic) || at != pos {
             return Err(bad("not a checkpoint of this position"));
         }
         // The same frame must stand before that position: the log may have been cut back and gone on
@@ -149,19 +153,21 @@ impl<L: Log> Ledger<L> {
             }
             states.insert(name, offsets);
         }
+        let superseded = if &magic == MAGIC { get(&mut r)? } else { 0 };
         let sum = r.sum.clone().finalize();
         let mut kept = [0; 4];
         r.inner.read_exact(&mut kept)?;
         if u32::from_le_bytes(kept) != sum {
             return Err(bad("the sum is wrong"));
         }
-        Ok(Image { order, pages, revised, states, closed: closed != 0, last_frame })
+        Ok(Image { order, pages, superseded, revised, states, closed: closed != 0, last_frame })
     }
 }
 
 struct Image {
     order: Order,
     pages: Vec<u64>,
+    superseded: u64,
     revised: BTreeSet<u32>,
     states: std::collections::BTreeMap<String, Vec<u64>>,
     closed: bool,

@@ -470,6 +470,21 @@ pub fn get_drop(bytes: &[u8]) -> Option<(Outcome, Vec<UrlId>)> {
     Some((get_outcome(&mut r)?, r.ids()?))
 }
 
+/// Back to pending. `anew`: as if it had never been tried (earlier versions count a try more).
+pub fn put_retry(o: &mut Out, id: UrlId, not_before: types::Millis, step: u64, anew: bool) {
+    o.u32(id.0);
+    o.var(not_before.0);
+    o.var(step);
+    if anew {
+        o.u8(1);
+    }
+}
+/// `(URL, not before, leases so far, anew)`
+pub fn get_retry(bytes: &[u8]) -> Option<(UrlId, u64, u64, bool)> {
+    let mut r = In(bytes);
+    Some((r.url_id()?, r.var()?, r.var()?, r.u8() == Some(1)))
+}
+
 pub fn put_clock(o: &mut Out, host: u32, c: &Clock) {
     o.var(u64::from(host));
     o.rest(&c.to_bytes());

@@ -80,6 +80,8 @@ pub struct Ledger<L: Log> {
     last_frame: u64,
     /// Offsets of page records, in the order they were fetched.
     pages: Vec<u64>,
+    /// Of those, earlier versions of pages that changed.
+    superseded: u64,
     /// Pages whose verdict was changed later.
     revised: BTreeSet<u32>,
     revisions: u64,
@@ -178,6 +180,7 @@ impl<L: Log> Ledger<L> {
             base: 0,
             last_frame: 0,
             pages: Vec::new(),
+            superseded: 0,
             revised: BTreeSet::new(),
             revisions: 0,
             states: BTreeMap::new(),

@@ -8,6 +8,7 @@ use frontier::{Counts, HostInfo, Info};
 use std::ops::ControlFlow;
 use types::{
     Assessment, LinkKind, Outcome, Problem, Record, RobotsAnswer, Source, StateKey, Url, UrlId, Verdict,
+    Version,
 };
 
 /// One link of a URL's chain of records.
@@ -113,6 +114,13 @@ impl<L: Log> Ledger<L> {
         self.write_checkpoint()
     }
 
+    /// Which version of a page is the newest here.
+    pub(super) fn version(&self, id: UrlId) -> Result<Version, Problem> {
+        let record = self.page_of(id)?.map(|(_, record)| record);
+        let of = |r: Record| Version { etag: r.etag, last_modified: r.last_modified, digest: r.digest };
+        Ok(record.map_or_else(Version::default, of))
+    }
+
     /// The page record with the newest verdict, and where it is.
     fn page_of(&self, id: UrlId) -> Result<Option<(u64, Record)>, Problem> {
         let (mut newest, mut assessed) = (None, None);
@@ -189,6 +197,28 @@ impl<L: Log> Records for Ledger<L> {
         Ok(self.page_of(id)?.map(|(_, record)| record))
     }
 
+    fn versions(&self, id: UrlId) -> Result<Vec<Record>, Problem> {
+        let Some(newest) = self.record(id)? else { return Ok(Vec::new()) };
+        let (mut all, mut damaged) = (Vec::new(), None);
+        self.chain(id, |at, link| {
+            if let Link::Page(bytes) = link {
+                match page::get_page(bytes) {
+                    Some(record) => all.push(record),
+                    None => damaged = Some(at),
+                }
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        if let Some(at) = damaged {
+            return Err(self.damaged(at));
+        }
+        // With what was last said of it.
+        if let Some(first) = all.first_mut() {
+            *first = newest;
+        }
+        Ok(all)
+    }
+
     fn pages(&self, from: usize) -> Each<'_, (Record, Info)> {
         let pages = self.pages.get(from..).unwrap_or_default();
         Box::new(pages.iter().filter_map(move |&offset| {
@@ -252,7 +282,8 @@ impl<L: Log> Records for Ledger<L> {
             leased: counts.leased,
             settled: counts.settled(),
             outcomes: outcomes(&counts),
-            pages: self.pages.len() as u64,
+            pages: (self.pages.len() as u64).saturating_sub(self.superseded),
+            versions: self.pages.len() as u64,
             hosts: self.order.hosts_here(),
             leases: self.order.step(),
             returned: self.order.returned(),

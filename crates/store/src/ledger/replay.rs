@@ -2,8 +2,8 @@
 
 use super::codec::{self, Admit, FRAME_HEAD, In, Kind, Settled, Sight};
 use super::{Ledger, Log, Options, page};
-use frontier::{Fresh, Order, RobotsState};
-use types::{Fingerprint, Problem, UrlId};
+use frontier::{Fresh, Order, RobotsState, State};
+use types::{Fingerprint, Outcome, Problem, UrlId};
 
 /// Read at a time. A frame that is larger is read whole.
 const CHUNK: usize = 4 << 20;
@@ -198,10 +198,13 @@ impl<L: Log> Ledger<L> {
                 self.order.at_step(s.step);
             }
             Kind::Retry => {
-                let mut r = In(payload);
-                let (id, not_before, step) = (r.url_id()?, r.var()?, r.var()?);
+                let (id, not_before, step, anew) = codec::get_retry(payload)?;
                 known(&self.order, id)?;
-                self.order.retry(id, not_before);
+                if anew {
+                    self.order.restart(id);
+                } else {
+                    self.order.retry(id, not_before);
+                }
                 self.order.at_step(step);
             }
             Kind::Clock => {
@@ -221,6 +224,9 @@ impl<L: Log> Ledger<L> {
             Kind::Page => {
                 let (id, _) = page::page_head(payload)?;
                 known(&self.order, id)?;
+                // A page comes before the record that its URL is settled: this one was settled before.
+                let before = self.order.info(id).map(|i| i.state);
+                self.superseded += u64::from(before == Some(State::Settled(Outcome::Fetched)));
                 self.pages.push(offset);
                 self.order.set_offset(id, offset);
             }

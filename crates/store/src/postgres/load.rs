@@ -310,11 +310,7 @@ impl<'a> Loader<'a> {
             self.put(Kind::Rescore, |o| codec::put_rescored(o, &rescored));
         }
         for (id, not_before) in retries {
-            self.put(Kind::Retry, |o| {
-                o.u32(id.0);
-                o.var(not_before.0);
-                o.var(0);
-            });
+            self.put(Kind::Retry, |o| codec::put_retry(o, id, not_before, 0, false));
         }
     }
 

@@ -475,7 +475,7 @@ impl Records for SharedReader {
             }
             (_, Holder::Crawl) => return Ok(vec![steer::wanted_json(&self.db, crawl)?.1.into_bytes()]),
             (_, Holder::EveryWorker) => self.db.ask(
-                "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2 AND n = 0 ORDER BY slot",
+                "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2 ORDER BY slot, n",
                 &[&crawl, &name],
             )?,
             (_, Holder::OneWorker) => self.db.ask(
@@ -512,6 +512,7 @@ impl Records for SharedReader {
             })
             .collect();
         stats.pages = self.pages.len() as u64;
+        stats.versions = stats.pages;
         stats.hosts = self.count("SELECT count(*) FROM gleaner.host WHERE crawl = $1")? as usize;
         stats.leases =
             self.count("SELECT coalesce(sum(step), 0)::int8 FROM gleaner.worker WHERE crawl = $1")?;

@@ -162,7 +162,8 @@ impl Shared {
             let (Some(place), Some(print)) = (self.ids.host_of(slot), order.print(inner)) else { continue };
             touched.insert(place.shard);
             let rows = if touch.admitted.is_some() { &mut new } else { &mut old };
-            let (state, status) = match info.state {
+            // A visit to a known page is no state of it.
+            let (state, status) = match order.ended_before(inner).map_or(info.state, State::Settled) {
                 State::Pending | State::Leased => (0, 0),
                 State::Settled(outcome) => {
                     let (code, status) = codec::outcome_code(outcome);

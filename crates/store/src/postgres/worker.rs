@@ -366,6 +366,21 @@ impl Frontier for Shared {
         if rescored.is_empty() { Ok(()) } else { self.rescore_all(rescored) }
     }
 
+    fn revisit(&mut self, id: UrlId, priority: Priority) -> Result<bool, Problem> {
+        let Some(slot) = self.slot(id) else { return Ok(false) };
+        let open = self.inner.revisit(slot.inner(), priority)?;
+        self.work.idle &= !open;
+        Ok(open)
+    }
+
+    /// Of a URL whose shard is elsewhere its worker is to be asked.
+    fn ask_again(&mut self, id: UrlId) -> Result<bool, Problem> {
+        let Some(slot) = self.slot(id) else { return Ok(false) };
+        let again = self.inner.ask_again(slot.inner())?;
+        self.work.idle &= !again;
+        Ok(again)
+    }
+
     fn set_aside(&mut self, id: UrlId) {
         if let Some(slot) = self.slot(id) {
             self.inner.set_aside(slot.inner());
@@ -401,6 +416,7 @@ fn with_id(settle: Settle, id: UrlId) -> Settle {
         Settle::Robots { answer, .. } => Settle::Robots { id, answer },
         Settle::Return { .. } => Settle::Return { id },
         Settle::Defer { until, .. } => Settle::Defer { id, until },
+        Settle::AsBefore { .. } => Settle::AsBefore { id },
     }
 }
 

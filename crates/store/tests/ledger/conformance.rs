@@ -709,6 +709,94 @@ fn records_verdicts_and_state<P: Place>(mut p: P) {
     l.check().unwrap();
 }
 
+/// The state of a URL.
+fn state_of(l: &impl Records, id: UrlId) -> State {
+    l.entry(id).unwrap().unwrap().state
+}
+
+fn a_page_is_visited_again_and_stays_what_it_was_until_that_ends<P: Place>(mut p: P) {
+    let again = Priority::new(Priority::REVISIT, 0.5);
+    let limits = Limits { host_failures: 2, pages_per_host: Some(2), ..quick() };
+    let mut l = p.open(limits.clone(), 0);
+    l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    let (a, _) = l.visit(0, &[link("http://b/", 0.5)]);
+    let fetched = State::Settled(Outcome::Fetched);
+    assert!(l.revisit(a.id, again).unwrap());
+    assert!(!l.revisit(a.id, again).unwrap(), "it is open already");
+    assert_eq!(l.entries(Which::Pending).count(), 1, "what waits for its first visit");
+    // Only what is known, then only that.
+    let lease = leased(l.lease(Millis(0), Pick::Only(Priority::REVISIT)).unwrap());
+    assert_eq!((lease.id, lease.url.as_str()), (a.id, "http://a/"));
+    let known = lease.revisit.expect("a visit knows the version");
+    assert_eq!(known.digest, record(a.id, "http://a/").digest);
+    assert!(!matches!(l.lease(Millis(0), Pick::Only(Priority::REVISIT)).unwrap(), Next::Lease(_)));
+    // As before: its links, its record, the pages of its host.
+    let same = |id| Turn { host: contact(1), ..Turn::new(Settle::AsBefore { id }) };
+    l.apply(same(a.id), &best).unwrap();
+    assert_eq!((state_of(&l, a.id), l.children(a.id).unwrap().len()), (fetched, 1));
+    assert_eq!(l.hosts().unwrap().first().unwrap().clock.pages, 1);
+    l.check().unwrap();
+    // A new version takes the place of the old one; the page counts once.
+    assert!(l.revisit(a.id, again).unwrap());
+    let lease = leased(l.lease(Millis(2), Pick::Best).unwrap());
+    assert_eq!(lease.id, a.id, "before what is new");
+    let newer = types::Record { text: "newer".into(), digest: "00".into(), ..record(a.id, "http://a/") };
+    let turn = Turn { record: Some(newer.clone()), ..done(a.id, Outcome::Fetched, 3) };
+    l.apply(turn, &best).unwrap();
+    l.commit().unwrap();
+    assert_eq!(l.record(a.id).unwrap().unwrap().text, "newer");
+    assert_eq!(l.versions(a.id).unwrap().first().unwrap().text, "newer");
+    assert_eq!(l.pages(0).count(), 1);
+    assert_eq!(l.hosts().unwrap().first().unwrap().clock.pages, 1);
+    l.check().unwrap();
+    // A host that is given up takes no known page along; a try that failed is not written down.
+    assert!(l.revisit(a.id, again).unwrap());
+    for n in 0..2 {
+        let now = Millis(10 + 100_000 * n);
+        let lease = leased(l.lease(now, Pick::Only(Priority::REVISIT)).unwrap());
+        let mut turn = Turn::new(Settle::Retry { id: lease.id, not_before: now });
+        turn.host = HostUpdate { failed: Some(true), ..contact(now.0) };
+        l.apply(turn, &best).unwrap();
+    }
+    assert_eq!(state_of(&l, a.id), fetched);
+    // Whatever is open when it ends is settled the next time.
+    assert!(l.revisit(a.id, again).unwrap());
+    P::checkpoint(&mut l);
+    if P::KEEPS {
+        l.close().unwrap();
+        drop(l);
+        let l = p.open(limits, 300_000);
+        assert_eq!(state_of(&l, a.id), fetched);
+        assert_eq!(l.record(a.id).unwrap().unwrap().text, "newer");
+        l.check().unwrap();
+    }
+}
+
+fn what_failed_is_asked_again_with_all_its_tries<P: Place>(mut p: P) {
+    let mut l = p.open(quick(), 0);
+    l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
+    let (a, _) = l.visit(0, &[link("http://b/", 0.5)]);
+    let lease = l.lease_at(0).unwrap();
+    let again = Turn { host: contact(0), ..Turn::new(Settle::Retry { id: lease.id, not_before: Millis(0) }) };
+    l.apply(again, &best).unwrap();
+    let lease = l.lease_at(1).unwrap();
+    assert_eq!(lease.attempt, 1);
+    l.apply(done(lease.id, Outcome::HttpError(503), 1), &best).unwrap();
+    assert!(!l.ask_again(a.id).unwrap(), "it gave a page");
+    assert!(l.ask_again(lease.id).unwrap());
+    assert!(!l.ask_again(lease.id).unwrap(), "it is pending");
+    l.commit().unwrap();
+    if P::KEEPS {
+        l.close().unwrap();
+        drop(l);
+        l = p.open(quick(), 10);
+    }
+    assert_eq!((state_of(&l, lease.id), l.sources(lease.id).unwrap().len()), (State::Pending, 1));
+    let lease = l.lease_at(20).unwrap();
+    assert_eq!((lease.url.as_str(), lease.attempt), ("http://b/", 0));
+    l.check().unwrap();
+}
+
 fn nonsense_is_an_error_and_changes_nothing<P: Place>(mut p: P) {
     let mut l = p.open(quick(), 0);
     l.seed(seed("http://a/", 1.0), Millis(0)).unwrap();
@@ -816,6 +904,8 @@ macro_rules! suite {
                 forgotten_urls_may_be_found_again
                 a_full_frontier_forgets_the_worst
                 records_verdicts_and_state
+                a_page_is_visited_again_and_stays_what_it_was_until_that_ends
+                what_failed_is_asked_again_with_all_its_tries
                 nonsense_is_an_error_and_changes_nothing
                 everything_is_there_after_reopening
                 what_is_set_aside_comes_last_and_alone
