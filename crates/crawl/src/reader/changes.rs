@@ -220,7 +220,9 @@ impl Reader {
                     continue;
                 }
                 older = 0;
-                if !(all || self.is_relevant(record.id)) {
+                // A copy of a relevant page is no find, here as everywhere.
+                let is_copy = self.copy_of(record.id).is_some_and(|original| self.is_relevant(original));
+                if !all && (is_copy || !self.is_relevant(record.id)) {
                     continue;
                 }
                 let mut change = self.change(ChangeKind::New, first, first, &record);
