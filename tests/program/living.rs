@@ -327,6 +327,8 @@ fn the_archive_has_every_version_and_revisits_that_others_resolve() {
     let out = crawled(dir.path());
     let first = crate::common::collection::Snapshot::take(&out);
     let asked_at = |page: &types::Record| store::archive::rfc3339(page.fetched);
+    // Readers of archives count in seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
     let server = serve(AFTER);
     refresh(&server, &out, &["--json"]).ok();
     let second = crate::common::collection::Snapshot::take(&out);

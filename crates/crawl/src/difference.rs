@@ -98,12 +98,13 @@ const UNITS: &[&str] = &[
 
 /// What changed in a page's own text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// Words that are new.
     pub added: u32,
     /// Words that are gone.
     pub removed: u32,
-    /// Lines that begin with `+`, `-` or a blank, each change with its surroundings; `@` where lines are left out.
+    /// Lines that begin with `+`, `-` or a blank, each change with its surroundings; `@` where lines are left
+    /// out.
     pub text: String,
 }
 

@@ -1,10 +1,10 @@
-//! How often does a page change? Few pages are visited often, so what is known of a page is pooled with its directory, its
-//! host and the whole collection: the fewer visits, the more the others count.
+//! How often does a page change? Few pages are visited often, so what is known of a page is pooled with its
+//! directory, its host and the whole collection: the fewer visits, the more the others count.
 //!
-//! A visit shows whether a page changed since the last one, not how often. With changes that come at random at a rate of r,
-//! that is so with probability 1 - exp(-r t) after a time t. From n visits that saw k changes in a time T altogether the rate
-//! is about -n ln((n - k + 1/2) / (n + 1/2)) / T (Cho and Garcia-Molina 2003); of a group the same sums count. The rate above
-//! a level stands in as one change seen at that rate.
+//! A visit shows whether a page changed since the last one, not how often. With changes that come at random at
+//! a rate of r, that is so with probability 1 - exp(-r t) after a time t. From n visits that saw k changes in a
+//! time T altogether the rate is about -n ln((n - k + 1/2) / (n + 1/2)) / T (Cho and Garcia-Molina 2003); of a
+//! group the same sums count. The rate of the level above stands in as one change seen at that rate.
 
 use crate::visits::Found;
 use std::collections::HashMap;

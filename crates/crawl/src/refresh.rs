@@ -1,5 +1,5 @@
-//! Visits known pages again. The frontier gives leases for them as for any other URL, so robots rules, pauses and
-//! `Retry-After` hold; what an answer changes is decided here.
+//! Visits known pages again. The frontier gives leases for them as for any other URL, so robots rules, pauses
+//! and `Retry-After` hold; what an answer changes is decided here.
 //!
 //! | answer | what becomes of the page | what the archive gets |
 //! |---|---|---|

@@ -6,8 +6,8 @@ use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use types::{Millis, Problem, Record, UrlId};
 
-/// Pages are in the order they came, but clocks are set and workers differ: after so many older ones in a row nobody looks
-/// further back.
+/// Pages are in the order they came, but clocks are set and workers differ: after so many older ones in a row
+/// nobody looks further back.
 const OLDER_IN_A_ROW: usize = 2_000;
 /// Pages read at a time.
 const PIECE: usize = 200;
