@@ -121,7 +121,7 @@ enum Command {
     Rejudge(rejudge::Args),
     /// Bring back what a damaged collection still has
     Repair(repair::Args),
-    /// Write a collection's pages as JSON lines, CSV, Parquet or WARC
+    /// Write a collection's pages for others: JSON lines, CSV, Parquet, WARC, Markdown, feeds …
     Export(export::Args),
     /// Write a crawl's report.html, or compare two backtest results
     Report(report::Args),

@@ -19,6 +19,7 @@ mod experiment;
 mod guided;
 mod hostile;
 mod idea;
+mod integrate;
 mod label;
 mod last_mile;
 mod limits;
