@@ -30,6 +30,7 @@ mod extract;
 mod fetch;
 mod genres;
 mod guide;
+mod import;
 mod judge;
 mod label;
 mod lines;
@@ -123,6 +124,8 @@ enum Command {
     Repair(repair::Args),
     /// Write a collection's pages for others: JSON lines, CSV, Parquet, WARC, Markdown, feeds …
     Export(export::Args),
+    /// Take pages of WARC and WACZ files into a collection, without fetching
+    Import(import::Args),
     /// Write a crawl's report.html, or compare two backtest results
     Report(report::Args),
     /// Run strategies on a recorded or generated web and compare them
@@ -232,6 +235,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Rejudge(args) => rejudge::run(args),
         Command::Repair(args) => repair::run(args),
         Command::Export(args) => export::run(args),
+        Command::Import(args) => import::run(args),
         Command::Report(args) => report::run(args),
         Command::Backtest(args) => backtest::run(*args),
         Command::Experiment(args) => experiment::run(args),

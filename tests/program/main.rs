@@ -5,6 +5,7 @@ mod common;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod archives;
 mod backtest;
 mod bad_input;
 mod bucket;

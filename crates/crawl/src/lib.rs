@@ -16,6 +16,7 @@
 #![warn(missing_docs)]
 
 mod analyse;
+pub(crate) mod admit;
 pub mod answers;
 pub mod collection;
 pub mod config;
@@ -23,6 +24,7 @@ mod crawl;
 pub mod documents;
 mod duplicates;
 pub mod events;
+pub mod import;
 pub mod labels;
 mod links;
 mod listed;
