@@ -22,6 +22,7 @@ mod config;
 mod conversation;
 mod crawl;
 mod demo;
+mod doctor;
 mod draft;
 mod experiment;
 mod explain;
@@ -154,6 +155,8 @@ enum Command {
     /// Read documents for a crawler (started by it)
     #[command(hide = true)]
     ReadDocument(read_document::Args),
+    /// Look at this machine, and say what is wrong and what to do
+    Doctor(doctor::Args),
     /// Print completions for a shell
     #[command(
         after_help = "Examples:\n  gleaner completions bash > ~/.local/share/bash-completion/completions/gleaner"
@@ -246,6 +249,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Strategies(args) => lists::strategies(args),
         Command::Judges(args) => lists::judges(args),
         Command::Config(args) => config::run(*args),
+        Command::Doctor(args) => doctor::run(args),
         Command::ReadDocument(args) => read_document::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "gleaner", &mut output::Stdout);

@@ -14,6 +14,7 @@ mod clients;
 mod crash;
 mod damage;
 mod dashboard;
+mod doctor;
 mod documents;
 mod examples;
 mod experiment;
