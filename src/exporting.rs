@@ -1,8 +1,10 @@
 //! Writing a collection's pages in a format others read: for `gleaner export` and for the dashboard.
 
+use crate::markdown::Writer;
 use crate::text::host_of;
 use crawl::reader::Reader;
 use crawl::units::Span;
+use std::path::PathBuf;
 use store::archive::parse_rfc3339;
 use store::export::{Exporter, Row};
 use types::{Millis, Problem};
@@ -18,6 +20,10 @@ pub struct Wanted {
     pub skip_unreadable: bool,
     /// All of these must hold.
     pub conditions: Vec<Condition>,
+    /// With [`Row::markdown`].
+    pub markdown: bool,
+    /// The folder of archive files, if this machine has it.
+    pub archive: Option<PathBuf>,
 }
 
 /// What a page must be like, as `gleaner export --where` says it.
@@ -190,6 +196,7 @@ pub fn write(
     tell: &dyn Fn(&Written),
 ) -> Result<Written, Problem> {
     let mut written = Written::default();
+    let markdown = wanted.markdown.then(|| Writer::new(reader, wanted.archive.clone()));
     for record in reader.records(wanted.all) {
         let record = match record {
             Err(problem) if wanted.skip_unreadable => {
@@ -230,12 +237,14 @@ pub fn write(
             }
             None => None,
         };
+        let markdown = markdown.as_ref().map(|m| m.markdown(&record)).transpose()?;
         exporter.write(&Row {
             record: &record,
             parent: parent.as_deref(),
             duplicate_of: duplicate_of.as_deref(),
             near_duplicate_of: near_duplicate_of.as_deref(),
             label: label.map(|l| (l.relevant, l.who.name())),
+            markdown: markdown.as_deref(),
             original: original.as_ref(),
         })?;
         written.pages += 1;

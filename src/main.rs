@@ -10,6 +10,7 @@ mod engines;
 mod exporting;
 mod highlight;
 mod labelling;
+mod markdown;
 mod pages;
 mod report;
 mod text;

@@ -2,6 +2,7 @@
 
 use super::setup::FetchFlags;
 use super::source;
+use crate::markdown;
 use crate::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
@@ -30,6 +31,9 @@ pub struct Args {
     /// many pages of the host have are left out as well.)
     #[arg(long, conflicts_with_all = ["text", "json"])]
     own: bool,
+    /// The page's own text as Markdown, with headings, lists and links
+    #[arg(long, conflicts_with_all = ["text", "json", "own"])]
+    markdown: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
@@ -51,6 +55,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         println!("{json:#}");
     } else if args.text {
         println!("{}", page.text);
+    } else if args.markdown {
+        println!("{}", markdown::of_page(Arc::new(page), &fetched, None));
     } else if args.own {
         println!("{}", own_text(&page));
     } else {

@@ -23,6 +23,7 @@ mod config;
 mod conversation;
 mod crawl;
 mod demo;
+mod doctor;
 mod draft;
 mod errors;
 mod experiment;
@@ -32,6 +33,7 @@ mod extract;
 mod fetch;
 mod genres;
 mod guide;
+mod import;
 mod judge;
 mod label;
 mod lines;
@@ -130,8 +132,10 @@ enum Command {
     Rejudge(rejudge::Args),
     /// Bring back what a damaged collection still has
     Repair(repair::Args),
-    /// Write a collection's pages as JSON lines, CSV, Parquet or WARC
+    /// Write a collection's pages for others: JSON lines, CSV, Parquet, WARC, Markdown, feeds …
     Export(export::Args),
+    /// Take pages of WARC and WACZ files into a collection, without fetching
+    Import(import::Args),
     /// Write a crawl's report.html, or compare two backtest results
     Report(report::Args),
     /// Run strategies on a recorded or generated web and compare them
@@ -160,6 +164,8 @@ enum Command {
     /// Read documents for a crawler (started by it)
     #[command(hide = true)]
     ReadDocument(read_document::Args),
+    /// Look at this machine, and say what is wrong and what to do
+    Doctor(doctor::Args),
     /// Print completions for a shell
     #[command(
         after_help = "Examples:\n  gleaner completions bash > ~/.local/share/bash-completion/completions/gleaner"
@@ -244,6 +250,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Rejudge(args) => rejudge::run(args),
         Command::Repair(args) => repair::run(args),
         Command::Export(args) => export::run(args),
+        Command::Import(args) => import::run(args),
         Command::Report(args) => report::run(args),
         Command::Backtest(args) => backtest::run(*args),
         Command::Experiment(args) => experiment::run(args),
@@ -254,6 +261,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Strategies(args) => lists::strategies(args),
         Command::Judges(args) => lists::judges(args),
         Command::Config(args) => config::run(*args),
+        Command::Doctor(args) => doctor::run(args),
         Command::ReadDocument(args) => read_document::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "gleaner", &mut output::Stdout);

@@ -74,6 +74,9 @@ fn complete(server: &Server, storage: &Storage, name: &str, dir: &Path) -> Vec<P
     let subset = dir.join(format!("{name}.warc.gz"));
     read(&["export", "--all", "--format", "warc", "-o", subset.to_str().unwrap()]).ok();
     let said = storage.check_warcs(std::slice::from_ref(&subset));
+    // Markdown is made of the bytes in the bucket.
+    let ran = read(&["export", "--format", "markdown"]);
+    assert!(ran.ok().out.contains("\n## ") && ran.out.contains("\n- "), "it has headings and lists");
     assert!(said.contains(&format!("{checked} metadata")), "{checked} pages; {said}");
 
     // Every object is a WARC file of its own.

@@ -5,6 +5,7 @@ mod common;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod archives;
 mod backtest;
 mod bad_input;
 mod bucket;
@@ -13,12 +14,14 @@ mod clients;
 mod crash;
 mod damage;
 mod dashboard;
+mod doctor;
 mod documents;
 mod examples;
 mod experiment;
 mod guided;
 mod hostile;
 mod idea;
+mod integrate;
 mod label;
 mod last_mile;
 mod limits;

@@ -1,6 +1,6 @@
 //! The README and the tutorial work: every `sh` block of a page is run, one after the other, as a reader would.
 
-use crate::common::{finish, folder};
+use crate::common::{finish, folder, python};
 use crate::support::tools;
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,8 @@ fn follow(page: &str, address: &str) {
         return tools::missing("curl");
     }
     let text = read(page).replace("127.0.0.1", address);
-    let mut script = String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n");
+    let mut script =
+        String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n");
     let mut inside = false;
     for line in text.lines() {
         match line {
@@ -30,11 +31,16 @@ fn follow(page: &str, address: &str) {
     assert!(script.matches("gleaner ").count() > 5, "{page} has too few commands:\n{script}");
     let dir = folder();
     let bin = Path::new(env!("CARGO_BIN_EXE_gleaner")).parent().unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    // Recipes in Python find the packages of other people there.
+    if let Some(bin) = std::env::var_os("GLEANER_PY").as_ref().and_then(|py| Path::new(py).parent()) {
+        path = format!("{}:{path}", bin.display());
+    }
     // `timeout` ends what the script left in the background, too.
     let mut bash = Command::new("timeout");
     bash.args(["140", "bash", "-c"]).arg(&script).current_dir(dir.path()).env("PATH", path);
     bash.env("XDG_CACHE_HOME", dir.path().join("cache"));
+    bash.env("GLEANER_PYTHON", Path::new(env!("CARGO_MANIFEST_DIR")).join("python/src"));
     finish(&mut bash).ok();
 }
 
@@ -56,6 +62,13 @@ fn the_analyst() {
 #[test]
 fn the_first_hour_of_the_readme() {
     follow("README.md", "127.85.1.4");
+}
+
+#[test]
+fn the_recipes_for_other_tools() {
+    if python("the packages that docs/integrate.md reads our files with").is_some() {
+        follow("docs/integrate.md", "127.85.1.5");
+    }
 }
 
 /// Two screens: how to get it first, the first hour in order, pictures that are there.

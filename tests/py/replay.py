@@ -2,8 +2,9 @@
 
     python replay.py FOLDER FILE... < URLS
 
-Makes a pywb collection in FOLDER out of the WARC files, asks it for every URL (one per line) as it was captured, and
-prints `URL<TAB>status<TAB>SHA-1 of the body` for each. `20261116181500/URL` asks for the page as it was at that time.
+Makes a pywb collection in FOLDER out of the WARC files (or WACZ files), asks it for every URL (one per line) as it was
+captured, and prints `URL<TAB>status<TAB>SHA-1 of the body` for each. `20261116181500/URL` asks for the page as it was at
+that time.
 """
 
 import contextlib
@@ -23,7 +24,8 @@ def main(folder, files):
     # pywb talks on standard output, which is ours.
     with contextlib.redirect_stdout(sys.stderr):
         manager(["init", "crawl"])
-        manager(["add", "crawl", *files])
+        unpack = ["--unpack-wacz"] if files[0].endswith(".wacz") else []
+        manager(["add", "crawl", *unpack, *files])
         client = Client(FrontEndApp(config_file=None))
         rows = []
         for url in urls:

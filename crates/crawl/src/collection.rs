@@ -309,6 +309,11 @@ impl Collection {
         Self::open_in(dir, None, loaded, seeds, rng)
     }
 
+    /// As `open`, for whoever fetches nothing: no contact is asked for.
+    pub(crate) fn open_without_fetching(dir: &Path, loaded: &Loaded, rng: u64) -> Result<Open, Problem> {
+        Self::open_with(dir, None, loaded, &[], rng, false)
+    }
+
     /// As `open`; with a shared store, joins the crawl there.
     pub fn open_in(
         dir: &Path,
@@ -316,6 +321,17 @@ impl Collection {
         loaded: &Loaded,
         seeds: &[Url],
         rng: u64,
+    ) -> Result<Open, Problem> {
+        Self::open_with(dir, shared, loaded, seeds, rng, true)
+    }
+
+    fn open_with(
+        dir: &Path,
+        shared: Option<&SharedStore>,
+        loaded: &Loaded,
+        seeds: &[Url],
+        rng: u64,
+        fetches: bool,
     ) -> Result<Open, Problem> {
         let config = &loaded.config;
         let mut topic = config.topic()?;
@@ -325,7 +341,7 @@ impl Collection {
         let at_home = settings.allow_private && seeds.iter().all(|u| is_local(u.host()));
         let replayed =
             settings.allow_private && settings.resolve.iter().any(|r| matches!(r, ResolveRule::Every { .. }));
-        if !at_home && !replayed && !settings.is_local_only() {
+        if fetches && !at_home && !replayed && !settings.is_local_only() {
             settings.check_public()?;
         }
         // Example pages are waited for; a crawl has other things to fetch meanwhile.

@@ -16,6 +16,7 @@
 #![warn(missing_docs)]
 
 mod analyse;
+pub(crate) mod admit;
 pub mod answers;
 pub mod collection;
 pub mod config;
@@ -25,6 +26,7 @@ pub mod documents;
 mod duplicates;
 pub mod events;
 mod failures;
+pub mod import;
 pub mod labels;
 mod links;
 mod listed;

@@ -8,6 +8,7 @@
 //! The new ledger is made beside the old one and takes its place when it is whole. The old one, and bytes
 //! that fit nowhere, are set aside; nothing is deleted.
 
+use crate::admit::{Origin, answer_of, is_page, lease};
 use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, committed, live_answer, unknown_pages, write_topic};
 use crate::config::Loaded;
@@ -18,7 +19,7 @@ use crate::scope::Scope;
 use crate::steer::Adjustments;
 use crate::stored;
 use fetch::Http;
-use frontier::{Limits, State};
+use frontier::Limits;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -29,15 +30,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use store::Records;
 use store::archive::{
     self, ArchiveSettings, Archiver, Digest, Exchange, Exchanges, HttpLimits, PageNote, Position, Stacks,
-    Written, http_message, parse_rfc3339, rfc3339,
+    Written, http_message, rfc3339,
 };
 use store::formats::position_bytes;
 use store::index::Index;
 use store::ledger::{self as log, Found};
-use types::{
-    ArchiveRef, Candidate, Canon, Fetched, Lease, LinkKind, Millis, Outcome, Payload, Problem, Record,
-    StateKey, Task, Truncation, Url, UrlId,
-};
+use types::{ArchiveRef, Canon, Fetched, LinkKind, Millis, Payload, Problem, Record, StateKey, Url, UrlId};
 
 /// The new ledger is made here.
 const WORKSHOP: &str = "repair.tmp";
@@ -345,18 +343,11 @@ struct Back<'a> {
     tried: u64,
 }
 
-/// How a page was found.
-struct Origin {
-    parent: Option<UrlId>,
-    kind: LinkKind,
-    depth: u16,
-}
-
 impl Back<'_> {
     /// A page whose record was found behind the damage.
     fn record(&mut self, old: &Record) -> Result<Came, Problem> {
         let Some(url) = exact(&old.url) else { return Ok(Came::Not) };
-        if self.is_page(&url)? {
+        if is_page(self.crawl, &url)? {
             return Ok(Came::Known);
         }
         let mut record = old.clone();
@@ -380,39 +371,26 @@ impl Back<'_> {
     fn exchange(&mut self, file: &str, exchange: &Exchange) -> Result<Came, Problem> {
         let response = &exchange.response;
         let Some(url) = response.target().and_then(exact) else { return Ok(Came::Not) };
-        if self.is_page(&url)? {
+        if is_page(self.crawl, &url)? {
             return Ok(Came::Known);
         }
         let Some(message) = http_message(&response.block, &HttpLimits::default()) else {
             return Ok(Came::Not);
         };
-        let started = response.header("WARC-Date").and_then(parse_rfc3339).unwrap_or_default();
-        let mut fetched = Fetched::empty(url.clone(), started);
-        fetched.status = message.status;
-        fetched.headers = message.headers.clone();
-        fetched.request_head = exchange.request.clone();
-        let noted = |name: &str| exchange.noted(name).and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
-        fetched.elapsed = std::time::Duration::from_millis(noted("fetchTimeMs"));
-        fetched.truncated = match response.header("WARC-Truncated") {
-            Some("length") => Some(Truncation::Length),
-            Some("time") => Some(Truncation::Time),
-            Some("disconnect") => Some(Truncation::Disconnect),
-            _ => None,
-        };
-        fetched.ip = response.header("WARC-IP-Address").and_then(|ip| ip.parse().ok());
+        let mut fetched = answer_of(exchange, url.clone(), &message);
         fetched.payload = match response.kind().as_str() {
             "revisit" => match self.original(response.header("WARC-Refers-To-Target-URI"))? {
                 Some(payload) => payload,
                 None => return Ok(Came::Not),
             },
-            _ => Payload::Bytes { wire: message.wire.as_ref().into(), decoded: message.body.as_ref().into() },
+            _ => fetched.payload,
         };
         if let Payload::Bytes { wire, .. } = &fetched.payload {
             fetched.wire_bytes = wire.len() as u64;
         }
         let via = exchange.noted("via").and_then(exact);
         let parent = via.map_or(Ok(None), |u| self.crawl.parts.ledger.find(&u))?;
-        let depth = u16::try_from(noted("depth")).unwrap_or(u16::MAX);
+        let depth = exchange.noted("depth").and_then(|v| v.parse().ok()).unwrap_or(0);
         let kind = exchange.noted("foundAs").map_or(LinkKind::Anchor, kind_of);
         let at = ArchiveRef { file: file.to_string(), offset: response.offset, length: response.length };
         let at = response.addressable.then_some(at);
@@ -444,84 +422,19 @@ impl Back<'_> {
         if let Some(digest) = digest {
             analysis.digest = digest.0;
         }
-        let Some(lease) = self.lease(&url, origin)? else { return Ok(Came::Not) };
+        let Some(lease) = lease(self.crawl, &self.limits, &url, origin)? else { return Ok(Came::Not) };
         self.place.lock().unwrap_or_else(PoisonError::into_inner).now = at;
         self.crawl.visit(Arrival { lease, fetched, analysis: Some(analysis) }, Millis::now())?;
         self.tried += 1;
         if self.tried.is_multiple_of(BATCH) {
             self.crawl.commit()?;
         }
-        Ok(if self.is_page(&url)? { Came::Back } else { Came::Not })
-    }
-
-    /// The URL as the loop would have leased it. `None`: it ended otherwise before.
-    fn lease(&mut self, url: &Url, origin: &Origin) -> Result<Option<Lease>, Problem> {
-        let now = Millis::now();
-        let open = |ledger: &dyn Ledger| {
-            let entry = ledger.look_up(url)?;
-            Ok::<_, Problem>(entry.filter(|e| !matches!(e.state, State::Settled(_))))
-        };
-        if open(self.crawl.parts.ledger.as_ref())?.is_none() {
-            let candidate = Candidate {
-                parent: origin.parent,
-                kind: origin.kind,
-                depth: origin.depth,
-                ..self.crawl.as_seed(url)
-            };
-            // It was fetched, so it was wanted, whatever is full by now.
-            self.crawl.parts.ledger.set_limits(boundless());
-            let seeded = self.crawl.parts.ledger.seed(candidate, now);
-            self.crawl.parts.ledger.set_limits(self.limits.clone());
-            seeded?;
-        }
-        let Some(entry) = open(self.crawl.parts.ledger.as_ref())? else { return Ok(None) };
-        let sources = self.crawl.parts.ledger.sources(entry.id)?;
-        let evidence = sources.into_iter().max_by_key(|s| s.priority).map(|s| s.evidence);
-        Ok(Some(Lease {
-            revisit: None,
-            id: entry.id,
-            number: 0,
-            url: url.clone(),
-            task: Task::Page,
-            kind: origin.kind,
-            parent: entry.parent,
-            depth: entry.depth,
-            site_depth: entry.site_depth,
-            hops: entry.hops,
-            attempt: entry.attempts,
-            priority: entry.priority,
-            evidence: evidence.unwrap_or_default(),
-            expires: Millis::NEVER,
-        }))
-    }
-
-    fn is_page(&self, url: &Url) -> Result<bool, Problem> {
-        let ledger = &self.crawl.parts.ledger;
-        match ledger.look_up(url)?.filter(|e| e.state == State::Settled(Outcome::Fetched)) {
-            Some(entry) => Ok(ledger.record(entry.id)?.is_some()),
-            None => Ok(false),
-        }
+        Ok(if is_page(self.crawl, &url)? { Came::Back } else { Came::Not })
     }
 
     /// The number that a URL of the old ledger has now.
     fn number(&self, old: UrlId) -> Option<UrlId> {
         if old < self.known { Some(old) } else { self.numbers.get(&old).copied() }
-    }
-}
-
-fn boundless() -> Limits {
-    Limits {
-        pages_per_host: None,
-        hosts_per_domain: None,
-        depth: None,
-        site_depth: None,
-        url_length: usize::MAX,
-        path_repeat: None,
-        query_variants: None,
-        calendar_pages: None,
-        max_pending: None,
-        closed_ms: 0,
-        ..Limits::default()
     }
 }
 

@@ -33,6 +33,7 @@ mod context;
 pub mod dom;
 mod html;
 mod language;
+mod markdown;
 mod meta;
 mod names;
 #[doc(hidden)]
@@ -48,6 +49,7 @@ mod text;
 mod walk;
 mod xml;
 
+pub use markdown::markdown;
 pub use sniff::{Kind, sniff};
 use types::{Canon, Page, PageKind, Url};
 

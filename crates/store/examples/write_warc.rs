@@ -93,6 +93,7 @@ fn export_to<'a>(
             duplicate_of: original.map(|o| o.url.as_str()),
             label: None,
             near_duplicate_of: None,
+            markdown: None,
             original: original.and_then(|o| o.archive.as_ref()),
         })?;
     }

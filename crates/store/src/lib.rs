@@ -14,6 +14,7 @@ mod postgres;
 pub mod s3;
 mod traits;
 mod trust;
+pub mod zip;
 
 pub use fleet::{Done, Fleet, Gate, News, SharedCommand, Ticket, Wanted};
 pub use ledger::{Durability, FileLog, Ledger, LedgerReader, MemLog, Options};

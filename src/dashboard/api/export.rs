@@ -37,21 +37,24 @@ pub fn file(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let now = types::Millis::now();
     let conditions = Condition::all(texts, call.words("since"), now)?;
     let columns = call.words("columns").map(export::columns).transpose()?;
+    let archive = match &volume.shared {
+        Some(shared) => shared.warc.clone(),
+        None => Some(Collection::warc_dir(&volume.dir)),
+    };
     let wanted = Wanted {
         all: flag("all"),
         copies: flag("copies"),
         skip_unreadable: volume.shared.is_none(),
         conditions,
+        markdown: format.wants_markdown(columns.as_deref()),
+        archive: archive.clone(),
     };
     // A reader of its own: the view is not held while the client takes its time.
     let reader = volume.open()?;
-    let archive = match &volume.shared {
-        Some(shared) => shared.warc.clone(),
-        None => Some(Collection::warc_dir(&volume.dir)),
-    };
+    let title = reader.config().title().to_string();
     let (sender, pieces) = mpsc::channel(WAITING);
     let making = std::thread::Builder::new().name("dashboard-export".into()).spawn(move || {
-        let options = Options { archive, raw: false, now, info: Vec::new(), columns };
+        let options = Options { archive, now, columns, title, ..Options::default() };
         let out = Box::new(BufWriter::with_capacity(PIECE, Pieces(sender.clone())));
         let done = (format.open)(out, &options).and_then(|e| exporting::write(&reader, e, &wanted, &|_| {}));
         if let Err(problem) = done {

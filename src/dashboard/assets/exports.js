@@ -4,7 +4,10 @@ import { h } from './dom.js';
 import { of, query } from './api.js';
 
 const FORMATS = [['csv', 'CSV: for spreadsheets'], ['jsonl', 'JSON lines: one page per line'],
-  ['parquet', 'Parquet: for data frames'], ['warc', 'WARC: the archived pages, byte for byte']];
+  ['parquet', 'Parquet: for data frames'], ['warc', 'WARC: the archived pages, byte for byte'],
+  ['markdown', 'Markdown: text with headings and lists'], ['chunks', 'Chunks: pieces for language models'],
+  ['bulk', 'Bulk: for OpenSearch and Elasticsearch'], ['rss', 'RSS: a feed of the newest pages'],
+  ['wacz', 'WACZ: archived pages for replay in a browser'], ['cdxj', 'CDXJ: an index of the archive files']];
 
 /** Asks which, and downloads it. */
 export function exportDialog(collection) {

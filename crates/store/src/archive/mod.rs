@@ -21,6 +21,7 @@
 //! in memory.
 
 mod beyond;
+mod cdx;
 mod compose;
 pub(crate) mod date;
 pub(crate) mod digest;
@@ -36,6 +37,7 @@ mod writer;
 mod tests;
 
 pub use beyond::{Aside, Piece, UNCOMMITTED, beyond, cut, files, keep, note, set_aside};
+pub use cdx::{CdxLine, surt};
 pub use compose::{Composed, Composer, ComposerSettings, Original, PageNote, RecordId};
 pub use date::{parse_rfc3339, rfc3339};
 pub use digest::{Digest, payload_digest};

@@ -90,6 +90,8 @@ pub const COLUMNS: &[Column] = &[
     // What was said of the page: it counts in `relevant`, whatever the judge thinks.
     column("label", Kind::Flag, |r| r.label.map_or(Value::Missing, |(relevant, _)| Value::Flag(relevant))),
     column("label_by", Kind::Text, |r| optional(r.label.map(|(_, who)| who))),
+    // Read again from the archive: only when it is named (`ON_REQUEST`).
+    column("markdown", Kind::Text, |r| optional(r.markdown)),
 ];
 
 fn text(s: &str) -> Value<'_> {

@@ -8,6 +8,9 @@ pub const FORMAT: Format = Format {
     name: "csv",
     summary: "comma-separated values with a header line",
     extension: "csv",
+    needs_markdown: false,
+    folder: None,
+    beside: None,
     binary: false,
     open: |out, options| {
         let columns = options.columns();

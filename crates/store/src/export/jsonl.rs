@@ -8,6 +8,9 @@ pub const FORMAT: Format = Format {
     name: "jsonl",
     summary: "one JSON object per line",
     extension: "jsonl",
+    needs_markdown: false,
+    folder: None,
+    beside: None,
     binary: false,
     open: |out, options| Ok(Box::new(JsonLines { out: BufWriter::new(out), columns: options.columns() })),
 };

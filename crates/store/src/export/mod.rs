@@ -3,16 +3,24 @@
 //! To add a format: write `<name>.rs` with an [`Exporter`], and list it in [`ALL`]. Whatever shows columns
 //! reads [`COLUMNS`], so a new column appears in every format by itself.
 
+mod bulk;
+mod cdxj;
+mod chunks;
 mod columns;
 mod csv;
 mod jsonl;
+mod markdown;
 mod parquet;
+mod rss;
+mod wacz;
 mod warc;
 
 #[cfg(test)]
 mod tests;
 
+pub use chunks::ChunkSize;
 pub use columns::{COLUMNS, Column, Kind, Value};
+pub use markdown::FRONT_MATTER;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -31,6 +39,8 @@ pub struct Row<'a> {
     pub near_duplicate_of: Option<&'a str>,
     /// What was said of it, and by whom (`person`, `model`).
     pub label: Option<(bool, &'a str)>,
+    /// The page's own text as Markdown; only there when it is asked for, because the page is read again for it.
+    pub markdown: Option<&'a str>,
     /// Where the page this one duplicates is archived: a revisit record is of no use without it.
     pub original: Option<&'a ArchiveRef>,
 }
@@ -55,13 +65,29 @@ pub struct Options {
     pub now: Millis,
     /// Further fields of the WARC subset's `warcinfo` record.
     pub info: Vec<(String, String)>,
-    /// Which columns, in this order; `None`: all of [`COLUMNS`].
+    /// Which columns, in this order; `None`: all of [`COLUMNS`] but [`ON_REQUEST`].
     pub columns: Option<Vec<&'static Column>>,
+    /// What the collection is called, for formats that have a title.
+    pub title: String,
+    /// Of [`chunks`](ChunkSize).
+    pub chunk: ChunkSize,
 }
+
+/// Columns that are written only when they are named: each costs a second look at the page.
+pub const ON_REQUEST: &[&str] = &["markdown"];
 
 impl Options {
     fn columns(&self) -> Vec<&'static Column> {
-        self.columns.clone().unwrap_or_else(|| COLUMNS.iter().collect())
+        let usual = || COLUMNS.iter().filter(|c| !ON_REQUEST.contains(&c.name)).collect();
+        self.columns.clone().unwrap_or_else(usual)
+    }
+
+    /// The columns that are asked for, or these; without those in `never`.
+    fn columns_or(&self, usual: &[&str], never: &[&str]) -> Vec<&'static Column> {
+        let named = || COLUMNS.iter().filter(|c| usual.contains(&c.name)).collect();
+        let mut chosen: Vec<&'static Column> = self.columns.clone().unwrap_or_else(named);
+        chosen.retain(|c| !never.contains(&c.name));
+        chosen
     }
 }
 
@@ -98,12 +124,36 @@ pub struct Format {
     pub extension: &'static str,
     /// Bytes that a terminal should not be shown.
     pub binary: bool,
+    /// [`Row::markdown`] must be there.
+    pub needs_markdown: bool,
+    /// Begins a folder with a file per page, if the format has such a form.
+    pub folder: Option<fn(PathBuf, &Options) -> Result<Box<dyn Exporter>, Problem>>,
+    /// A file that belongs beside the output: the ending of its name, and its text.
+    pub beside: Option<(&'static str, fn(&Options) -> String)>,
     /// Begins a file.
     pub open: fn(Output, &Options) -> Result<Box<dyn Exporter>, Problem>,
 }
 
+impl Format {
+    /// Does a file of this format with these columns need [`Row::markdown`]?
+    pub fn wants_markdown(&self, columns: Option<&[&'static Column]>) -> bool {
+        self.needs_markdown || columns.is_some_and(|c| c.iter().any(|c| c.name == "markdown"))
+    }
+}
+
 /// Every export format there is.
-pub const ALL: &[Format] = &[jsonl::FORMAT, csv::FORMAT, parquet::FORMAT, warc::FORMAT];
+pub const ALL: &[Format] = &[
+    jsonl::FORMAT,
+    csv::FORMAT,
+    parquet::FORMAT,
+    warc::FORMAT,
+    markdown::FORMAT,
+    chunks::FORMAT,
+    bulk::FORMAT,
+    rss::FORMAT,
+    wacz::FORMAT,
+    cdxj::FORMAT,
+];
 
 /// The format of this name.
 pub fn find(name: &str) -> Result<&'static Format, Problem> {
@@ -112,6 +162,13 @@ pub fn find(name: &str) -> Result<&'static Format, Problem> {
         Problem::usage(format!("unknown export format `{name}`"))
             .hint(format!("choose one of: {}", names.join(", ")))
     })
+}
+
+/// A name for a page that never changes: 16 hexadecimal digits made from its address.
+fn page_id(url: &str) -> String {
+    let mut id = crate::archive::Digest::of(&[url.as_bytes()]).hex();
+    id.truncate(16);
+    id
 }
 
 fn cannot_write(e: impl std::fmt::Display) -> Problem {

@@ -15,6 +15,9 @@ pub const FORMAT: Format = Format {
     name: "parquet",
     summary: "Apache Parquet (zstd), for data frames and SQL engines",
     extension: "parquet",
+    needs_markdown: false,
+    folder: None,
+    beside: None,
     binary: true,
     open: |out, options| {
         let made = Parquet::new(out, options.columns(), GROUP_ROWS, GROUP_BYTES);

@@ -73,6 +73,7 @@ fn rows(records: &[Record]) -> Vec<Row<'_>> {
         duplicate_of: None,
         label: Some((true, "model")),
         near_duplicate_of: None,
+        markdown: None,
         original: None,
     };
     records.iter().map(row).collect()

@@ -14,64 +14,97 @@ pub const FORMAT: Format = Format {
     name: "warc",
     summary: "the archived requests and responses of the chosen pages (.warc.gz)",
     extension: "warc.gz",
+    needs_markdown: false,
+    folder: None,
+    beside: None,
     binary: true,
-    open: |out, options| Ok(Box::new(Subset::new(out, options)?)),
+    open: |out, options| {
+        let mut out = BufWriter::new(out);
+        out.write_all(&warcinfo(options)?).map_err(cannot_write)?;
+        Ok(Box::new(Subset::new(out, options)))
+    },
 };
 
-struct Subset {
-    out: BufWriter<Output>,
-    archive: Stacks,
-    /// What was copied: several revisits may bring the same original.
-    copied: HashSet<(String, u64)>,
-    /// Pages whose records could not be copied, and why the first of them.
-    lost: u64,
+/// The record that a file of chosen pages begins with.
+pub(super) fn warcinfo(options: &Options) -> Result<Vec<u8>, Problem> {
+    let mut info = options.info.clone();
+    info.push(("description".into(), "a subset of a collection".into()));
+    // The record's id comes from what is named here; the export itself may be a pipe and have no name.
+    let name = match &options.archive {
+        Some(archive) => format!("subset of {}", archive.display()),
+        None => "subset of a shared crawl".into(),
+    };
+    Composer::new(ComposerSettings::default()).warcinfo(&name, None, options.now, &info)
+}
+
+/// Pages whose records cannot be read.
+#[derive(Default)]
+pub(super) struct Losses {
+    pages: u64,
+    /// Why the first of them cannot.
     why: Option<Problem>,
 }
 
-impl Subset {
-    fn new(out: Output, options: &Options) -> Result<Subset, Problem> {
-        let mut info = options.info.clone();
-        info.push(("description".into(), "a subset of a collection".into()));
-        // The record's id comes from what is named here; the export itself may be a pipe and have no name.
-        let name = match &options.archive {
-            Some(archive) => format!("subset of {}", archive.display()),
-            None => "subset of a shared crawl".into(),
-        };
-        let warcinfo =
-            Composer::new(ComposerSettings::default()).warcinfo(&name, None, options.now, &info)?;
-        let mut out = BufWriter::new(out);
-        out.write_all(&warcinfo).map_err(cannot_write)?;
-        let archive = Stacks::new(options.archive.clone()).reading_on();
-        Ok(Subset { out, archive, copied: HashSet::new(), lost: 0, why: None })
+impl Losses {
+    /// A file that is damaged or gone costs the pages it had, not those behind them. A bucket that is away is
+    /// another matter.
+    pub fn take(&mut self, at: &ArchiveRef, problem: Problem) -> Result<(), Problem> {
+        if Address::is_one(&at.file) || problem.kind() != ProblemKind::Failed {
+            return Err(problem);
+        }
+        self.pages += 1;
+        self.why.get_or_insert(problem);
+        Ok(())
     }
 
-    /// Copies the record at this address and those that belong to it.
-    /// `Ok(Err(_))`: it cannot be read.
-    fn copy(&mut self, at: &ArchiveRef) -> Result<Result<(), Problem>, Problem> {
+    /// Says at the end what is missing.
+    pub fn told(self) -> Result<(), Problem> {
+        let Some(why) = self.why else { return Ok(()) };
+        let pages = if self.pages == 1 { "1 page is" } else { &format!("{} pages are", self.pages) };
+        Err(Problem::new(format!("{pages} not in the export"))
+            .because(why.to_string().replace("\n\nhint: ", "; "))
+            .hint("the others were written; the text of every page is in the other formats (--format jsonl)"))
+    }
+}
+
+/// Copies archived answers into one file.
+pub(super) struct Subset<W: Write> {
+    pub out: W,
+    pub archive: Stacks,
+    /// What was copied: several revisits may bring the same original.
+    copied: HashSet<(String, u64)>,
+    pub losses: Losses,
+}
+
+impl<W: Write> Subset<W> {
+    pub fn new(out: W, options: &Options) -> Subset<W> {
+        let archive = Stacks::new(options.archive.clone()).reading_on();
+        Subset { out, archive, copied: HashSet::new(), losses: Losses::default() }
+    }
+
+    /// Was this record copied?
+    pub fn has(&self, at: &ArchiveRef) -> bool {
+        self.copied.contains(&(at.file.clone(), at.offset))
+    }
+
+    /// Copies the record at this address and those that belong to it. `false`: it is lost.
+    pub fn copy(&mut self, at: &ArchiveRef) -> Result<bool, Problem> {
         if !self.copied.insert((at.file.clone(), at.offset)) {
-            return Ok(Ok(()));
+            return Ok(true);
         }
         match self.archive.copy_exchange(at, &mut self.out) {
-            Ok(copied) => copied.map(Ok).map_err(cannot_write),
-            Err(unreadable) => Ok(Err(unreadable)),
+            Ok(copied) => copied.map(|()| true).map_err(cannot_write),
+            Err(unreadable) => self.losses.take(at, unreadable).map(|()| false),
         }
     }
 }
 
-impl Exporter for Subset {
+impl Exporter for Subset<BufWriter<Output>> {
     fn write(&mut self, row: &Row) -> Result<(), Problem> {
         let Some(at) = &row.record.archive else { return Ok(()) };
         for at in row.original.into_iter().chain([at]) {
-            match self.copy(at)? {
-                Ok(()) => {}
-                // A file that is damaged or gone costs the pages it had, not those behind them. A bucket that
-                // is away is another matter.
-                Err(problem) if !Address::is_one(&at.file) && problem.kind() == ProblemKind::Failed => {
-                    self.lost += 1;
-                    self.why.get_or_insert(problem);
-                    return Ok(());
-                }
-                Err(problem) => return Err(problem),
+            if !self.copy(at)? {
+                break;
             }
         }
         Ok(())
@@ -79,10 +112,6 @@ impl Exporter for Subset {
 
     fn finish(mut self: Box<Self>) -> Result<(), Problem> {
         self.out.flush().map_err(cannot_write)?;
-        let Some(why) = self.why else { return Ok(()) };
-        let pages = if self.lost == 1 { "1 page is" } else { &format!("{} pages are", self.lost) };
-        Err(Problem::new(format!("{pages} not in the export"))
-            .because(why.to_string().replace("\n\nhint: ", "; "))
-            .hint("the others were written; the text of every page is in the other formats (--format jsonl)"))
+        self.losses.told()
     }
 }
