@@ -4,7 +4,7 @@
 use crate::difference::{Difference, DifferenceChart};
 use crate::kept::{self, Kept};
 use eval::experiments::{
-    Finding, Lab, Outcome, Table, Variant, auc, better, compare, mean, over_draws, share_until,
+    Finding, Lab, Table, Verdict, Variant, auc, better, compare, mean, over_draws, share_until,
 };
 use eval::stats;
 use types::Problem;
@@ -135,8 +135,8 @@ pub fn run(lab: &Lab, kept: Option<&Kept>) -> Result<(Finding, Vec<Figure>), Pro
                with so many comparisons, one in twenty below p = 0.05 is chance.";
     let mut finding = Finding::of(claims, tables, why);
     if lab.sites.len() < 6 {
-        finding.outcome = Outcome::Partly;
-        finding.why.push_str(" Fewer than six topics: no test can show anything.");
+        finding.outcome = Verdict::Undecided;
+        finding.how.push_str(" Fewer than six topics: no test can show anything.");
     }
     Ok((finding, figures))
 }

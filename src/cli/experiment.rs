@@ -1,22 +1,27 @@
-//! `gleaner experiment [NAME]`: the findings of the source documents, looked into on recorded or generated webs.
+//! `gleaner experiment [NAME]`: the findings of the source documents, tested on recorded or generated webs.
 
 use super::backtest::line;
 use clap::Args as ClapArgs;
 use console::style;
+use eval::experiments::kept::Kept;
 use eval::experiments::suite::Setting;
-use eval::experiments::{self, Experiment, Finding, Lab, Outcome};
+use eval::experiments::{self, Experiment, Finding, Verdict, claims_table};
 use std::fmt::Write;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 use types::Problem;
 
 const EXAMPLES: &str = "\
 Examples:
   gleaner experiment                                   list them
   gleaner experiment policies                          on small generated webs
-  gleaner experiment all --suite suite.toml --webs webs --topics topics --out results
+  gleaner experiment all --suite suite.toml --webs webs --topics topics --rng 2..6 --out results
+
+With --out every result is kept in a file of its own: stopped and started again, only what is missing is run. DIR/claims.md is
+the one table: claim, source's figure, ours, verdict, why they differ. A file that is deleted is run again.
 
 A suite file lists topics on webs:
   [[site]]
@@ -25,7 +30,8 @@ A suite file lists topics on webs:
   relevant = \"course\"              # labels of relevant pages
   ignore = \"course_subpage\"
   labels = \"labels.tsv\"           # below --topics; else the web's own
-  seeds = \"four_departments\"       # the set of the web's seeds.tsv";
+  seeds = \"four_departments\"       # the set of the web's seeds.tsv
+  narrow = true                    # a genre and a subject: experiments of Assis and Siqueira et al. take only these, if there are any";
 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -50,7 +56,7 @@ pub struct Args {
     /// Threads (default: all cores)
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Folder for the tables (experiments.md) and numbers (experiments.json)
+    /// Folder for the results. What is there already, of the same settings, is not run again
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -60,8 +66,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         list();
         return Ok(ExitCode::SUCCESS);
     };
-    let chosen: Vec<&Experiment> =
+    let chosen: Vec<&'static Experiment> =
         if name == "all" { experiments::ALL.iter().collect() } else { vec![experiments::find(name)?] };
+    let started = Instant::now();
+    let many = chosen.len() > 1;
     let setting = Setting {
         suite: args.suite.as_deref(),
         webs: &args.webs,
@@ -72,35 +80,56 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         progress: &|text| line(text),
     };
     let (lab, _scratch) = setting.open()?;
-    let mut text = String::from("# Findings of the sources, looked into\n\n");
-    let mut results: Vec<(&Experiment, Result<Finding, Problem>)> = Vec::new();
-    for experiment in chosen {
-        line(&format!("{}…", experiment.name));
-        let finding = (experiment.run)(&lab);
+    let kept = args.out.as_deref().map(|dir| Kept::open(dir, lab.settings()?)).transpose()?;
+    let mut results: Results = Vec::new();
+    for (n, &experiment) in chosen.iter().enumerate() {
+        let before = kept.as_ref().and_then(|k| k.find(experiment.name));
+        let again = before.is_some();
+        let begun = Instant::now();
+        let finding = match before {
+            Some(done) => Ok(done.finding),
+            None => {
+                line(&format!("{}…", experiment.name));
+                (experiment.run)(&lab)
+            }
+        };
         line("");
+        // On a terminal steps replace each other; this one stays, in a log too.
+        if many {
+            let word = finding.as_ref().map_or("could not be run", |f| f.outcome.words());
+            let how = if again { "kept".into() } else { minutes(begun) };
+            eprintln!("{} of {}: {} – {word} ({how}; {} so far)", n + 1, chosen.len(), experiment.name, minutes(started));
+        }
         match &finding {
-            Ok(finding) => {
-                let markdown = experiment.markdown(finding);
-                println!("{markdown}");
-                text.push_str(&markdown);
+            Ok(f) => {
+                if let Some(kept) = kept.as_ref().filter(|_| !again) {
+                    kept.keep(experiment.name, f, begun.elapsed().as_secs_f64())?;
+                }
+                println!("{}", experiment.markdown(f));
             }
             // One that lacks its data (WordNet) must not stop the others.
-            Err(problem) if name == "all" => {
-                println!("## `{}`: could not be run\n\n{problem}\n", experiment.name);
-                let _ = writeln!(text, "## `{}`: could not be run\n\n{problem}\n", experiment.name);
-            }
-            Err(_) => {}
-        }
-        if name != "all" {
-            finding.as_ref().map_err(Clone::clone)?;
+            Err(problem) if many => println!("## `{}`: could not be run\n\n{problem}\n", experiment.name),
+            Err(problem) => return Err(problem.clone()),
         }
         results.push((experiment, finding));
+        if let Some(dir) = &args.out {
+            write(dir, &results, kept.as_ref())?;
+        }
     }
-    summary(&results);
+    if many {
+        summary(&results);
+    }
     if let Some(dir) = &args.out {
-        write(dir, &lab, &text, &results)?;
+        eprintln!("wrote {} and {}", dir.join("claims.md").display(), dir.join("experiments.md").display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+type Results = Vec<(&'static Experiment, Result<Finding, Problem>)>;
+
+fn minutes(since: Instant) -> String {
+    let seconds = since.elapsed().as_secs();
+    if seconds < 60 { format!("{seconds} s") } else { format!("{} min {:02} s", seconds / 60, seconds % 60) }
 }
 
 fn list() {
@@ -110,47 +139,49 @@ fn list() {
     println!("\nrun one: gleaner experiment NAME; all of them: gleaner experiment all");
 }
 
-fn summary(results: &[(&Experiment, Result<Finding, Problem>)]) {
-    if results.len() < 2 {
-        return;
-    }
+fn summary(results: &Results) {
     for (e, finding) in results {
         let word = finding.as_ref().map_or("could not be run", |f| f.outcome.words());
         let colour = match finding.as_ref().map(|f| f.outcome) {
-            Ok(Outcome::Holds) => style(word).green(),
-            Ok(Outcome::Partly) => style(word).yellow(),
-            Ok(Outcome::DoesNotHold) => style(word).red(),
+            Ok(Verdict::Holds) => style(word).green(),
+            Ok(Verdict::Partly) => style(word).yellow(),
+            Ok(Verdict::DoesNotHold) => style(word).red(),
             _ => style(word).dim(),
         };
         println!("{:<16} {colour}", e.name);
     }
 }
 
-fn write(
-    dir: &Path,
-    lab: &Lab,
-    text: &str,
-    results: &[(&Experiment, Result<Finding, Problem>)],
-) -> Result<(), Problem> {
-    fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
+/// The table of all claims, the sections with the numbers, and everything for programs. Results of experiments that
+/// were not asked for now are in, too, when the folder has them.
+fn write(dir: &Path, results: &Results, kept: Option<&Kept>) -> Result<(), Problem> {
     let put = |name: &str, text: &str| {
         let path = dir.join(name);
         fs::write(&path, text).map_err(|e| Problem::io("write", &path, &e))
     };
-    put("experiments.md", text)?;
-    let one = |(e, finding): &(&Experiment, Result<Finding, Problem>)| {
+    let mut done: Vec<(&Experiment, Finding)> = Vec::new();
+    let mut text = String::from("# Findings of the sources, tested\n\n");
+    let mut json = Vec::new();
+    for e in experiments::ALL {
+        let now = results.iter().find(|r| r.0.name == e.name).map(|r| r.1.clone());
+        let before = || kept.and_then(|k| k.find(e.name)).map(|d| Ok(d.finding));
+        let Some(finding) = now.or_else(before) else { continue };
         let mut value = serde_json::json!({ "name": e.name, "claim": e.claim, "source": e.source });
         match finding {
-            Ok(f) => value["finding"] = serde_json::to_value(f).unwrap_or_default(),
-            Err(p) => value["problem"] = p.to_string().into(),
+            Ok(f) => {
+                text.push_str(&e.markdown(&f));
+                value["finding"] = serde_json::to_value(&f).unwrap_or_default();
+                done.push((e, f));
+            }
+            Err(p) => {
+                let _ = writeln!(text, "## `{}`: could not be run\n\n{p}\n", e.name);
+                value["problem"] = p.to_string().into();
+            }
         }
-        value
-    };
-    let json = serde_json::json!({
-        "sites": lab.sites.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
-        "experiments": results.iter().map(one).collect::<Vec<_>>(),
-    });
-    put("experiments.json", &format!("{json:#}\n"))?;
-    eprintln!("wrote {}", dir.join("experiments.md").display());
-    Ok(())
+        json.push(value);
+    }
+    let table: Vec<(&Experiment, &Finding)> = done.iter().map(|(e, f)| (*e, f)).collect();
+    put("claims.md", &claims_table(&table))?;
+    put("experiments.md", &text)?;
+    put("experiments.json", &format!("{:#}\n", serde_json::json!({ "experiments": json })))
 }

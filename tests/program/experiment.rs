@@ -1,7 +1,9 @@
 //! `gleaner experiment` through the real program.
 
-use crate::common::{file, folder, run};
+use crate::common::{Ran, file, folder, run};
+use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 
 #[test]
 fn they_are_listed() {
@@ -13,41 +15,92 @@ fn they_are_listed() {
     run(["experiment", "polices"]).fails(2, &["did you mean `policies`"]);
 }
 
-/// Every one of them runs to its end on small generated webs and says one of the four things.
+/// Two small generated webs.
+const SUITE: &str = "[[site]]\nname = 'campus'\nweb = 'sim:campus?pages=150&hosts=4'\n[[site]]\nname = 'hubs'\nweb = 'sim:hubs?pages=150&hosts=4'\n";
+
+fn experiment(name: &str, suite: &Path, out: &Path, rng: &str) -> Ran {
+    let args = ["experiment", name, "--rng", rng, "--suite"].map(OsStr::new);
+    run(args.into_iter().chain([suite.as_os_str(), OsStr::new("--out"), out.as_os_str()]))
+}
+
+fn json(path: &Path) -> serde_json::Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Every one of them runs to its end on small generated webs; every claim has a verdict, and one that is not tested says
+/// why.
 #[test]
 fn all_of_them_run() {
     let dir = folder();
-    let suite = file(
-        dir.path(),
-        "suite.toml",
-        "[[site]]\nname = 'campus'\nweb = 'sim:campus?pages=150&hosts=4'\n[[site]]\nname = 'hubs'\nweb = 'sim:hubs?pages=150&hosts=4'\n",
-    );
+    let suite = file(dir.path(), "suite.toml", SUITE);
     let out = dir.path().join("out");
-    let ran = run([
-        "experiment".as_ref(),
-        "all".as_ref(),
-        "--suite".as_ref(),
-        suite.as_os_str(),
-        "--out".as_ref(),
-        out.as_os_str(),
-    ]);
-    ran.ok().shows(&["campus", "hubs", "mean"]);
-    let text = fs::read_to_string(out.join("experiments.json")).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let list = json["experiments"].as_array().unwrap();
+    experiment("all", &suite, &out, "0").ok().shows(&["campus", "hubs", "mean"]);
+    let all = json(&out.join("experiments.json"));
+    let list = all["experiments"].as_array().unwrap();
     assert_eq!(list.len(), eval::experiments::ALL.len());
+    let table = fs::read_to_string(out.join("claims.md")).unwrap();
+    let (mut tested, mut claims) = (0, 0);
     for e in list {
         // Only the database of words may be missing.
         if e["name"] == "wordnet" && e["problem"].as_str().is_some_and(|p| p.contains("wordnet")) {
             continue;
         }
-        let outcome = e["finding"]["outcome"].as_str().unwrap_or_else(|| panic!("{e}"));
-        let testable = outcome != "not-testable";
-        assert_eq!(e["finding"]["claims"].as_array().is_some_and(|c| !c.is_empty()), testable, "{e}");
-        assert!(e["finding"]["why"].as_str().is_some_and(|w| w.len() > 20), "{e}");
+        assert!(e["finding"]["how"].as_str().is_some_and(|w| w.len() > 20), "{e}");
+        for c in e["finding"]["claims"].as_array().unwrap_or_else(|| panic!("{e}")) {
+            claims += 1;
+            match c["verdict"].as_str().unwrap() {
+                "not-tested" => assert!(c["why"].as_str().unwrap().len() > 20, "{c}"),
+                _ => {
+                    tested += 1;
+                    assert!(c["ours"].as_str().unwrap().contains(|x: char| x.is_ascii_digit()), "{c}");
+                }
+            }
+            let what = c["what"].as_str().unwrap();
+            assert!(table.contains(&format!("| {what} (`{}`) |", e["name"].as_str().unwrap())), "{what}");
+        }
     }
+    assert!(tested > 50, "{tested} of {claims}");
+    assert_eq!(table.lines().count(), claims + 2);
     let markdown = fs::read_to_string(out.join("experiments.md")).unwrap();
-    assert!(markdown.contains("| FS-2 |"), "{markdown}");
+    assert!(markdown.contains("| FS-2 |") && markdown.contains("| mean | from | to |"), "{markdown}");
+    recall_mode_loses_nothing(&out);
+}
+
+/// Redirects lead to a fifth of the pages of these webs; kept to the pages of the baseline, the apprentice fetches all.
+fn recall_mode_loses_nothing(out: &Path) {
+    let finding = json(&out.join("recall-mode.json"));
+    let tables = finding["finding"]["tables"].as_array().unwrap();
+    let same = tables.iter().find(|t| t["title"].as_str().unwrap().contains("that recall mode fetched")).unwrap();
+    let shares: Vec<f64> = same["rows"][0][1].as_array().unwrap().iter().filter_map(|v| v.as_f64()).collect();
+    assert!(!shares.is_empty() && shares.iter().all(|s| *s == 1.0), "{same}");
+}
+
+/// What is there, of the same settings, is not run again; with others it is.
+#[test]
+fn a_run_goes_on_where_it_was_stopped() {
+    let dir = folder();
+    let suite = file(dir.path(), "suite.toml", SUITE);
+    let out = dir.path().join("out");
+    experiment("link-context", &suite, &out, "0").ok();
+    let kept = out.join("link-context.json");
+    let first = fs::read_to_string(&kept).unwrap();
+    // A number that no run gives shows whether the file was used.
+    let marked = first.replacen("\"mean\"", "\"mean of before\"", 1);
+    assert_ne!(first, marked);
+    fs::write(&kept, &marked).unwrap();
+    experiment("link-context", &suite, &out, "0").ok().shows(&["mean of before"]);
+    assert_eq!(fs::read_to_string(&kept).unwrap(), marked);
+    // Another one beside it: the table has both.
+    experiment("idf", &suite, &out, "0").ok();
+    let table = fs::read_to_string(out.join("claims.md")).unwrap();
+    assert!(table.contains("(`idf`)") && table.contains("(`link-context`)"), "{table}");
+    // Other draws: what was kept does not count.
+    let other = experiment("link-context", &suite, &out, "1");
+    other.ok();
+    assert!(!other.out.contains("mean of before"), "{}", other.out);
+    // A file where the folder should be.
+    let blocked = file(dir.path(), "blocked", "");
+    experiment("idf", &suite, &blocked, "0").fails(1, &["blocked"]);
 }
 
 #[test]

@@ -12,9 +12,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use types::{Canon, Problem, Url};
+use types::{Assessment, Canon, Problem, Url};
 
 /// One topic on one web.
+#[derive(Clone)]
 pub struct Site {
     /// Name of the topic, as tables show it.
     pub name: String,
@@ -23,17 +24,34 @@ pub struct Site {
     /// The topic file, resolved.
     pub config: Config,
     /// Which pages are relevant.
-    pub labels: Labels,
+    pub labels: Arc<Labels>,
     /// Which labels count as relevant.
     pub rules: Rules,
+    /// A genre and a subject, few pages: the kind of topic that Assis and Siqueira et al. crawl for.
+    pub narrow: bool,
     /// Where every crawl may begin; draws of `rngs` choose among them.
     pub seeds: Vec<Url>,
+}
+
+impl Site {
+    /// How a page counts; a seed counts neither way.
+    pub fn class(&self, url: &Url) -> Class {
+        if self.seeds.contains(url) { Class::Neutral } else { self.rules.class(self.labels.of(url)) }
+    }
+
+    /// Its genre and content terms, in the order of the topic file.
+    pub fn terms(&self) -> Result<(Vec<String>, Vec<String>), Problem> {
+        let topic = self.config.topic()?;
+        let list = |set: &focus::topic::TermList| set.for_language(None, &topic.text.options);
+        Ok((list(&topic.genre), list(&topic.content)))
+    }
 }
 
 /// What is told while it runs.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// The sites, draws and threads that all crawls of an experiment share.
+#[derive(Clone)]
 pub struct Lab<'a> {
     /// Topics in the order of the tables.
     pub sites: Vec<Site>,
@@ -60,8 +78,10 @@ pub struct Variant {
     pub concurrency: usize,
     /// Pause between two requests of one host, on the virtual clock.
     pub delay: Duration,
-    /// Share of the reachable pages fetched; 1 = all.
+    /// Share of the web's pages fetched; 1 = all that can be reached.
     pub budget: f64,
+    /// Or so many pages.
+    pub pages: Option<u64>,
 }
 
 impl Variant {
@@ -74,13 +94,18 @@ impl Variant {
             concurrency: 1,
             delay: Duration::ZERO,
             budget: 1.0,
+            pages: None,
         }
     }
     /// A strategy with its defaults.
     pub fn strategy(name: &str) -> Variant {
         Variant::new(name, &format!("[strategy]\nkind = '{name}'"))
     }
-    /// The same with another share of the reachable pages.
+    /// The same, ending after so many pages.
+    pub fn pages(self, pages: u64) -> Variant {
+        Variant { pages: Some(pages), ..self }
+    }
+    /// The same with another share of the web's pages.
     pub fn budget(self, budget: f64) -> Variant {
         Variant { budget, ..self }
     }
@@ -106,15 +131,59 @@ impl Variant {
     }
 }
 
-/// A page of a site, judged.
-pub struct JudgedPage {
-    pub url: String,
-    pub class: Class,
-    pub judged: bool,
+/// A page that counts, and its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    pub relevant: bool,
     pub score: f64,
 }
 
-impl Lab<'_> {
+impl<'a> Lab<'a> {
+    /// The same with some of the sites.
+    pub fn only(&self, keep: impl Fn(&Site) -> bool) -> Lab<'a> {
+        let sites = self.sites.iter().filter(|s| keep(s)).cloned().collect();
+        Lab { sites, ..self.clone() }
+    }
+
+    /// The narrow topics; all when the suite marks none.
+    pub fn narrow(&self) -> Lab<'a> {
+        if self.sites.iter().any(|s| s.narrow) { self.only(|s| s.narrow) } else { self.clone() }
+    }
+
+    /// Crawls begin at all seeds, once: for what does not depend on where they begin.
+    pub fn whole(&self) -> Lab<'a> {
+        Lab { rngs: vec![None], ..self.clone() }
+    }
+
+    /// The numbers that draws are made with; draws of examples and of search results use them, too.
+    pub fn draws(&self) -> Vec<u64> {
+        self.rngs.iter().map(|r| r.unwrap_or(0)).collect()
+    }
+
+    /// Everything a result depends on: the program, the draws, and of each site the web, the topic, labels
+    /// and seeds.
+    pub fn settings(&self) -> Result<serde_json::Value, Problem> {
+        let hash = |text: &str| format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
+        let one = |s: &Site| {
+            let topic = toml::to_string(&s.config).map_err(|e| Problem::new("topic").because(e))?;
+            let labels: Vec<(String, &str)> = s.labels.iter().map(|(u, l)| (u.to_string(), l)).collect();
+            Ok(serde_json::json!({
+                "name": s.name,
+                "narrow": s.narrow,
+                "web": format!("{:016x}", s.web.identity().state),
+                "topic": hash(&topic),
+                "labels": hash(&format!("{labels:?} {:?}", s.rules)),
+                "seeds": hash(&format!("{:?}", s.seeds)),
+            }))
+        };
+        let sites = self.sites.iter().map(one).collect::<Result<Vec<_>, Problem>>()?;
+        Ok(serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "draws": self.rngs,
+            "sites": sites,
+        }))
+    }
+
     /// Runs of each variant on each site: `[site][variant]`, one per draw of the seeds.
     pub fn crawl(&self, variants: &[Variant]) -> Result<Vec<Vec<Vec<Run>>>, Problem> {
         let mut out = Vec::with_capacity(self.sites.len());
@@ -131,8 +200,8 @@ impl Lab<'_> {
         let mut todo: Vec<usize> = (0..variants.len()).collect();
         while let Some(&first) = todo.first() {
             let alike = |v: &Variant| {
-                let w = &variants[first];
-                (v.concurrency, v.delay, v.budget.to_bits()) == (w.concurrency, w.delay, w.budget.to_bits())
+                let key = |v: &Variant| (v.concurrency, v.delay, v.budget.to_bits(), v.pages);
+                key(v) == key(&variants[first])
             };
             let (now, later): (Vec<usize>, Vec<usize>) =
                 todo.iter().copied().partition(|i| alike(&variants[*i]));
@@ -159,10 +228,10 @@ impl Lab<'_> {
         Ok(out)
     }
 
-    fn plan<'a>(&self, site: &'a Site, variant: &Variant) -> Plan<'a> {
+    fn plan<'b>(&self, site: &'b Site, variant: &Variant) -> Plan<'b> {
         // A share of what is reachable is not known before the graph is built: of all pages is near enough.
-        let pages =
-            (variant.budget < 1.0).then(|| ((site.web.pages() as f64 * variant.budget) as u64).max(50));
+        let share = || ((site.web.pages() as f64 * variant.budget) as u64).max(50);
+        let pages = variant.pages.or_else(|| (variant.budget < 1.0).then(share));
         Plan {
             labels: Some(&site.labels),
             label_rules: site.rules.clone(),
@@ -176,27 +245,66 @@ impl Lab<'_> {
         }
     }
 
-    /// Every page the seeds reach, judged with these settings; breadth-first, since the order does not
-    /// matter. One draw.
-    pub fn judged(&self, site: &Site, settings: &[Variant]) -> Result<Vec<Vec<JudgedPage>>, Problem> {
-        let variants: Vec<Variant> = settings
-            .iter()
-            .map(|v| Variant {
-                settings: format!("{}\n[strategy]\nkind = 'breadth-first'\n", v.settings),
-                ..v.clone()
-            })
-            .collect();
-        let runs = self.crawl_site(site, &variants)?;
-        let pages = |runs: Vec<Run>| {
-            let first = runs.into_iter().next();
-            first.map_or_else(Vec::new, |r| {
-                r.order
-                    .into_iter()
-                    .map(|l| JudgedPage { url: l.url, class: l.class, judged: l.judged, score: l.score })
-                    .collect()
-            })
+    /// Crawls from seeds of their own: `[variant]`, one run per list of seeds.
+    pub fn crawl_from(
+        &self,
+        site: &Site,
+        variants: &[Variant],
+        seeds: &[Vec<Url>],
+    ) -> Result<Vec<Vec<Run>>, Problem> {
+        let mut out: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
+        let lab = self.whole();
+        for seeds in seeds.iter().filter(|s| !s.is_empty()) {
+            let there = Site { seeds: seeds.clone(), ..site.clone() };
+            for (list, runs) in out.iter_mut().zip(lab.crawl_site(&there, variants)?) {
+                list.extend(runs);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Every page that all seeds together reach with these settings, in the order of a breadth-first crawl.
+    pub fn reached(&self, site: &Site, settings: &str) -> Result<Vec<Url>, Problem> {
+        let plain = "[judge]\nkind = 'query'\nquery = 'a'\n[strategy]\nkind = 'breadth-first'";
+        let v = Variant::new("breadth-first", &format!("{settings}\n{plain}"));
+        let runs = self.whole().crawl_site(site, &[v])?;
+        let order = runs.into_iter().flatten().next().map(|r| r.order).unwrap_or_default();
+        Ok(order.iter().filter_map(|l| Canon::exact().parse(&l.url).ok()).collect())
+    }
+
+    /// What a judge measures on each of the pages; `None` for what cannot be read.
+    pub fn assess(
+        &self,
+        site: &Site,
+        variant: &Variant,
+        pages: &[Url],
+        rng: u64,
+    ) -> Result<Vec<Option<Assessment>>, Problem> {
+        let mut config = variant.config(site)?;
+        // Reading needs no strategy, and some need what is not there.
+        config.strategy = focus::topic::StrategySection {
+            kind: Some("breadth-first".into()),
+            ..focus::topic::StrategySection::default()
         };
-        Ok(runs.into_iter().map(pages).collect())
+        let topic = config.topic()?;
+        let answer = |url: &Url| Ok(site.web.answer(url));
+        let made = Made::new(&topic, &Canon::exact(), &answer, site.seeds.len(), rng)?;
+        (self.progress)(&format!("{}: {} pages ({})", site.name, pages.len(), variant.name));
+        Ok(self.each(pages, |url| {
+            made.analyst.read(&site.web.answer(url)).map(|(doc, _)| made.analyst.assess_alone(&doc))
+        }))
+    }
+
+    /// On all threads, in the order of the items.
+    pub fn each<T: Sync, R: Send>(&self, items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        let size = items.len().div_ceil(self.threads.get()).max(1);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = items
+                .chunks(size)
+                .map(|part| scope.spawn(|| part.iter().map(&f).collect::<Vec<R>>()))
+                .collect();
+            threads.into_iter().flat_map(|t| t.join().unwrap_or_default()).collect()
+        })
     }
 
     /// Reads pages of a site with the site's own judge.
@@ -211,29 +319,18 @@ impl Lab<'_> {
     }
 }
 
-/// The best F1 of any threshold.
-pub fn best_f1(pages: &[JudgedPage]) -> Option<f64> {
-    let points = metrics::sweep(&steps(pages));
-    metrics::best_threshold(&points).and_then(|p| p.decision.f1)
-}
-
-/// The threshold with the best F1.
-pub fn best_threshold(pages: &[JudgedPage]) -> Option<f64> {
-    metrics::best_threshold(&metrics::sweep(&steps(pages))).map(|p| p.threshold)
+/// The best F1 of any threshold, and the threshold.
+pub fn best_f1(pages: &[Judged]) -> Option<(f64, f64)> {
+    let class = |p: &Judged| if p.relevant { Class::Relevant } else { Class::Irrelevant };
+    let steps: Vec<metrics::Step> =
+        pages.iter().map(|p| metrics::Step { class: class(p), judged: false, score: p.score }).collect();
+    let best = metrics::best_threshold(&metrics::sweep(&steps))?;
+    Some((best.decision.f1?, best.threshold))
 }
 
 /// F1 of "score ≥ t".
-pub fn f1_at(pages: &[JudgedPage], t: f64) -> Option<f64> {
-    let pairs = pages.iter().filter_map(|p| match p.class {
-        Class::Relevant => Some((p.score >= t, true)),
-        Class::Irrelevant => Some((p.score >= t, false)),
-        Class::Neutral => None,
-    });
-    metrics::Decision::of(pairs).f1
-}
-
-pub fn steps(pages: &[JudgedPage]) -> Vec<metrics::Step> {
-    pages.iter().map(|p| metrics::Step { class: p.class, judged: p.judged, score: p.score }).collect()
+pub fn f1_at(pages: &[Judged], t: f64) -> Option<f64> {
+    metrics::Decision::of(pages.iter().map(|p| (p.score >= t, p.relevant))).f1
 }
 
 /// A number of a run, as the mean over the draws; `None` if no draw has one.
@@ -250,17 +347,6 @@ pub fn by_variant(runs: &[Vec<Vec<Run>>], value: impl Fn(&Run) -> Option<f64>) -
         .collect()
 }
 
-/// Recall after a share of the reachable pages.
-pub fn recall_at(run: &Run, share: f64) -> Option<f64> {
-    let r = &run.result;
-    if r.relevant_reachable == 0 {
-        return None;
-    }
-    let n = (r.reachable as f64 * share).round() as usize;
-    let found = run.order.iter().take(n).filter(|l| l.class == Class::Relevant).count();
-    Some(found as f64 / r.relevant_reachable as f64)
-}
-
 /// Share of the reachable pages fetched until a share of the relevant ones was found; 1 if it never was.
 pub fn share_until(run: &Run, percent: usize) -> Option<f64> {
     let hits: Vec<bool> = run.order.iter().map(|l| l.class == Class::Relevant).collect();
@@ -275,4 +361,27 @@ pub fn share_until(run: &Run, percent: usize) -> Option<f64> {
 /// Area under the recall curve, for [`over_draws`].
 pub fn auc(run: &Run) -> Option<f64> {
     run.result.auc
+}
+
+#[cfg(test)]
+pub mod testing {
+    use super::Class;
+    use crate::tournament::Line;
+
+    /// Pages in fetch order: `+` relevant, `-` irrelevant, `.` neither; with their scores.
+    pub fn lines(classes: &str, scores: &[f64]) -> Vec<Line> {
+        let class = |c: char| match c {
+            '+' => Class::Relevant,
+            '-' => Class::Irrelevant,
+            _ => Class::Neutral,
+        };
+        let one = |(i, (c, score)): (usize, (char, &f64))| Line {
+            url: format!("http://a.org/{i}"),
+            score: *score,
+            labels: String::new(),
+            class: class(c),
+            judged: *score >= 0.5,
+        };
+        classes.chars().zip(scores).enumerate().map(one).collect()
+    }
 }

@@ -1,21 +1,31 @@
-//! The findings of the source documents, each as something that can be run on recorded or generated webs. One
-//! list, [`ALL`]; `gleaner experiment NAME` runs one and says honestly whether the finding holds here.
+//! The findings of the source documents, each tested as its source tested it. One list, [`ALL`];
+//! `gleaner experiment NAME` runs one, `gleaner experiment all` all of them.
 //!
-//! A finding is broken into parts that are either so or not; all of them: it holds, some: partly, none: it
-//! does not. What counts as "better" is the mean over topics *and* more topics won than lost.
+//! A finding is a list of claims. Each has the source's figure, ours and a [`Verdict`], which goes by the 95 %
+//! interval of the mean over topics. A claim whose protocol cannot be the source's is not tested, and says why.
 
-mod agents;
-mod apprentice;
-mod judging;
+mod assis;
+mod assis_crawling;
+mod batsakis;
+mod chakrabarti;
+mod chakrabarti_crawls;
+mod elsewhere;
+mod engine;
+pub mod kept;
 mod lab;
-mod ordering;
+mod pappas;
+mod siqueira;
 pub mod suite;
-mod untestable;
 
 pub use lab::{Lab, Site, Variant, auc, over_draws, share_until};
 
+use crate::stats::{Interval, t_interval};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use types::Problem;
+
+/// A number per topic; `None` where there is none.
+pub type Row = Vec<Option<f64>>;
 
 /// A finding and how it is looked into.
 pub struct Experiment {
@@ -29,97 +39,161 @@ pub struct Experiment {
     pub run: fn(&Lab) -> Result<Finding, Problem>,
 }
 
-/// Every experiment, in the order of the specification.
+/// Every experiment, in the order of the sources (S0 to S4).
 pub const ALL: &[Experiment] = &[
-    judging::JUDGES,
-    ordering::POLICIES,
-    judging::IDF,
-    judging::FEW_TERMS,
-    ordering::LINK_CONTEXT,
-    judging::THRESHOLDS,
-    ordering::BEST_FIRST,
-    ordering::WORDNET,
-    ordering::HMM,
-    apprentice::OFFSETS,
-    apprentice::LOSS,
-    agents::AGENTS,
-    apprentice::RECALL,
-    ordering::CRAWLERS,
-    untestable::GENERATED_TERMS,
-    untestable::EXPERT_TERMS,
-    untestable::SEED_QUERIES,
-    untestable::SHARED_DOMAINS,
+    assis::JUDGES,
+    assis::IDF,
+    assis::FEW_TERMS,
+    assis::GENERATED_TERMS,
+    assis_crawling::POLICIES,
+    assis_crawling::CRAWLERS,
+    chakrabarti::OFFSETS,
+    chakrabarti_crawls::LOSS,
+    chakrabarti_crawls::RECALL,
+    pappas::AGENTS,
+    pappas::TABLES,
+    pappas::BEYOND,
+    batsakis::BEST_FIRST,
+    batsakis::WORDNET,
+    batsakis::HMM,
+    siqueira::THRESHOLDS,
+    siqueira::SEED_QUERIES,
+    siqueira::LINK_CONTEXT,
 ];
 
 /// The experiment of this name, or a problem with the nearest names.
 pub fn find(name: &str) -> Result<&'static Experiment, Problem> {
     ALL.iter().find(|e| e.name == name).ok_or_else(|| {
-        let known: Vec<&str> = ALL.iter().map(|e| e.name).collect();
+        let known: Vec<&str> = ALL.iter().map(|e| e.name).chain(["all"]).collect();
         Problem::usage(format!("there is no experiment `{name}`"))
             .hint(focus::topic::did_you_mean(name, &known))
     })
 }
 
-/// Whether a source's claim holds here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+/// What the numbers say of a claim, or of all claims of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// Every part of the claim holds.
+pub enum Verdict {
+    /// The whole 95 % interval agrees with it.
     Holds,
-    /// Some parts hold.
+    /// Of several claims some hold.
     Partly,
-    /// No part holds.
+    /// The interval reaches to both sides.
+    Undecided,
+    /// The whole interval speaks against it.
     DoesNotHold,
-    /// It cannot be looked into with recorded webs.
-    NotTestable,
+    /// The source's protocol cannot be followed here.
+    NotTested,
 }
 
-impl Outcome {
+impl Verdict {
     /// For people.
     pub fn words(self) -> &'static str {
         match self {
-            Outcome::Holds => "holds",
-            Outcome::Partly => "holds in part",
-            Outcome::DoesNotHold => "does not hold",
-            Outcome::NotTestable => "cannot be tested here",
+            Verdict::Holds => "holds",
+            Verdict::Partly => "holds in part",
+            Verdict::Undecided => "undecided",
+            Verdict::DoesNotHold => "does not hold",
+            Verdict::NotTested => "not tested",
+        }
+    }
+
+    /// "It is `bound` or more", by an interval. One value alone decides nothing.
+    fn above(i: &Interval, bound: f64) -> Verdict {
+        match i {
+            i if i.n < 2 => Verdict::Undecided,
+            i if i.low >= bound => Verdict::Holds,
+            i if i.high < bound => Verdict::DoesNotHold,
+            _ => Verdict::Undecided,
+        }
+    }
+
+    /// What the verdicts on the claims come to.
+    fn of_all(claims: &[Claim]) -> Verdict {
+        let count = |v: Verdict| claims.iter().filter(|c| c.verdict == v).count();
+        let tested = claims.len() - count(Verdict::NotTested);
+        match (count(Verdict::Holds), count(Verdict::DoesNotHold)) {
+            _ if tested == 0 => Verdict::NotTested,
+            (n, _) if n == tested => Verdict::Holds,
+            (0, 0) => Verdict::Undecided,
+            (0, _) => Verdict::DoesNotHold,
+            _ => Verdict::Partly,
         }
     }
 }
 
-/// One part of a finding: what was claimed, whether it is so, and the numbers.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+/// One part of a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The part of the source's claim.
+    /// What the source says.
     pub what: String,
-    /// The numbers agree with it.
-    pub holds: bool,
-    /// What was measured, in one line.
-    pub numbers: String,
+    /// The source's figure.
+    pub figure: String,
+    /// Ours.
+    pub ours: String,
+    /// What the numbers say of it.
+    pub verdict: Verdict,
+    /// Why the figures differ, or why it was not tested.
+    pub why: String,
+}
+
+impl Claim {
+    /// A claim with our figure and what it comes to.
+    pub fn new(what: &str, ours: String, verdict: Verdict) -> Claim {
+        Claim { what: what.into(), figure: String::new(), ours, verdict, why: String::new() }
+    }
+    /// One that cannot be tested as the source did.
+    pub fn not_tested(what: &str, because: &str) -> Claim {
+        Claim::new(what, "–".into(), Verdict::NotTested).why(because)
+    }
+    /// In the words of the source.
+    pub fn what(self, what: &str) -> Claim {
+        Claim { what: what.into(), ..self }
+    }
+    /// With the source's figure.
+    pub fn figure(self, figure: &str) -> Claim {
+        Claim { figure: figure.into(), ..self }
+    }
+    /// With the reason why the figures differ.
+    pub fn why(self, why: &str) -> Claim {
+        Claim { why: why.into(), ..self }
+    }
 }
 
 /// Numbers by variant (rows) and topic (columns).
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// What the numbers are.
     pub title: String,
     /// Names of the columns, without that of the rows.
     pub head: Vec<String>,
     /// Name and numbers of each row; `None` is shown as a dash.
-    pub rows: Vec<(String, Vec<Option<f64>>)>,
+    pub rows: Vec<(String, Row)>,
 }
 
 impl Table {
-    /// A column per site and their mean.
+    /// A column per site, their mean and its 95 % interval.
     pub fn over(lab: &Lab, title: &str) -> Table {
-        let head = lab.sites.iter().map(|s| s.name.clone()).chain(["mean".to_string()]).collect();
+        let last = ["mean", "from", "to"].map(String::from);
+        let head = lab.sites.iter().map(|s| s.name.clone()).chain(last).collect();
         Table { title: title.into(), head, rows: Vec::new() }
     }
 
-    /// Adds a row and the mean of its numbers.
+    /// The same with all its rows.
+    pub fn of(lab: &Lab, title: &str, names: &[impl AsRef<str>], rows: &[Row]) -> Table {
+        let mut table = Table::over(lab, title);
+        for (name, row) in names.iter().zip(rows) {
+            table.row(name.as_ref(), row);
+        }
+        table
+    }
+
+    /// Adds a row, the mean of its numbers and its interval.
     pub fn row(&mut self, name: &str, values: &[Option<f64>]) {
-        let known: Vec<f64> = values.iter().copied().flatten().collect();
-        let mean = (!known.is_empty()).then(|| crate::stats::mean(&known));
-        self.rows.push((name.into(), values.iter().copied().chain([mean]).collect()));
+        let i = interval(values);
+        let known = i.n > 0;
+        let last = [known.then_some(i.mean), (i.n > 1).then_some(i.low), (i.n > 1).then_some(i.high)];
+        self.rows.push((name.into(), values.iter().copied().chain(last).collect()));
     }
 
     /// As a Markdown table with its title.
@@ -141,32 +215,22 @@ impl Table {
 }
 
 /// What came out.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// What the parts come to.
-    pub outcome: Outcome,
+    pub outcome: Verdict,
     /// The parts of the claim.
     pub claims: Vec<Claim>,
     /// The numbers behind them.
     pub tables: Vec<Table>,
-    /// Why it is so, and what to keep in mind.
-    pub why: String,
+    /// How it was tested, and what to keep in mind.
+    pub how: String,
 }
 
 impl Finding {
-    /// Counts which parts hold.
-    pub fn of(claims: Vec<Claim>, tables: Vec<Table>, why: &str) -> Finding {
-        let held = claims.iter().filter(|c| c.holds).count();
-        let outcome = match held {
-            0 => Outcome::DoesNotHold,
-            n if n == claims.len() => Outcome::Holds,
-            _ => Outcome::Partly,
-        };
-        Finding { outcome, claims, tables, why: why.into() }
-    }
-
-    fn untestable(why: &str) -> Finding {
-        Finding { outcome: Outcome::NotTestable, claims: Vec::new(), tables: Vec::new(), why: why.into() }
+    /// Adds up the verdicts.
+    pub fn of(claims: Vec<Claim>, tables: Vec<Table>, how: &str) -> Finding {
+        Finding { outcome: Verdict::of_all(&claims), claims, tables, how: how.into() }
     }
 }
 
@@ -181,13 +245,14 @@ impl Experiment {
             self.source
         );
         for c in &finding.claims {
-            let _ =
-                writeln!(out, "- {} **{}** — {}", if c.holds { "yes:" } else { "no:" }, c.what, c.numbers);
+            let figure = if c.figure.is_empty() { String::new() } else { format!(" Source: {}.", c.figure) };
+            let why = if c.why.is_empty() { String::new() } else { format!(" {}", c.why) };
+            let _ = writeln!(out, "- {}: **{}** — {}.{figure}{why}", c.verdict.words(), c.what, c.ours);
         }
         if !finding.claims.is_empty() {
             out.push('\n');
         }
-        let _ = writeln!(out, "{}\n", finding.why);
+        let _ = writeln!(out, "{}\n", finding.how);
         for t in &finding.tables {
             let _ = writeln!(out, "{}", t.markdown());
         }
@@ -195,27 +260,127 @@ impl Experiment {
     }
 }
 
+/// The one table: claim · source's figure · ours · verdict · why they differ.
+pub fn claims_table(results: &[(&Experiment, &Finding)]) -> String {
+    let mut out = String::from(
+        "| claim | source | its figure | ours | verdict | why they differ |\n|---|---|---|---|---|---|\n",
+    );
+    // A bar would end the cell.
+    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    for (e, finding) in results {
+        for c in &finding.claims {
+            let _ = writeln!(
+                out,
+                "| {} (`{}`) | {} | {} | {} | **{}** | {} |",
+                cell(&c.what),
+                e.name,
+                cell(e.source),
+                cell(&c.figure),
+                cell(&c.ours),
+                c.verdict.words(),
+                cell(&c.why)
+            );
+        }
+    }
+    out
+}
+
 /// Differences up to this are ties.
 const TIE: f64 = 0.002;
 
-/// "A is better than B": in the mean, and on more topics than it is worse.
-pub fn better(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>])) -> Claim {
-    let p = compare(a.1, b.1);
-    Claim {
-        what: format!("{} is better than {}", a.0, b.0),
-        holds: p.difference > 0.0 && p.wins > p.losses,
-        numbers: numbers(&p),
+/// The mean over the topics that have a value, with its 95 % interval.
+pub fn interval(values: &[Option<f64>]) -> Interval {
+    t_interval(&values.iter().copied().flatten().collect::<Vec<f64>>())
+}
+
+/// `0.413 (0.350–0.476)`, or as a percentage.
+fn with_interval(i: &Interval) -> String {
+    match i.n {
+        0 => "no value".into(),
+        1 => format!("{:.3} (one topic)", i.mean),
+        _ => format!("{:.3} ({:.3} to {:.3})", i.mean, i.low, i.high),
     }
 }
 
-/// "A is as good as B", give or take `margin` in the mean.
+/// Pairs of topics on which both are known: A − B.
+fn differences(a: &[Option<f64>], b: &[Option<f64>]) -> Row {
+    a.iter().zip(b).map(|(a, b)| Some((*a)? - (*b)?)).collect()
+}
+
+/// "A is better than B": the whole interval of the difference is above 0.
+pub fn better(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>])) -> Claim {
+    let i = interval(&differences(a.1, b.1));
+    // No difference at all is not better.
+    let verdict = if i.n > 1 && i.low == 0.0 && i.high == 0.0 {
+        Verdict::DoesNotHold
+    } else {
+        Verdict::above(&i, 0.0)
+    };
+    Claim::new(&format!("{} is better than {}", a.0, b.0), difference(a.1, b.1), verdict)
+}
+
+/// The same for numbers of which the lower is better.
+fn lower(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>])) -> Claim {
+    let negative = |row: &[Option<f64>]| row.iter().map(|v| v.map(|v| -v)).collect::<Row>();
+    let claim = better((a.0, &negative(a.1)), (b.0, &negative(b.1)));
+    Claim { ours: difference(a.1, b.1), ..claim }
+}
+
+/// "A is as good as B", give or take `margin`.
 fn as_good(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>]), margin: f64) -> Claim {
-    let p = compare(a.1, b.1);
-    Claim {
-        what: format!("{} is as good as {}", a.0, b.0),
-        holds: p.difference >= -margin,
-        numbers: numbers(&p),
-    }
+    let i = interval(&differences(a.1, b.1));
+    Claim::new(
+        &format!("{} is as good as {}", a.0, b.0),
+        difference(a.1, b.1),
+        Verdict::above(&i, -margin),
+    )
+}
+
+/// "A and B are alike", give or take `margin` either way.
+fn alike(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>]), margin: f64) -> Claim {
+    let i = interval(&differences(a.1, b.1));
+    let verdict = match i {
+        i if i.n < 2 => Verdict::Undecided,
+        i if i.low >= -margin && i.high <= margin => Verdict::Holds,
+        i if i.low > margin || i.high < -margin => Verdict::DoesNotHold,
+        _ => Verdict::Undecided,
+    };
+    Claim::new(&format!("{} and {} are alike", a.0, b.0), difference(a.1, b.1), verdict)
+}
+
+/// "It is `bound` or more".
+fn at_least(what: &str, values: &[Option<f64>], bound: f64) -> Claim {
+    let i = interval(values);
+    Claim::new(what, with_interval(&i), Verdict::above(&i, bound))
+}
+
+/// "It is `bound` or less".
+fn at_most(what: &str, values: &[Option<f64>], bound: f64) -> Claim {
+    let negative: Row = values.iter().map(|v| v.map(|v| -v)).collect();
+    let verdict = Verdict::above(&interval(&negative), -bound);
+    Claim::new(what, with_interval(&interval(values)), verdict)
+}
+
+/// "Of these it is the best": it has the highest mean, and the whole interval of its lead over the second is
+/// above 0; not so when another leads by as much.
+fn best_of(what: &str, names: &[impl AsRef<str>], rows: &[Row], which: usize) -> Claim {
+    let by_mean = |a: &&usize, b: &&usize| mean(&rows[**a]).total_cmp(&mean(&rows[**b]));
+    let all: Vec<usize> = (0..rows.len().min(names.len())).collect();
+    let others: Vec<usize> = all.iter().copied().filter(|i| *i != which).collect();
+    let Some(&rival) = others.iter().max_by(by_mean) else {
+        return Claim::new(what, "no value".into(), Verdict::Undecided);
+    };
+    let name = |i: usize| names[i].as_ref();
+    let verdict = better((name(which), &rows[which]), (name(rival), &rows[rival])).verdict;
+    let (mine, other) = (mean(&rows[which]), mean(&rows[rival]));
+    let ours = if mine >= other {
+        format!("{} {mine:.3}, then {} {other:.3}", name(which), name(rival))
+    } else {
+        format!("best: {} {other:.3}; {} {mine:.3}", name(rival), name(which))
+    };
+    let lead = interval(&differences(&rows[which], &rows[rival]));
+    let ours = format!("{ours}; lead {:+.3} ({:+.3} to {:+.3})", lead.mean, lead.low, lead.high);
+    Claim::new(what, ours, verdict)
 }
 
 /// Only topics on which both are known.
@@ -225,17 +390,28 @@ pub fn compare(a: &[Option<f64>], b: &[Option<f64>]) -> crate::stats::Paired {
     crate::stats::paired(&a, &b, TIE)
 }
 
-fn numbers(p: &crate::stats::Paired) -> String {
+/// Both means and their difference, over the topics on which both are known.
+fn difference(a: &[Option<f64>], b: &[Option<f64>]) -> String {
+    let (p, i) = (compare(a, b), interval(&differences(a, b)));
+    let both = |x: &[Option<f64>], y: &[Option<f64>]| -> Row {
+        x.iter().zip(y).map(|(x, y)| x.filter(|_| y.is_some())).collect()
+    };
     format!(
-        "mean difference {:+.3}, better on {} topics, worse on {}, sign test p = {:.2}",
-        p.difference, p.wins, p.losses, p.sign_p
+        "{:.3} and {:.3}: {:+.3} ({:+.3} to {:+.3}) over {} topics, {} up, {} down",
+        mean(&both(a, b)),
+        mean(&both(b, a)),
+        i.mean,
+        i.low,
+        i.high,
+        i.n,
+        p.wins,
+        p.losses
     )
 }
 
 /// Over the topics that have a value.
 pub fn mean(values: &[Option<f64>]) -> f64 {
-    let known: Vec<f64> = values.iter().copied().flatten().collect();
-    if known.is_empty() { 0.0 } else { crate::stats::mean(&known) }
+    interval(values).mean
 }
 
 #[cfg(test)]
@@ -245,36 +421,83 @@ mod tests {
     #[test]
     fn the_list_is_in_order() {
         let mut names: Vec<&str> = ALL.iter().map(|e| e.name).collect();
-        assert!(names.iter().all(|n| find(n).is_ok()));
+        assert!(names.iter().all(|n| find(n).is_ok() && *n != "all"));
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), ALL.len());
         assert!(find("judge").err().unwrap().to_string().contains("did you mean `judges`"));
     }
 
+    fn row(values: &[f64]) -> Row {
+        values.iter().copied().map(Some).collect()
+    }
+
     #[test]
-    fn verdicts_by_hand() {
-        let (a, b) = ([Some(0.5), Some(0.7), Some(0.2)], [Some(0.4), Some(0.5), Some(0.3)]);
-        // Differences 0.1, 0.2, −0.1: mean 0.0667, two of three.
+    fn better_by_hand() {
+        let (a, b) = (row(&[0.5, 0.7, 0.6, 0.6]), row(&[0.4, 0.5, 0.5, 0.4]));
+        // Differences 0.1, 0.2, 0.1, 0.2: mean 0.15, s = 0.0577, t(3) = 3.182: ± 0.0919.
         let c = better(("A", &a), ("B", &b));
-        assert!(c.holds && c.numbers.starts_with("mean difference +0.067, better on 2 topics, worse on 1"));
-        assert!(!better(("B", &b), ("A", &a)).holds);
-        assert!(as_good(("B", &b), ("A", &a), 0.07).holds && !as_good(("B", &b), ("A", &a), 0.06).holds);
-        // Better in the mean by one topic alone is not better.
-        assert!(
-            !better(("A", &[Some(0.9), Some(0.1), Some(0.1)]), ("B", &[Some(0.1), Some(0.2), Some(0.2)]))
-                .holds
+        assert_eq!(c.verdict, Verdict::Holds);
+        assert_eq!(
+            c.ours,
+            "0.600 and 0.450: +0.150 (+0.058 to +0.242) over 4 topics, 4 up, 0 down"
         );
-        // A topic on which one of them has no value does not count.
-        assert!(better(("A", &[None, Some(0.3)]), ("B", &[Some(0.9), Some(0.1)])).holds);
-        let claim = |holds| Claim { what: String::new(), holds, numbers: String::new() };
+        assert_eq!(better(("B", &b), ("A", &a)).verdict, Verdict::DoesNotHold);
+        // Better in the mean by one topic alone is not better.
+        let one = better(("A", &row(&[0.9, 0.1, 0.1])), ("B", &row(&[0.1, 0.2, 0.2])));
+        assert_eq!(one.verdict, Verdict::Undecided);
+        // Neither is the same everywhere, nor one topic.
+        assert_eq!(better(("A", &a), ("A", &a)).verdict, Verdict::DoesNotHold);
+        assert_eq!(better(("A", &[Some(1.0), None]), ("B", &b)).verdict, Verdict::Undecided);
+        assert_eq!(lower(("A", &b), ("B", &a)).verdict, Verdict::Holds);
+    }
+
+    #[test]
+    fn margins_and_bounds_by_hand() {
+        let (a, b) = (row(&[0.5, 0.6, 0.7]), row(&[0.51, 0.62, 0.71]));
+        // Differences −0.01, −0.02, −0.01: mean −0.0133, ± 0.0143.
+        assert_eq!(as_good(("A", &a), ("B", &b), 0.03).verdict, Verdict::Holds);
+        assert_eq!(as_good(("A", &a), ("B", &b), 0.02).verdict, Verdict::Undecided);
+        assert_eq!(alike(("A", &a), ("B", &b), 0.03).verdict, Verdict::Holds);
+        let far = row(&[0.9, 0.95, 1.0]);
+        assert_eq!(alike(("A", &a), ("F", &far), 0.03).verdict, Verdict::DoesNotHold);
+        assert_eq!(at_least("x", &far, 0.8).verdict, Verdict::Holds);
+        assert_eq!(at_least("x", &a, 0.9).verdict, Verdict::DoesNotHold);
+        assert_eq!(at_least("x", &a, 0.6).verdict, Verdict::Undecided);
+        assert_eq!(at_most("x", &a, 0.9).verdict, Verdict::Holds);
+        assert_eq!(at_most("x", &far, 0.5).verdict, Verdict::DoesNotHold);
+        let rows = [a.clone(), far, b];
+        assert_eq!(best_of("F is best", &["A", "F", "B"], &rows, 1).verdict, Verdict::Holds);
+        let c = best_of("A is best", &["A", "F", "B"], &rows, 0);
+        assert_eq!(c.verdict, Verdict::DoesNotHold);
+        assert!(c.ours.starts_with("best: F 0.950; A 0.600; lead -0.350"), "{}", c.ours);
+    }
+
+    #[test]
+    fn what_the_claims_come_to() {
+        use Verdict::*;
         for (parts, outcome) in [
-            (vec![true, true], Outcome::Holds),
-            (vec![true, false], Outcome::Partly),
-            (vec![false], Outcome::DoesNotHold),
+            (&[Holds, Holds][..], Holds),
+            (&[Holds, NotTested], Holds),
+            (&[Holds, DoesNotHold], Partly),
+            (&[Holds, Undecided], Partly),
+            (&[DoesNotHold, Undecided], DoesNotHold),
+            (&[Undecided], Undecided),
+            (&[NotTested], NotTested),
+            (&[], NotTested),
         ] {
-            let finding = Finding::of(parts.into_iter().map(claim).collect(), Vec::new(), "");
-            assert_eq!(finding.outcome, outcome);
+            let claims = parts.iter().map(|v| Claim::new("", String::new(), *v)).collect();
+            assert_eq!(Finding::of(claims, Vec::new(), "").outcome, outcome, "{parts:?}");
         }
+    }
+
+    #[test]
+    fn one_line_per_claim() {
+        let claim = Claim::new("a | b", "0.5".into(), Verdict::Holds).figure("0.9").why("Other\npages.");
+        let finding = Finding::of(vec![claim], Vec::new(), "");
+        let table = claims_table(&[(&ALL[0], &finding)]);
+        let last = table.lines().last().unwrap();
+        assert_eq!(table.lines().count(), 3);
+        assert!(last.starts_with("| a \\| b (`judges`) |") && last.contains("| 0.9 | 0.5 | **holds** | Other pages. |"), "{last}");
     }
 }

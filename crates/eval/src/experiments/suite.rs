@@ -48,6 +48,7 @@ struct SiteEntry {
     /// Below the folders of topics; else the web's own.
     labels: Option<String>,
     seeds: Option<String>,
+    narrow: bool,
 }
 
 impl Default for SiteEntry {
@@ -60,6 +61,7 @@ impl Default for SiteEntry {
             ignore: String::new(),
             labels: None,
             seeds: None,
+            narrow: false,
         }
     }
 }
@@ -154,7 +156,7 @@ impl<'a> Setting<'a> {
         };
         let own = entry.topic.as_deref().map_or(entry.web.as_str(), |t| t.trim_end_matches(".toml"));
         let name = entry.name.clone().unwrap_or_else(|| own.to_string());
-        Ok(Site { name, web, config, labels, rules, seeds })
+        Ok(Site { name, web, config, labels: Arc::new(labels), rules, narrow: entry.narrow, seeds })
     }
 }
 
