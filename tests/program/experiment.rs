@@ -70,7 +70,8 @@ fn all_of_them_run() {
 fn recall_mode_loses_nothing(out: &Path) {
     let finding = json(&out.join("recall-mode.json"));
     let tables = finding["finding"]["tables"].as_array().unwrap();
-    let same = tables.iter().find(|t| t["title"].as_str().unwrap().contains("that recall mode fetched")).unwrap();
+    let same =
+        tables.iter().find(|t| t["title"].as_str().unwrap().contains("that recall mode fetched")).unwrap();
     let shares: Vec<f64> = same["rows"][0][1].as_array().unwrap().iter().filter_map(|v| v.as_f64()).collect();
     assert!(!shares.is_empty() && shares.iter().all(|s| *s == 1.0), "{same}");
 }

@@ -205,7 +205,7 @@ fn charts_can_be_read_at_every_width_and_without_a_mouse() {
         ]
     );
     // Names beside the lines where there is room, below them on a phone.
-    assert_eq!(b.eval("said('name', document.querySelectorAll('.chart')[1]).length"), 4);
+    b.wait("said('name', document.querySelectorAll('.chart')[1]).length === 4");
     b.size(390, 844);
     b.wait("document.querySelectorAll('.chart')[1].parentElement.nextElementSibling.children.length === 4");
     assert_eq!(b.eval("said('name', document.querySelectorAll('.chart')[1]).length"), 0);

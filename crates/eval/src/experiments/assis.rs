@@ -11,7 +11,8 @@ use std::fs;
 use types::{Assessment, Problem, Url};
 
 /// Assis crawls the hosts of the seeds, to depth 7, and follows 200 links of a page.
-pub(super) const OWN_HOSTS: &str = "[scope]\nseed_hosts_only = true\n[limits]\nsite_depth = 7\nlinks_per_page = 200\n";
+pub(super) const OWN_HOSTS: &str =
+    "[scope]\nseed_hosts_only = true\n[limits]\nsite_depth = 7\nlinks_per_page = 200\n";
 
 /// A topic with fewer relevant pages is left out: one page more or less would decide.
 const LEAST: usize = 5;
@@ -430,7 +431,8 @@ fn generated(lab: &Lab, field: &Field) -> Result<Option<Generated>, Problem> {
         list.iter().filter_map(|u| lab.doc(site, &analyst, u)).collect()
     };
     let (genre, relevant) = (read(&genre), read(&relevant));
-    let options = generate::Options { rank: Rank::Frequency, genre: 40, content: 40, url: 0, ..Default::default() };
+    let options =
+        generate::Options { rank: Rank::Frequency, genre: 40, content: 40, url: 0, ..Default::default() };
     let known = Known::default();
     let (g, r): (Vec<_>, Vec<_>) = (genre.iter().collect(), relevant.iter().collect());
     Ok(Some(generate::generate(&g, &r, &[], known, &options)))

@@ -70,13 +70,15 @@ fn policies(lab: &Lab) -> Result<Finding, Problem> {
     let runs = lab.crawl(&variants)?;
     let at = |share: f64| by_variant(&runs, |r| found_after(&r.order, share));
     let (tenth, fifth, late) = (at(0.1), at(0.2), at(0.6));
-    let (half, full) = (by_variant(&runs, |r| visits_until(&r.order, 50)), by_variant(&runs, |r| visits_until(&r.order, 100)));
+    let (half, full) = (
+        by_variant(&runs, |r| visits_until(&r.order, 50)),
+        by_variant(&runs, |r| visits_until(&r.order, 100)),
+    );
     let together = by_variant(&runs, |r| area(&r.order));
     let one_by_one = by_variant(&lab.crawl(&alone)?, |r| area(&r.order));
     // Of two rows, topic by topic.
-    let both = |a: &Row, b: &Row| -> Row {
-        a.iter().zip(b).map(|(a, b)| Some(((*a)? + (*b)?) / 2.0)).collect()
-    };
+    let both =
+        |a: &Row, b: &Row| -> Row { a.iter().zip(b).map(|(a, b)| Some(((*a)? + (*b)?) / 2.0)).collect() };
     let early = |n: usize| both(&tenth[n], &fifth[n]);
     let (fs, pfs) = (both(&early(0), &early(1)), both(&early(3), &early(4)));
     let (first, second) = (both(&early(0), &early(3)), both(&early(1), &early(4)));
@@ -112,7 +114,12 @@ fn policies(lab: &Lab) -> Result<Finding, Problem> {
         Table::of(lab, "After 60 %.", &names, &late),
         Table::of(lab, "Share of the visits until half of them were found.", &names, &half),
         Table::of(lab, "Until all were found.", &names, &full),
-        Table::of(lab, "Area under the curve (0.5 = chance). Ten requests at once, polite.", &names, &together),
+        Table::of(
+            lab,
+            "Area under the curve (0.5 = chance). Ten requests at once, polite.",
+            &names,
+            &together,
+        ),
         Table::of(lab, "One request at a time.", &names, &one_by_one),
     ];
     Ok(Finding::of(
@@ -198,7 +205,12 @@ fn crawlers(lab: &Lab) -> Result<Finding, Problem> {
         Claim::not_tested("hours instead of days", "It is about programs of 2008.").figure("3–4 hours against 3–4 days"),
     ];
     let tables = vec![
-        Table::of(lab, "Visits until the last relevant page was retrieved, per page retrieved.", &names, &visits),
+        Table::of(
+            lab,
+            "Visits until the last relevant page was retrieved, per page retrieved.",
+            &names,
+            &visits,
+        ),
         Table::of(lab, "Share of the relevant pages that the judge lets through.", &names, &retrieved),
         Table::of(lab, "Area under the curve of relevant pages found (0.5 = chance).", &names, &areas),
     ];

@@ -118,7 +118,9 @@ fn best_first(lab: &Lab) -> Result<Finding, Problem> {
             better((names[a], rows[measure][a].as_slice()), (names[b], rows[measure][b].as_slice()))
         };
         claims.push(
-            pair(0, 1).what(&format!("page and anchor beat the anchor alone ({of})")).figure("clearly better"),
+            pair(0, 1)
+                .what(&format!("page and anchor beat the anchor alone ({of})"))
+                .figure("clearly better"),
         );
         claims.push(
             pair(1, 2)
@@ -242,7 +244,9 @@ fn hmm(lab: &Lab) -> Result<Finding, Problem> {
     for (measure, of, margin) in [(0, "harvest", 5.0), (1, "mean similarity", 0.01)] {
         let row = |n: usize| (names[n], rows[measure][n].as_slice());
         claims.push(
-            better(row(1), row(2)).what(&format!("the hybrid beats the chain alone ({of})")).figure("clearly better"),
+            better(row(1), row(2))
+                .what(&format!("the hybrid beats the chain alone ({of})"))
+                .figure("clearly better"),
         );
         claims.push(
             better(row(0), row(1)).what(&format!("with anchors it is better still ({of})")).figure("better"),

@@ -311,11 +311,8 @@ fn differences(a: &[Option<f64>], b: &[Option<f64>]) -> Row {
 pub fn better(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>])) -> Claim {
     let i = interval(&differences(a.1, b.1));
     // No difference at all is not better.
-    let verdict = if i.n > 1 && i.low == 0.0 && i.high == 0.0 {
-        Verdict::DoesNotHold
-    } else {
-        Verdict::above(&i, 0.0)
-    };
+    let verdict =
+        if i.n > 1 && i.low == 0.0 && i.high == 0.0 { Verdict::DoesNotHold } else { Verdict::above(&i, 0.0) };
     Claim::new(&format!("{} is better than {}", a.0, b.0), difference(a.1, b.1), verdict)
 }
 
@@ -329,11 +326,7 @@ fn lower(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>])) -> Claim {
 /// "A is as good as B", give or take `margin`.
 fn as_good(a: (&str, &[Option<f64>]), b: (&str, &[Option<f64>]), margin: f64) -> Claim {
     let i = interval(&differences(a.1, b.1));
-    Claim::new(
-        &format!("{} is as good as {}", a.0, b.0),
-        difference(a.1, b.1),
-        Verdict::above(&i, -margin),
-    )
+    Claim::new(&format!("{} is as good as {}", a.0, b.0), difference(a.1, b.1), Verdict::above(&i, -margin))
 }
 
 /// "A and B are alike", give or take `margin` either way.
@@ -438,10 +431,7 @@ mod tests {
         // Differences 0.1, 0.2, 0.1, 0.2: mean 0.15, s = 0.0577, t(3) = 3.182: ± 0.0919.
         let c = better(("A", &a), ("B", &b));
         assert_eq!(c.verdict, Verdict::Holds);
-        assert_eq!(
-            c.ours,
-            "0.600 and 0.450: +0.150 (+0.058 to +0.242) over 4 topics, 4 up, 0 down"
-        );
+        assert_eq!(c.ours, "0.600 and 0.450: +0.150 (+0.058 to +0.242) over 4 topics, 4 up, 0 down");
         assert_eq!(better(("B", &b), ("A", &a)).verdict, Verdict::DoesNotHold);
         // Better in the mean by one topic alone is not better.
         let one = better(("A", &row(&[0.9, 0.1, 0.1])), ("B", &row(&[0.1, 0.2, 0.2])));
@@ -498,6 +488,10 @@ mod tests {
         let table = claims_table(&[(&ALL[0], &finding)]);
         let last = table.lines().last().unwrap();
         assert_eq!(table.lines().count(), 3);
-        assert!(last.starts_with("| a \\| b (`judges`) |") && last.contains("| 0.9 | 0.5 | **holds** | Other pages. |"), "{last}");
+        assert!(
+            last.starts_with("| a \\| b (`judges`) |")
+                && last.contains("| 0.9 | 0.5 | **holds** | Other pages. |"),
+            "{last}"
+        );
     }
 }

@@ -3,7 +3,10 @@
 use super::assis::quoted;
 use super::engine::Engine;
 use super::lab::{Lab, Site, Variant, over_draws};
-use super::{Claim, Experiment, Finding, Row, Table, Verdict, alike, as_good, at_least, best_of, better, interval, lower};
+use super::{
+    Claim, Experiment, Finding, Row, Table, Verdict, alike, as_good, at_least, best_of, better, interval,
+    lower,
+};
 use crate::labels::Class;
 use crate::tournament::{Line, Run};
 use crate::webs::{Identity, Recorded};
@@ -25,7 +28,11 @@ struct Search<'a> {
 }
 
 /// What is added to the query for the results of a kind: web, news, discussions.
-const GENRES: [&str; 3] = ["", " AND (news OR announcement OR press OR event)", " AND (discussion OR forum OR newsgroup OR \"mailing list\")"];
+const GENRES: [&str; 3] = [
+    "",
+    " AND (news OR announcement OR press OR event)",
+    " AND (discussion OR forum OR newsgroup OR \"mailing list\")",
+];
 
 impl<'a> Search<'a> {
     /// `None` when the topic has no terms.
@@ -57,8 +64,7 @@ impl<'a> Search<'a> {
             return Ok(None);
         }
         let of = |rng: u64| {
-            let drawn: Vec<Vec<Url>> =
-                lists.iter().map(|l| draw(l.get(..n).unwrap_or(l), rng)).collect();
+            let drawn: Vec<Vec<Url>> = lists.iter().map(|l| draw(l.get(..n).unwrap_or(l), rng)).collect();
             let most = drawn.iter().map(Vec::len).min().unwrap_or(0);
             (0..most).flat_map(|i| drawn.iter().map(move |l| l[i].clone())).collect()
         };
@@ -73,8 +79,11 @@ impl<'a> Search<'a> {
 
     fn variant(&self, name: &str, options: &str, pages: u64) -> Variant {
         let query = toml::Value::String(self.query.clone());
-        Variant::new(name, &format!("[judge]\nkind = 'query'\nquery = {query}\n[strategy]\nkind = 'agents'\n{options}\n"))
-            .pages(pages)
+        Variant::new(
+            name,
+            &format!("[judge]\nkind = 'query'\nquery = {query}\n[strategy]\nkind = 'agents'\n{options}\n"),
+        )
+        .pages(pages)
     }
 }
 
@@ -209,7 +218,8 @@ fn agents(lab: &Lab) -> Result<Finding, Problem> {
             row.push(value);
         }
     }
-    let times: Row = parallel[1][0].iter().zip(&parallel[1][4]).map(|(a, b)| Some((*a)? / (*b)?.max(1e-9))).collect();
+    let times: Row =
+        parallel[1][0].iter().zip(&parallel[1][4]).map(|(a, b)| Some((*a)? / (*b)?.max(1e-9))).collect();
     let at_once: Vec<String> = AT_ONCE.iter().map(|n| format!("{n} at once")).collect();
     let lives: Vec<String> = LIFETIMES
         .iter()
@@ -272,8 +282,10 @@ fn disambiguated(lab: &Lab, search: &Search, seeds: &[Vec<Url>]) -> Result<[Opti
     let kept = |r: &Run| -> (usize, usize) {
         let canon = Canon::exact();
         let said = r.order.iter().filter(|l| l.judged && odd(&l.url));
-        let classes: Vec<Class> =
-            said.filter_map(|l| canon.parse(&l.url).ok()).map(|u| site.rules.class(site.labels.of(&u))).collect();
+        let classes: Vec<Class> = said
+            .filter_map(|l| canon.parse(&l.url).ok())
+            .map(|u| site.rules.class(site.labels.of(&u)))
+            .collect();
         let of = |class: Class| classes.iter().filter(|c| **c == class).count();
         (of(Class::Relevant), of(Class::Irrelevant))
     };
@@ -373,7 +385,8 @@ fn agent_tables(lab: &Lab) -> Result<Finding, Problem> {
     }
     let (six, eight) = (sizes.len(), sizes.len() + 4);
     let same = interval(&super::differences(&rows[genres], &rows[genres + 1]));
-    let by_construction = if same.low == 0.0 && same.high == 0.0 { Verdict::DoesNotHold } else { Verdict::Undecided };
+    let by_construction =
+        if same.low == 0.0 && same.high == 0.0 { Verdict::DoesNotHold } else { Verdict::Undecided };
     let claims = vec![
         best_of("a table of 50 words is best among fixed sizes", &names[..sizes.len()], &rows[..sizes.len()], 2)
             .figure("50 of 0–1000, all genres (one query)")
@@ -486,7 +499,9 @@ mod tests {
     #[test]
     fn domains_explored_further() {
         let mut order = lines("----", &[0.9, 0.9, 0.1, 0.9]);
-        for (line, u) in order.iter_mut().zip(["http://a.org/1", "http://b.org/1", "http://b.org/2", "http://c.org/"]) {
+        for (line, u) in
+            order.iter_mut().zip(["http://a.org/1", "http://b.org/1", "http://b.org/2", "http://c.org/"])
+        {
             line.url = u.into();
         }
         let results = [url("http://a.org/1"), url("http://b.org/1"), url("http://d.org/")];
