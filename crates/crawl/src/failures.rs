@@ -59,7 +59,7 @@ impl Crawl {
 
 impl Failure {
     pub fn encode(&self) -> Vec<u8> {
-        let cut = |text: &str, most: usize| text[..text.floor_char_boundary(most)].as_bytes().to_vec();
+        let cut = |text: &str, most: usize| text.as_bytes()[..text.floor_char_boundary(most)].to_vec();
         let kind = cut(&self.kind, usize::from(u8::MAX));
         let mut out = vec![FORMAT];
         out.extend(self.id.0.to_le_bytes());

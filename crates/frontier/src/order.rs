@@ -444,7 +444,7 @@ impl Order {
 
     /// A URL that ended waits for another visit, with all its tries. `false`: it has not ended.
     pub fn revisit(&mut self, id: UrlId, priority: Priority) -> bool {
-        if !self.entries.get(id.0 as usize).is_some_and(|e| e.phase == SETTLED) {
+        if self.entries.get(id.0 as usize).is_none_or(|e| e.phase != SETTLED) {
             return false;
         }
         self.leave(id.0);
