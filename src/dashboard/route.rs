@@ -353,7 +353,13 @@ pub const ROUTES: &[Route] = &[
         "The collection as a file; copies of pages in it, and pages that ask not to be indexed, are left out",
         &[
             COLLECTION,
-            param("format", Kind::OneOf(&["jsonl", "csv", "parquet", "warc", "markdown", "chunks", "bulk", "rss", "wacz", "cdxj"]), "Default jsonl"),
+            param(
+                "format",
+                Kind::OneOf(&[
+                    "jsonl", "csv", "parquet", "warc", "markdown", "chunks", "bulk", "rss", "wacz", "cdxj",
+                ]),
+                "Default jsonl",
+            ),
             param("all", Kind::Flag, "Also pages that were judged not relevant"),
             param("copies", Kind::Flag, "Also copies"),
             param(

@@ -1,8 +1,8 @@
-//! Takes pages of other people's archives into a collection: each is judged, indexed and archived, and its links wait to be
-//! fetched, as if the crawl had come by.
+//! Takes pages of other people's archives into a collection: each is judged, indexed and archived, and its
+//! links wait to be fetched, as if the crawl had come by.
 //!
-//! Nothing is fetched. What is no page (pictures, redirects, errors) is passed over, and a page that is there already stays
-//! as it is, so an import that was interrupted is done again from the beginning.
+//! Nothing is fetched. What is no page (pictures, redirects, errors) is passed over, and a page that is there
+//! already stays as it is, so an import that was interrupted is done again from the beginning.
 
 use crate::admit::{Origin, answer_of, is_page, lease};
 use crate::analyse::Analyst;
@@ -47,7 +47,8 @@ pub struct Imported {
     pub pending: u64,
 }
 
-/// The files that are meant: a folder stands for the archives in it. What is no archive is refused here, before anything is made.
+/// The files that are meant: a folder stands for the archives in it. What is no archive is refused here,
+/// before anything is made.
 pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     let mut out = Vec::new();
     for path in paths {
@@ -106,7 +107,8 @@ fn is_warc(name: &str) -> bool {
     [".warc", ".warc.gz", ".warc.zst"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// Imports the files into the collection in `dir`, which is made if it is not there. `tell` hears how it goes.
+/// Imports the files into the collection in `dir`, which is made if it is not there. `tell` hears how it
+/// goes.
 pub fn import(
     dir: &Path,
     loaded: &Loaded,

@@ -15,8 +15,8 @@
 
 #![warn(missing_docs)]
 
-mod analyse;
 pub(crate) mod admit;
+mod analyse;
 pub mod answers;
 pub mod collection;
 pub mod config;
