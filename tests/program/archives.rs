@@ -162,7 +162,7 @@ fn pages_of_others_are_imported_and_the_crawl_goes_on_from_them() {
 
     // The crawl goes on with the links of the imported pages, and asks for none of those again.
     let before = server.log().entries().len();
-    finish(&mut crawl(&server, &out.join("topic.toml"), &out).args(["--delay", "1ms"])).ok();
+    finish(crawl(&server, &out.join("topic.toml"), &out).args(["--delay", "1ms"])).ok();
     let asked: Vec<String> =
         server.log().entries().iter().skip(before).map(|e| format!("http://{}{}", e.host, e.path)).collect();
     assert!(asked.iter().any(|u| u.ends_with("/more")), "{asked:?}");
@@ -191,13 +191,13 @@ fn what_cannot_be_imported_is_said() {
     import(Path::new("/nowhere.warc.gz"), &with_topic).fails(1, &["cannot open /nowhere.warc.gz"]);
     import(dir.path(), &with_topic).fails(2, &["holds no archive", ".wacz"]);
     let text = file(dir.path(), "text.warc.gz", "no archive at all");
-    import(&text, &[]).fails(2, &["is not a collection yet", "--topic"]);
-    assert!(!out.exists(), "nothing is left behind");
+    let whole = warcs(collection()).remove(0);
+    import(&whole, &[]).fails(2, &["is not a collection yet", "--topic"]);
     import(&text, &with_topic).fails(1, &["is not a WARC file"]);
     let zip = file(dir.path(), "text.wacz", "no archive at all");
     import(&zip, &with_topic).fails(1, &["is not a sound ZIP file"]);
+    assert!(!out.exists(), "nothing is left behind");
     // A file that is cut off brings what is whole.
-    let whole = warcs(collection()).remove(0);
     let bytes = std::fs::read(&whole).unwrap();
     let cut = dir.path().join("cut.warc.gz");
     std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();

@@ -1,4 +1,5 @@
-//! Takes in a page that was fetched before, or by someone else, as if it had just come: for repairs and imports.
+//! Takes in a page that was fetched before, or by someone else, as if it had just come: for repairs and
+//! imports.
 
 use crate::crawl::{Crawl, Ledger};
 use frontier::{Limits, State};
@@ -47,7 +48,8 @@ pub(crate) fn is_page(crawl: &Crawl, url: &Url) -> Result<bool, Problem> {
     }
 }
 
-/// The URL as the loop would have leased it. `None`: it ended otherwise before. `limits` hold again afterwards.
+/// The URL as the loop would have leased it. `None`: it ended otherwise before. `limits` hold again
+/// afterwards.
 pub(crate) fn lease(
     crawl: &mut Crawl,
     limits: &Limits,

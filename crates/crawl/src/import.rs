@@ -1,8 +1,8 @@
-//! Takes pages of other people's archives into a collection: each is judged, indexed and archived, and its links wait to be
-//! fetched, as if the crawl had come by.
+//! Takes pages of other people's archives into a collection: each is judged, indexed and archived, and its
+//! links wait to be fetched, as if the crawl had come by.
 //!
-//! Nothing is fetched. What is no page (pictures, redirects, errors) is passed over, and a page that is there already stays
-//! as it is, so an import that was interrupted is done again from the beginning.
+//! Nothing is fetched. What is no page (pictures, redirects, errors) is passed over, and a page that is there
+//! already stays as it is, so an import that was interrupted is done again from the beginning.
 
 use crate::admit::{Origin, answer_of, is_page, lease};
 use crate::analyse::Analyst;
@@ -47,7 +47,8 @@ pub struct Imported {
     pub pending: u64,
 }
 
-/// The files that are meant: a folder stands for the archives in it.
+/// The files that are meant: a folder stands for the archives in it. What is no archive is refused here,
+/// before anything is made.
 pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     let mut out = Vec::new();
     for path in paths {
@@ -66,19 +67,48 @@ pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
         inside.sort();
         out.append(&mut inside);
     }
+    out.iter().try_for_each(|path| check(path))?;
     Ok(out)
+}
+
+fn check(path: &Path) -> Result<(), Problem> {
+    if is_wacz(path) {
+        return archives(&ZipReader::open(path)?, path).map(|_| ());
+    }
+    let mut exchanges = Exchanges::open(path, 0, 0)?;
+    if exchanges.next().is_none() && exchanges.end() == 0 {
+        return Err(Problem::new(format!("{} is not a WARC file", path.display()))
+            .hint("files of this kind end in .warc, .warc.gz or .wacz and hold `response` records"));
+    }
+    Ok(())
+}
+
+/// The archives inside a WACZ file.
+fn archives(zip: &ZipReader, path: &Path) -> Result<Vec<Member>, Problem> {
+    let inside = |m: &&Member| m.name.starts_with("archive/") && is_warc(&m.name.to_ascii_lowercase());
+    let found: Vec<Member> = zip.members().iter().filter(inside).cloned().collect();
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(Problem::new(format!("{} holds no archive", path.display()))
+            .hint("a WACZ file has WARC files in its folder archive/")),
+    }
+}
+
+fn is_wacz(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("wacz"))
 }
 
 fn is_archive(path: &Path) -> bool {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("").to_ascii_lowercase();
-    is_warc(&name) || name.ends_with(".wacz")
+    is_warc(&name) || is_wacz(path)
 }
 
 fn is_warc(name: &str) -> bool {
     [".warc", ".warc.gz", ".warc.zst"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// Imports the files into the collection in `dir`, which is made if it is not there. `tell` hears how it goes.
+/// Imports the files into the collection in `dir`, which is made if it is not there. `tell` hears how it
+/// goes.
 pub fn import(
     dir: &Path,
     loaded: &Loaded,
@@ -102,7 +132,7 @@ pub fn import(
     let unpacked = dir.join(UNPACKED);
     for path in files {
         let told = |done: &Imported| tell(path, done);
-        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("wacz")) {
+        if is_wacz(path) {
             let ended = import.wacz(path, &unpacked, &told);
             let _ = fs::remove_dir_all(&unpacked);
             ended?;
@@ -130,12 +160,7 @@ struct Import<'a> {
 impl Import<'_> {
     fn wacz(&mut self, path: &Path, unpacked: &Path, tell: &dyn Fn(&Imported)) -> Result<(), Problem> {
         let mut zip = ZipReader::open(path)?;
-        let inside = |m: &&Member| m.name.starts_with("archive/") && is_warc(&m.name.to_ascii_lowercase());
-        let archives: Vec<Member> = zip.members().iter().filter(inside).cloned().collect();
-        if archives.is_empty() {
-            return Err(Problem::new(format!("{} holds no archive", path.display()))
-                .hint("a WACZ file has WARC files in its folder archive/"));
-        }
+        let archives = archives(&zip, path)?;
         fs::create_dir_all(unpacked).map_err(|e| Problem::io("create", unpacked, &e))?;
         for (n, member) in archives.iter().enumerate() {
             // Its name comes from outside; the ending is all that matters.
@@ -155,17 +180,11 @@ impl Import<'_> {
 
     fn warc(&mut self, path: &Path, tell: &dyn Fn(&Imported)) -> Result<(), Problem> {
         let mut exchanges = Exchanges::open(path, 0, LARGEST)?;
-        let mut any = false;
         for exchange in &mut exchanges {
-            any = true;
             self.exchange(&exchange)?;
             tell(&self.done);
         }
         self.done.damaged += exchanges.damaged();
-        if !any && exchanges.end() == 0 {
-            return Err(Problem::new(format!("{} is not a WARC file", path.display()))
-                .hint("files of this kind end in .warc, .warc.gz or .wacz and hold `response` records"));
-        }
         Ok(())
     }
 

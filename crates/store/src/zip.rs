@@ -1,8 +1,9 @@
-//! ZIP files as WACZ wants them: entries are stored, not compressed, so that a reader finds a record inside by its offset.
+//! ZIP files as WACZ wants them: entries are stored, not compressed, so that a reader finds a record inside
+//! by its offset.
 //!
-//! [`ZipWriter`] writes on and on and never goes back, so its output may be a pipe: the size of a long entry stands behind
-//! it and in the directory at the end, always as 64 bits. [`ZipReader`] reads what others wrote, stored or deflated, and
-//! believes the directory alone.
+//! [`ZipWriter`] never goes back, so its output may be a pipe: the size of an entry stands behind it and in
+//! the directory at the end, always as 64 bits. [`ZipReader`] reads what others wrote, stored or deflated,
+//! and believes the directory alone.
 
 use flate2::read::DeflateDecoder;
 use ring::digest::{Context, SHA256};

@@ -315,7 +315,11 @@ mod tests {
     proptest! {
         /// Nothing is lost, nothing is longer than it may be, and pieces go forward.
         #[test]
-        fn every_word_is_in_a_piece(words in proptest::collection::vec("(# )?[a-zé]{1,12}[.]?( |\n|\n\n|\n```\n)", 0..80), size in 20usize..80, overlap in 0usize..10) {
+        fn every_word_is_in_a_piece(
+            words in proptest::collection::vec("(# )?[a-zé]{1,12}[.]?( |\n|\n\n|\n```\n)", 0..80),
+            size in 20usize..80,
+            overlap in 0usize..10,
+        ) {
             let text = words.concat();
             let text = text.trim();
             let chunks = cut(text, ChunkSize { size, overlap });

@@ -39,7 +39,7 @@ pub struct Row<'a> {
     pub near_duplicate_of: Option<&'a str>,
     /// What was said of it, and by whom (`person`, `model`).
     pub label: Option<(bool, &'a str)>,
-    /// The page's own text as Markdown; only there when it is asked for, because the page is read again for it.
+    /// The page's own text as Markdown; only when it is asked for, because the page is read again for it.
     pub markdown: Option<&'a str>,
     /// Where the page this one duplicates is archived: a revisit record is of no use without it.
     pub original: Option<&'a ArchiveRef>,
