@@ -4,7 +4,7 @@
 use crate::difference::{Difference, DifferenceChart};
 use crate::kept::{self, Kept};
 use eval::experiments::{
-    Finding, Lab, Table, Verdict, Variant, auc, better, compare, mean, over_draws, share_until,
+    Finding, Lab, Table, Variant, Verdict, auc, better, compare, mean, over_draws, share_until,
 };
 use eval::stats;
 use types::Problem;

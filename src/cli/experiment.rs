@@ -98,7 +98,13 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         if many {
             let word = finding.as_ref().map_or("could not be run", |f| f.outcome.words());
             let how = if again { "kept".into() } else { minutes(begun) };
-            eprintln!("{} of {}: {} – {word} ({how}; {} so far)", n + 1, chosen.len(), experiment.name, minutes(started));
+            eprintln!(
+                "{} of {}: {} – {word} ({how}; {} so far)",
+                n + 1,
+                chosen.len(),
+                experiment.name,
+                minutes(started)
+            );
         }
         match &finding {
             Ok(f) => {

@@ -141,13 +141,13 @@ fn offsets(lab: &Lab) -> Result<Finding, Problem> {
         better((names[five], &with[five]), (names[0], &with[0]))
             .what("a window of 5 is better than the link's own words")
             .figure("up to 10 points")
-            .why("Anchors of 1997 often name what is behind them."),
+            .why("Perhaps anchors of 1997 name what is behind them more often."),
         alike((names[window(8)], &with[window(8)]), (names[five], &with[five]), 0.01)
             .what("beyond 5 there is no more to gain (within a point)")
             .figure("levels off or falls beyond 5–7"),
         best_of("the best d_max is 4 to 6", &names[..WINDOWS.len()], with, best_between(with, 4, 6))
             .figure("4 or 5 chosen")
-            .why("On closed sites with one style each, two leaves on either side say nearly all."),
+            .why("Perhaps because few sites, each with one style, are learnt from."),
         better((names[five], &negative[five]), (names[0], &negative[0]))
             .what("the gain is on negatives")
             .figure("the whole gain; positives lose a little"),
@@ -242,7 +242,8 @@ impl<'a> Crawled<'a> {
         }
         let analyst = lab.analyst(site, &site.config)?;
         let docs = lab.each(&urls, |u| analyst.read(&site.web.answer(u)).map(|d| d.0));
-        let mut hosts: Vec<&str> = urls.iter().map(|u| u.host()).collect::<HashSet<_>>().into_iter().collect();
+        let mut hosts: Vec<&str> =
+            urls.iter().map(|u| u.host()).collect::<HashSet<_>>().into_iter().collect();
         hosts.sort_by_key(|h| xxhash_rust::xxh3::xxh3_64(h.as_bytes()));
         let second: HashSet<&str> = hosts.into_iter().skip(1).step_by(2).collect();
         let by_host = urls.iter().map(|u| second.contains(u.host())).collect();
@@ -273,10 +274,8 @@ impl<'a> Crawled<'a> {
     }
 
     fn accuracy(&self, way: &Way) -> Result<Accuracy, Problem> {
-        let settings = format!(
-            "[strategy]\nkind = 'apprentice'\nmode = 'offline'\nsplit = 'median'\n{}",
-            way.options
-        );
+        let settings =
+            format!("[strategy]\nkind = 'apprentice'\nmode = 'offline'\nsplit = 'median'\n{}", way.options);
         let topic = Variant::new(&way.name, &settings).config(self.site)?.topic()?;
         let mut made = Made::new(&topic, &Canon::exact(), &|url| Ok(self.site.web.answer(url)), 0, 0)?;
         let strategy = made.strategy.as_mut();
@@ -299,7 +298,10 @@ impl<'a> Crawled<'a> {
                 }
                 let Some(one) = scored.1.get(l).cloned().flatten() else { continue };
                 if !testing {
-                    strategy.model().into_iter().for_each(|m| m.train_on_link(&one.evidence, &lessons[target]));
+                    strategy
+                        .model()
+                        .into_iter()
+                        .for_each(|m| m.train_on_link(&one.evidence, &lessons[target]));
                     continue;
                 }
                 let high = step(self.pages[target].verdict.relevance) > median;
@@ -349,7 +351,8 @@ fn step(relevance: f64) -> usize {
 fn around(doc: &Doc, link: &types::Link) -> HashSet<(u64, i64)> {
     let (first, last) = (i64::from(link.first_leaf), i64::from(link.last_leaf.max(link.first_leaf)));
     let leaves = doc.leaves();
-    let (low, high) = (u32::try_from(first - FAR).unwrap_or(0), u32::try_from(last + FAR).unwrap_or(u32::MAX));
+    let (low, high) =
+        (u32::try_from(first - FAR).unwrap_or(0), u32::try_from(last + FAR).unwrap_or(u32::MAX));
     let (from, to) = (leaves.partition_point(|l| *l < low), leaves.partition_point(|l| *l <= high));
     let body = doc.body();
     (from..to)

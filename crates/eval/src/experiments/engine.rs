@@ -22,7 +22,9 @@ impl Engine {
         let mut index = Index::open_or_create(&dir)?;
         let analyst = lab.analyst(site, &site.config)?;
         for (n, url) in urls.iter().enumerate() {
-            let Some((doc, _)) = url.as_ref().and_then(|u| analyst.read(&site.web.answer(u))) else { continue };
+            let Some((doc, _)) = url.as_ref().and_then(|u| analyst.read(&site.web.answer(u))) else {
+                continue;
+            };
             index.add(&record(n, doc.page.url.as_ref().or(url.as_ref()), &doc.page))?;
         }
         index.commit()?;

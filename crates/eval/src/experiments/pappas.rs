@@ -3,7 +3,10 @@
 use super::assis::quoted;
 use super::engine::Engine;
 use super::lab::{Lab, Site, Variant, over_draws};
-use super::{Claim, Experiment, Finding, Row, Table, Verdict, alike, as_good, at_least, best_of, better, interval, lower};
+use super::{
+    Claim, Experiment, Finding, Row, Table, Verdict, alike, as_good, at_least, best_of, better, interval,
+    lower,
+};
 use crate::labels::Class;
 use crate::tournament::{Line, Run};
 use crate::webs::{Identity, Recorded};
@@ -25,7 +28,11 @@ struct Search<'a> {
 }
 
 /// What is added to the query for the results of a kind: web, news, discussions.
-const GENRES: [&str; 3] = ["", " AND (news OR announcement OR press OR event)", " AND (discussion OR forum OR newsgroup OR \"mailing list\")"];
+const GENRES: [&str; 3] = [
+    "",
+    " AND (news OR announcement OR press OR event)",
+    " AND (discussion OR forum OR newsgroup OR \"mailing list\")",
+];
 
 impl<'a> Search<'a> {
     /// `None` when the topic has no terms.
@@ -57,8 +64,7 @@ impl<'a> Search<'a> {
             return Ok(None);
         }
         let of = |rng: u64| {
-            let drawn: Vec<Vec<Url>> =
-                lists.iter().map(|l| draw(l.get(..n).unwrap_or(l), rng)).collect();
+            let drawn: Vec<Vec<Url>> = lists.iter().map(|l| draw(l.get(..n).unwrap_or(l), rng)).collect();
             let most = drawn.iter().map(Vec::len).min().unwrap_or(0);
             (0..most).flat_map(|i| drawn.iter().map(move |l| l[i].clone())).collect()
         };
@@ -73,8 +79,11 @@ impl<'a> Search<'a> {
 
     fn variant(&self, name: &str, options: &str, pages: u64) -> Variant {
         let query = toml::Value::String(self.query.clone());
-        Variant::new(name, &format!("[judge]\nkind = 'query'\nquery = {query}\n[strategy]\nkind = 'agents'\n{options}\n"))
-            .pages(pages)
+        Variant::new(
+            name,
+            &format!("[judge]\nkind = 'query'\nquery = {query}\n[strategy]\nkind = 'agents'\n{options}\n"),
+        )
+        .pages(pages)
     }
 }
 
@@ -209,7 +218,8 @@ fn agents(lab: &Lab) -> Result<Finding, Problem> {
             row.push(value);
         }
     }
-    let times: Row = parallel[1][0].iter().zip(&parallel[1][4]).map(|(a, b)| Some((*a)? / (*b)?.max(1e-9))).collect();
+    let times: Row =
+        parallel[1][0].iter().zip(&parallel[1][4]).map(|(a, b)| Some((*a)? / (*b)?.max(1e-9))).collect();
     let at_once: Vec<String> = AT_ONCE.iter().map(|n| format!("{n} at once")).collect();
     let lives: Vec<String> = LIFETIMES
         .iter()
@@ -229,7 +239,7 @@ fn agents(lab: &Lab) -> Result<Finding, Problem> {
         better((team[0], &teams[1][0]), (team[1], &teams[1][1]))
             .what("three agents explore more widely (hosts visited)")
             .figure("greater diversity, no number")
-            .why("Most hosts come with the seeds, which are the same."),
+            .why("Perhaps most hosts come with the seeds, which are the same."),
         better(("with excluded contexts", &contexts[0]), ("without", &contexts[1]))
             .what("excluding the terms of wrong contexts raises precision")
             .figure("clearly higher (one query)")
@@ -239,8 +249,7 @@ fn agents(lab: &Lab) -> Result<Finding, Problem> {
             .figure("\"decrease dramatically\""),
         as_good((&lives[1], &lifetimes[1]), (&lives[0], &lifetimes[0]), 0.01)
             .what("forgetting links (after 20 steps) does precision no harm")
-            .figure("not measured")
-            .why("A link that was not good enough for twenty steps is seldom good later."),
+            .figure("not measured"),
     ];
     let tables = vec![
         Table::of(lab, "Precision of 150 pages, one agent.", &at_once, &parallel[0]),
@@ -272,8 +281,10 @@ fn disambiguated(lab: &Lab, search: &Search, seeds: &[Vec<Url>]) -> Result<[Opti
     let kept = |r: &Run| -> (usize, usize) {
         let canon = Canon::exact();
         let said = r.order.iter().filter(|l| l.judged && odd(&l.url));
-        let classes: Vec<Class> =
-            said.filter_map(|l| canon.parse(&l.url).ok()).map(|u| site.rules.class(site.labels.of(&u))).collect();
+        let classes: Vec<Class> = said
+            .filter_map(|l| canon.parse(&l.url).ok())
+            .map(|u| site.rules.class(site.labels.of(&u)))
+            .collect();
         let of = |class: Class| classes.iter().filter(|c| **c == class).count();
         (of(Class::Relevant), of(Class::Irrelevant))
     };
@@ -373,15 +384,16 @@ fn agent_tables(lab: &Lab) -> Result<Finding, Problem> {
     }
     let (six, eight) = (sizes.len(), sizes.len() + 4);
     let same = interval(&super::differences(&rows[genres], &rows[genres + 1]));
-    let by_construction = if same.low == 0.0 && same.high == 0.0 { Verdict::DoesNotHold } else { Verdict::Undecided };
+    let by_construction =
+        if same.low == 0.0 && same.high == 0.0 { Verdict::DoesNotHold } else { Verdict::Undecided };
     let claims = vec![
         best_of("a table of 50 words is best among fixed sizes", &names[..sizes.len()], &rows[..sizes.len()], 2)
             .figure("50 of 0–1000, all genres (one query)")
-            .why("Pages of one field share their words: whichever of them are in the table, the same pages look alike."),
+            .why("Perhaps because pages of one field share their words."),
         better((names[six + 2], &rows[six + 2]), (names[six], &rows[six]))
             .what("a growing table is better with 50 % added than with nothing (pages above 0.6)")
             .figure("an improvement (one query)")
-            .why("Few pages are as similar to a table as that: it hardly grows."),
+            .why("Perhaps few pages are as similar to a table as that, so that it hardly grows."),
         better((names[eight + 2], &rows[eight + 2]), (names[eight], &rows[eight]))
             .what("the same with pages above 0.8")
             .figure("an improvement (one query)"),
@@ -486,7 +498,9 @@ mod tests {
     #[test]
     fn domains_explored_further() {
         let mut order = lines("----", &[0.9, 0.9, 0.1, 0.9]);
-        for (line, u) in order.iter_mut().zip(["http://a.org/1", "http://b.org/1", "http://b.org/2", "http://c.org/"]) {
+        for (line, u) in
+            order.iter_mut().zip(["http://a.org/1", "http://b.org/1", "http://b.org/2", "http://c.org/"])
+        {
             line.url = u.into();
         }
         let results = [url("http://a.org/1"), url("http://b.org/1"), url("http://d.org/")];
