@@ -16,7 +16,7 @@ use types::{Assessment, LinkKind, Problem, Url, Verdict};
 const PAGES: u64 = 1000;
 const EXAMPLES: usize = 50;
 
-const HOW: &str = "As Batsakis: every crawl fetches 1,000 pages; fifty relevant pages of the web (by label; Batsakis: chosen from a search engine's results by a person) are the examples; a page's similarity is its highest cosine with one of them, tf·idf over all words. Harvest: pages above 0.75. Five draws of the seeds; Batsakis has one seed.";
+const HOW: &str = "As Batsakis: every crawl fetches 1,000 pages; fifty relevant pages of the web (by label; Batsakis: chosen from a search engine's results by a person) are the examples; a page's similarity is its highest cosine with one of them, tf·idf over all words. Harvest: pages above 0.75. Seeds are drawn; Batsakis has one.";
 
 /// How similar each page that can be reached is to the nearest example.
 struct Nearest(HashMap<String, f64>);
@@ -126,7 +126,7 @@ fn best_first(lab: &Lab) -> Result<Finding, Problem> {
             pair(1, 2)
                 .what(&format!("the anchor beats the page ({of})"))
                 .figure("better")
-                .why("Batsakis starts at a directory whose anchors are the names of subjects. Here most anchors share no word with the topic, and those links wait in the order they were found."),
+                .why("Batsakis starts at a directory whose anchors are the names of subjects. Perhaps fewer anchors here have a word of the topic; links without one wait in the order they were found."),
         );
         claims.push(pair(2, 3).what(&format!("the page beats breadth-first ({of})")).figure("far better"));
     }
@@ -150,7 +150,7 @@ fn wordnet(lab: &Lab) -> Result<Finding, Problem> {
             better(of_row(0), of_row(1))
                 .what(&format!("synset expansion is better than best-first ({of})"))
                 .figure("marginally better")
-                .why("Technical terms have few synonyms in WordNet, and its everyday senses (\"class\", \"index\", \"tree\") mislead."),
+                .why("Perhaps everyday senses of technical terms (\"class\", \"index\", \"tree\") mislead."),
         );
         for n in [2, 3] {
             claims.push(

@@ -141,13 +141,13 @@ fn offsets(lab: &Lab) -> Result<Finding, Problem> {
         better((names[five], &with[five]), (names[0], &with[0]))
             .what("a window of 5 is better than the link's own words")
             .figure("up to 10 points")
-            .why("Anchors of 1997 often name what is behind them."),
+            .why("Perhaps anchors of 1997 name what is behind them more often."),
         alike((names[window(8)], &with[window(8)]), (names[five], &with[five]), 0.01)
             .what("beyond 5 there is no more to gain (within a point)")
             .figure("levels off or falls beyond 5–7"),
         best_of("the best d_max is 4 to 6", &names[..WINDOWS.len()], with, best_between(with, 4, 6))
             .figure("4 or 5 chosen")
-            .why("On closed sites with one style each, two leaves on either side say nearly all."),
+            .why("Perhaps because few sites, each with one style, are learnt from."),
         better((names[five], &negative[five]), (names[0], &negative[0]))
             .what("the gain is on negatives")
             .figure("the whole gain; positives lose a little"),

@@ -136,7 +136,7 @@ fn apprentice(lab: &Lab) -> Result<Finding, Problem> {
             })
             .collect()
     };
-    let closed = "The recorded webs end: of a narrow topic there are fewer pages than are fetched, so most of the loss is unavoidable. Of what can be avoided, see the next line.";
+    let closed = "The recorded webs end: of a narrow topic there are fewer pages than are fetched, so a part of the loss cannot be avoided: see the next line.";
     let away = |row: &Row| -> Row {
         row.iter().zip(&frontier[2]).map(|(e, t)| Some(((*e)? - (*t)?).abs())).collect()
     };
@@ -321,7 +321,7 @@ fn recall(lab: &Lab) -> Result<Finding, Problem> {
         lower((names[2], &rows[1][2]), (names[1], &rows[1][1]))
             .what("the free apprentice loses less than recall mode (half of the pages)")
             .figure("generally less")
-            .why("Recall mode need not generalise: it goes among pages it was trained on. On a closed web there is little outside them."),
+            .why("Recall mode need not generalise: it goes among pages it was trained on. Perhaps a closed web has too little outside them."),
         at_most("the free apprentice shares 17 % of the URLs or less with the baseline", &overlap, 0.17)
             .figure("3, 4, 9, 17 %")
             .why("Both draw from one web of some thousand pages, of which each fetches a fifth, and from the same relevant ones."),

@@ -229,7 +229,11 @@ pub struct Finding {
 
 impl Finding {
     /// Adds up the verdicts.
-    pub fn of(claims: Vec<Claim>, tables: Vec<Table>, how: &str) -> Finding {
+    pub fn of(mut claims: Vec<Claim>, tables: Vec<Table>, how: &str) -> Finding {
+        for claim in claims.iter_mut().filter(|c| c.ours == NO_VALUE) {
+            claim.verdict = Verdict::NotTested;
+            claim.why = "No topic of this suite has the pages it takes.".into();
+        }
         Finding { outcome: Verdict::of_all(&claims), claims, tables, how: how.into() }
     }
 }
@@ -285,6 +289,9 @@ pub fn claims_table(results: &[(&Experiment, &Finding)]) -> String {
     out
 }
 
+/// In place of our figure, when no topic has one.
+const NO_VALUE: &str = "no value";
+
 /// Differences up to this are ties.
 const TIE: f64 = 0.002;
 
@@ -296,7 +303,7 @@ pub fn interval(values: &[Option<f64>]) -> Interval {
 /// `0.413 (0.350–0.476)`, or as a percentage.
 fn with_interval(i: &Interval) -> String {
     match i.n {
-        0 => "no value".into(),
+        0 => NO_VALUE.into(),
         1 => format!("{:.3} (one topic)", i.mean),
         _ => format!("{:.3} ({:.3} to {:.3})", i.mean, i.low, i.high),
     }
@@ -360,9 +367,11 @@ fn best_of(what: &str, names: &[impl AsRef<str>], rows: &[Row], which: usize) ->
     let by_mean = |a: &&usize, b: &&usize| mean(&rows[**a]).total_cmp(&mean(&rows[**b]));
     let all: Vec<usize> = (0..rows.len().min(names.len())).collect();
     let others: Vec<usize> = all.iter().copied().filter(|i| *i != which).collect();
-    let Some(&rival) = others.iter().max_by(by_mean) else {
-        return Claim::new(what, "no value".into(), Verdict::Undecided);
-    };
+    let rival = others.iter().max_by(by_mean).copied().unwrap_or(which);
+    let lead = interval(&differences(&rows[which], &rows[rival]));
+    if lead.n == 0 {
+        return Claim::new(what, NO_VALUE.into(), Verdict::NotTested);
+    }
     let name = |i: usize| names[i].as_ref();
     let verdict = better((name(which), &rows[which]), (name(rival), &rows[rival])).verdict;
     let (mine, other) = (mean(&rows[which]), mean(&rows[rival]));
@@ -371,7 +380,6 @@ fn best_of(what: &str, names: &[impl AsRef<str>], rows: &[Row], which: usize) ->
     } else {
         format!("best: {} {other:.3}; {} {mine:.3}", name(rival), name(which))
     };
-    let lead = interval(&differences(&rows[which], &rows[rival]));
     let ours = format!("{ours}; lead {:+.3} ({:+.3} to {:+.3})", lead.mean, lead.low, lead.high);
     Claim::new(what, ours, verdict)
 }
@@ -386,6 +394,9 @@ pub fn compare(a: &[Option<f64>], b: &[Option<f64>]) -> crate::stats::Paired {
 /// Both means and their difference, over the topics on which both are known.
 fn difference(a: &[Option<f64>], b: &[Option<f64>]) -> String {
     let (p, i) = (compare(a, b), interval(&differences(a, b)));
+    if i.n == 0 {
+        return NO_VALUE.into();
+    }
     let both = |x: &[Option<f64>], y: &[Option<f64>]| -> Row {
         x.iter().zip(y).map(|(x, y)| x.filter(|_| y.is_some())).collect()
     };
@@ -479,6 +490,10 @@ mod tests {
             let claims = parts.iter().map(|v| Claim::new("", String::new(), *v)).collect();
             assert_eq!(Finding::of(claims, Vec::new(), "").outcome, outcome, "{parts:?}");
         }
+        // Nothing to compare is no verdict, and says so.
+        let none = Finding::of(vec![better(("A", &[None]), ("B", &[Some(1.0)])).why("x")], Vec::new(), "");
+        assert_eq!((none.outcome, none.claims[0].verdict), (NotTested, NotTested));
+        assert!(none.claims[0].why.contains("No topic"), "{none:?}");
     }
 
     #[test]

@@ -239,7 +239,7 @@ fn agents(lab: &Lab) -> Result<Finding, Problem> {
         better((team[0], &teams[1][0]), (team[1], &teams[1][1]))
             .what("three agents explore more widely (hosts visited)")
             .figure("greater diversity, no number")
-            .why("Most hosts come with the seeds, which are the same."),
+            .why("Perhaps most hosts come with the seeds, which are the same."),
         better(("with excluded contexts", &contexts[0]), ("without", &contexts[1]))
             .what("excluding the terms of wrong contexts raises precision")
             .figure("clearly higher (one query)")
@@ -249,8 +249,7 @@ fn agents(lab: &Lab) -> Result<Finding, Problem> {
             .figure("\"decrease dramatically\""),
         as_good((&lives[1], &lifetimes[1]), (&lives[0], &lifetimes[0]), 0.01)
             .what("forgetting links (after 20 steps) does precision no harm")
-            .figure("not measured")
-            .why("A link that was not good enough for twenty steps is seldom good later."),
+            .figure("not measured"),
     ];
     let tables = vec![
         Table::of(lab, "Precision of 150 pages, one agent.", &at_once, &parallel[0]),
@@ -390,11 +389,11 @@ fn agent_tables(lab: &Lab) -> Result<Finding, Problem> {
     let claims = vec![
         best_of("a table of 50 words is best among fixed sizes", &names[..sizes.len()], &rows[..sizes.len()], 2)
             .figure("50 of 0–1000, all genres (one query)")
-            .why("Pages of one field share their words: whichever of them are in the table, the same pages look alike."),
+            .why("Perhaps because pages of one field share their words."),
         better((names[six + 2], &rows[six + 2]), (names[six], &rows[six]))
             .what("a growing table is better with 50 % added than with nothing (pages above 0.6)")
             .figure("an improvement (one query)")
-            .why("Few pages are as similar to a table as that: it hardly grows."),
+            .why("Perhaps few pages are as similar to a table as that, so that it hardly grows."),
         better((names[eight + 2], &rows[eight + 2]), (names[eight], &rows[eight]))
             .what("the same with pages above 0.8")
             .figure("an improvement (one query)"),

@@ -127,7 +127,7 @@ fn thresholds(lab: &Lab) -> Result<Finding, Problem> {
     let claims = vec![
         best_f1_claim
             .figure("best on two of three (0.935, 0.982, 0.219)")
-            .why("Search results for two words are nearer to the topic than most wanted pages: the higher cluster's centre lies above the best threshold, and wanted pages below it are lost."),
+            .why("Perhaps search results are nearer to the terms than most wanted pages, so that the estimate lies high."),
         best_of("its threshold is nearest to the best one", &names[..of_estimators], &nearer[..of_estimators], kmeans)
             .figure("0.004, 0.019 and 0.077 away"),
         best_of("IQR is the best subset for the arithmetic mean", &subset_names, &iqr[0], 0)
@@ -251,7 +251,7 @@ fn seed_queries(lab: &Lab) -> Result<Finding, Problem> {
             .why("By hand means the home pages of departments and of documentations; how the authors chose theirs is not said."),
         best_of("`unionFirst` is the best of the ten", &names[..hand], &rows[..hand], first)
             .figure("best of ten")
-            .why("Our engine ranks by BM25 over one web and takes long queries well; an engine of the Web of 2014 wants few words."),
+            .why("The engine is ours (BM25 over one web), not one of the Web of 2014."),
         better((names[first], &without[first]), (names[hand], &without[hand]))
             .what("it is better by the pages found beyond the seeds, too")
             .figure("not measured apart"),
@@ -300,7 +300,7 @@ fn link_context(lab: &Lab) -> Result<Finding, Problem> {
         better((names[0], &rows[0]), (names[1], &rows[1]))
             .what("the link's context as first score finds more")
             .figure("more on all topics"),
-        double.figure("+100 %").why("It is largest where anchors name what is behind them."),
+        double.figure("+100 %"),
     ];
     let tables = vec![
         Table::of(lab, "Relevant pages per page visited, in a tenth of the web.", &names, &rows),
