@@ -1,6 +1,6 @@
 //! `gleaner doctor`: what is wrong on this machine, and what to do about it.
 //!
-//! Each check is a function that says what it saw. To add one, write it and name it in [`look`].
+//! Each check is a function that says what it saw. To add one, write it and name it in [`look()`].
 
 use super::setup::{self, FetchFlags};
 use super::source;

@@ -57,7 +57,7 @@ export default async function overview({ collection, link, onLeave }) {
   const errors = h('div', { id: 'errors' });
   const refused = h('div', {});
   const disk = h('div', {});
-  const time = h('div', { id: 'timings' });
+  const time = h('section', { class: 'card s4', id: 'timings', hidden: true });
   const workers = h('div', { id: 'workers' });
   const asked = h('ul', { class: 'feed', id: 'asked', 'aria-label': 'What was asked of the workers' });
   const panel = controls({ collection, get: () => data, refresh: () => reload() });
@@ -125,9 +125,9 @@ export default async function overview({ collection, link, onLeave }) {
         h('div', { class: 'wrap' }, h('span', { class: 'title' }, c.what), h('span', { class: 'url' }, `${when(c.given)} · ${c.who}`), c.failure && h('span', { class: 'url' }, `some could not: ${c.failure}`))))
       : h('li', { class: 'soft' }, 'Nothing so far.'));
     const of = { loop: '', readers: ' (side by side)', network: ' (side by side, idle)' };
-    show(time, d.timings.length
-      ? bars(d.timings.map((t) => ({ name: t.stage + of[t.on], count: t.ms, text: span(t.ms) })))
-      : h('p', { class: 'soft small' }, 'Counted while a crawl runs here.'));
+    time.hidden = !d.timings.length;
+    show(time, h('h2', {}, 'Where the time goes'),
+      bars(d.timings.map((t) => ({ name: t.stage + of[t.on], count: t.ms, text: span(t.ms) }))));
     const parts = [['archive', d.disk.archive], ['ledger', d.disk.ledger], ['index', d.disk.index]];
     show(disk, bars(parts.map(([name, n]) => ({ name, count: n, text: bytes(n) }))),
       h('p', { class: 'soft small' }, bytes(parts.reduce((sum, [, n]) => sum + n, 0)) + ' in all'));
@@ -184,7 +184,7 @@ export default async function overview({ collection, link, onLeave }) {
       card('s4', 'URLs without a page', errors),
       card('s4', 'Links not taken', refused),
       card('s4', 'On disk', disk),
-      card('s4', 'Where the time goes', time),
+      time,
       first.shared && card('s4', 'Workers (pages)', workers),
       first.shared && card('s8', 'Asked of the workers (how many have done it)', asked)));
 }
