@@ -261,10 +261,12 @@ impl Out<'_> {
         self.last = Some(*place);
     }
 
+    /// May the item that begins here follow a line without a blank one? Not when its number is not 1.
     fn may_interrupt(&self, place: &Place) -> bool {
-        self.chain(place.container).into_iter().find(|c| !self.begun.get(*c as usize).copied().unwrap_or(true)).is_none_or(
-            |c| !matches!(self.found.containers.get(c as usize).map(|c| c.mark), Some(Mark::Item(Some(n))) if n != 1),
-        )
+        let is_new = |c: &u32| self.begun.get(*c as usize) == Some(&false);
+        let first_new = self.chain(place.container).into_iter().find(is_new);
+        let mark = first_new.and_then(|c| self.found.containers.get(c as usize)).map(|c| c.mark);
+        !matches!(mark, Some(Mark::Item(Some(n))) if n != 1)
     }
 
     /// From the outermost to this one.

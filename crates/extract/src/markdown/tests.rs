@@ -79,7 +79,12 @@ proptest! {
     /// Whatever comes, the walk finds the same text as extraction does, and no prefix grows without bound.
     #[test]
     fn any_markup(parts in proptest::collection::vec(
-        prop_oneof!["<(ul|ol|li|p|blockquote|table|tr|td|th|pre|code|h2|br|a href=x|div|b)>", "</(ul|ol|li|p|table|tr|td|pre|a|div)>", "[a-z*_#>|`\\[\\]]{1,4} ?"], 0..60
+        prop_oneof![
+            "<(ul|ol|li|p|blockquote|table|tr|td|th|pre|code|h2|br|a href=x|div|b)>",
+            "</(ul|ol|li|p|table|tr|td|pre|a|div)>",
+            "[a-z*_#>|`\\[\\]]{1,4} ?"
+        ],
+        0..60
     )) {
         let html = parts.concat();
         let (page, md) = read(&html);
