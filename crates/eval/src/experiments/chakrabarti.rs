@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn pairs_around_a_link() {
-        let web = madeup::WebString::new("== http://a/\nfar\n\nbefore [inside](/x)\nafter\n== /x\n");
+        let web = madeup::WebString::new("== http://a/\nstone\n\nriver [inside](/x)\ncloud\n== /x\n");
         let doc = Doc::new(web.page("/"), &focus::text::TextOptions::default());
         let link = doc.page.links.first().unwrap();
         let pairs = around(&doc, link);
@@ -443,6 +443,6 @@ mod tests {
             pairs.iter().find(|p| p.0 == hash).map(|p| p.1)
         };
         assert_eq!(at("inside"), Some(0));
-        assert!(at("before").is_some_and(|d| d < 0) && at("after").is_some_and(|d| d > 0), "{pairs:?}");
+        assert!(at("river").is_some_and(|d| d < 0) && at("cloud").is_some_and(|d| d > 0), "{pairs:?}");
     }
 }
