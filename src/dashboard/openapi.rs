@@ -39,6 +39,7 @@ fn operation(route: &Route) -> Value {
     };
     let fine = match route.answer {
         Answer::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
+        Answer::JsonAs(kind, schema) => json!({ kind: { "schema": reference(schema) } }),
         Answer::Other(kind) => json!({ kind: { "schema": { "type": "string" } } }),
     };
     let unknown = match route.path.starts_with("/api/") {

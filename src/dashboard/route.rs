@@ -36,6 +36,8 @@ pub struct Route {
 pub enum Answer {
     /// JSON of this schema.
     Json(&'static str),
+    /// JSON of this schema under a content type of its own.
+    JsonAs(&'static str, &'static str),
     /// Something of this content type.
     Other(&'static str),
 }
@@ -358,11 +360,11 @@ pub const ROUTES: &[Route] = &[
         "application/atom+xml",
         api::changes::atom,
     ),
-    other(
+    asked(
         "/api/v1/collections/{collection}/feed.json",
         "New and changed relevant pages as a JSON Feed",
         &[COLLECTION, SINCE, param("all", Kind::Flag, "Also pages judged not relevant")],
-        "application/feed+json",
+        Answer::JsonAs("application/feed+json", "JsonFeed"),
         api::changes::json_feed,
     ),
     get(

@@ -181,6 +181,12 @@ pub fn all() -> Value {
             ]))),
             ("next", maybe(text())),
         ]),
+        "JsonFeed": object(&[
+            ("version", text()), ("title", text()), ("items", list(object(&[
+                ("id", text()), ("url", text()), ("title", text()), ("content_html", text()),
+                ("date_published", text()), ("date_modified", text()), ("tags", list(text())),
+            ]))),
+        ]),
         "Misses": object(&[
             ("misses", list(object(&[
                 ("id", id()), ("url", text()), ("kind", text()), ("error", text()), ("what", text()),

@@ -355,6 +355,14 @@ impl Adaptive {
         }
     }
 
+    /// A page that was counted was on the other side.
+    fn correct(&mut self, page: &Revised, relevant: f64) {
+        let found_on: Vec<Groups> = sights(page.sources).iter().map(|s| s.groups).collect();
+        let by = (1.0 - SOFT) * (2.0 * relevant - 1.0);
+        self.tally.correct(&own_groups(page.url), &found_on, by as f32);
+        self.version = self.version.wrapping_add(1);
+    }
+
     /// The second half of a lesson: what the page was worth as a way to others. If its links were never
     /// scored, what it is.
     fn end_lesson(&mut self) {
@@ -524,24 +532,20 @@ impl Model for Adaptive {
         self.catch_up();
     }
 
-    /// What the user says of a page is a lesson of its own. What the judge makes of other pages after labels replaces
-    /// what was counted of them. That it moved its line by itself is no news: half of what is learnt is the soft
-    /// score, which stays.
+    /// What the user says of a page, and what the judge makes of other pages after it, replaces what was counted of
+    /// them. What the user says is a lesson of its own, too. That the judge moved its line by itself is no news: half
+    /// of what is learnt is the soft score, which stays.
     fn revise(&mut self, pages: &[Revised]) {
         self.catch_up();
         for page in pages {
             let relevant = f64::from(u8::from(page.verdict.relevant));
             match page.because {
                 Because::User => {
+                    self.correct(page, relevant);
                     let lesson = self.found(page.url, sights(page.sources), relevant, relevant, 1.0);
                     self.teach(&lesson, [None, None, Some(relevant)]);
                 }
-                Because::Labels => {
-                    let found_on: Vec<Groups> = sights(page.sources).iter().map(|s| s.groups).collect();
-                    let by = (1.0 - SOFT) * (2.0 * relevant - 1.0);
-                    self.tally.correct(&own_groups(page.url), &found_on, by as f32);
-                    self.version = self.version.wrapping_add(1);
-                }
+                Because::Labels => self.correct(page, relevant),
                 Because::Judge => {}
             }
         }
