@@ -4,13 +4,12 @@ use super::judge::explain_verdict;
 use crate::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::labels::Who;
 use crawl::reader::Reader;
 use crawl::steer::stopped::{self, PageReasons};
 use focus::judges::WordReason;
 use std::path::Path;
 use std::process::ExitCode;
-use types::{Canon, Part, Priority, Problem, UrlId};
+use types::{Canon, Part, Priority, Problem, UrlId, Who};
 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = "Examples:\n  gleaner explain db https://www.example.edu/courses/db101/")]

@@ -7,7 +7,6 @@ use crate::text::{count, shorten, strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
-use crawl::labels::{Label, Who};
 use crawl::quiz::{Quiz, Which};
 use crawl::reader::Reader;
 use eval::labels::{Class, Rules};
@@ -17,7 +16,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::Records;
-use types::{Problem, UrlId};
+use types::{Label, Problem, UrlId, Who};
 
 const EXAMPLES: &str = "\
 Examples:

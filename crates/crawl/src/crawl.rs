@@ -36,8 +36,8 @@ use store::formats::position_bytes;
 use store::index::Index;
 use store::{News, Records, Which};
 use types::{
-    Candidate, Canon, Fetched, Lease, LinkKind, Millis, Priority, Problem, Rescored, Settle, StateKey, Task,
-    Turn, Url, UrlId, Verdict,
+    Candidate, Canon, Fetched, Label, Lease, LinkKind, Millis, Priority, Problem, Rescored, Settle, StateKey,
+    Task, Turn, Url, UrlId, Verdict,
 };
 
 /// What a crawl runs on: the order of the frontier and the records, in one atomic whole.
@@ -92,8 +92,8 @@ pub(crate) struct Judged {
     pub turned: bool,
     /// The judge's verdict.
     pub relevant: bool,
-    /// What was said of it: counts instead.
-    pub label: Option<bool>,
+    /// What was said of it.
+    pub label: Option<Label>,
     /// The same, or nearly the same, came before.
     pub copy_of: Option<Earlier>,
     /// Of its text; 0 = too short to tell.
@@ -103,7 +103,7 @@ pub(crate) struct Judged {
 impl Judged {
     /// Is it one of the wanted pages?
     pub fn wanted(&self) -> bool {
-        self.label.unwrap_or(self.relevant)
+        self.label.and_then(Label::decides).unwrap_or(self.relevant)
     }
 }
 
@@ -114,8 +114,8 @@ pub struct Judgement {
     pub id: UrlId,
     /// The judge's own.
     pub verdict: Verdict,
-    /// What the user said counts instead.
-    pub label: Option<bool>,
+    /// What was said of it. A person's word counts instead.
+    pub label: Option<Label>,
 }
 
 /// A crawl. Each owner below has one concern; the loop (`live.rs`, `replay.rs`) drives them through

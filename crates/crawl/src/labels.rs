@@ -6,38 +6,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::formats::LabelChange;
 use store::{Journal, Records};
-use types::{Problem, StateKey, UrlId};
+use types::{Label, Problem, StateKey, UrlId, Who};
 
 pub(crate) const STATE: StateKey = StateKey::Labels;
-
-/// Who said it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Who {
-    /// Whoever uses the command line or the dashboard.
-    Person,
-    /// The language model of `[teacher]`.
-    Model,
-}
-
-impl Who {
-    /// As exports and the API call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Who::Person => "person",
-            Who::Model => "model",
-        }
-    }
-}
-
-/// What counts of a page, and who said it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Label {
-    /// Is the page wanted?
-    pub relevant: bool,
-    /// Who said so.
-    pub who: Who,
-}
 
 /// What each said of one page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,6 +118,10 @@ impl Labels {
     /// What counts of a page.
     pub fn get(&self, id: UrlId) -> Option<bool> {
         self.label(id).map(|l| l.relevant)
+    }
+    /// What a person said of a page stands in place of the judge's verdict.
+    pub fn decides(&self, id: UrlId) -> Option<bool> {
+        self.label(id).and_then(Label::decides)
     }
     /// What counts of a page, and who said it.
     pub fn label(&self, id: UrlId) -> Option<Label> {

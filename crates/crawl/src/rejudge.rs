@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 use store::archive::Stacks;
 use store::{FileLog, LedgerReader, Records, Revision};
-use types::{Assessment, Fetched, Problem, Record, StateKey, Url, UrlId, Verdict};
+use types::{Assessment, Fetched, Label, Problem, Record, StateKey, Url, UrlId, Verdict};
 
 /// Pages read and measured at a time, on all cores.
 const CHUNK: usize = 256;
@@ -116,7 +116,7 @@ pub fn rejudge(
         barred: p.new.excluded.is_some() || p.foreign,
         turned: false,
         relevant: p.verdict.relevant,
-        label: labels.get(p.id),
+        label: labels.label(p.id),
         simhash: 0,
         copy_of: None,
     };
@@ -243,7 +243,8 @@ fn compare(
             before.push((l, old.relevant));
             after.push((l, page.verdict.relevant));
         }
-        let (was, is) = (label.unwrap_or(old.relevant), label.unwrap_or(page.verdict.relevant));
+        let decided = labels.label(page.id).and_then(Label::decides);
+        let (was, is) = (decided.unwrap_or(old.relevant), decided.unwrap_or(page.verdict.relevant));
         r.relevant_before += usize::from(was);
         r.relevant_after += usize::from(is);
         if was != is {

@@ -5,18 +5,17 @@
 use crate::answers::Answers;
 use crate::crawl::{Judged, Ledger};
 use crate::duplicates::Earlier;
-use crate::labels::{CHOICES, Choice, Labels, Who};
+use crate::labels::{CHOICES, Choice, Labels};
 use crate::measured::{FEATURES, Measured};
 use crate::state::PageLine;
 use crate::steer::{Effect, labelled, verdicts_changed};
-use crate::verdicts::final_verdict;
 use focus::judges::Judge;
 use focus::strategies::Because;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use store::{Journal, Records, Revision};
-use types::{Assessment, Features, Problem, Record, Shelf, StateKey, UrlId, Verdict};
+use types::{Assessment, Features, Label, Problem, Record, Shelf, StateKey, UrlId, Verdict, Who};
 
 /// A kept probability that is off by less is left as it is: a label moves most of them a little.
 const NOTICEABLE: f64 = 0.02;
@@ -40,7 +39,7 @@ pub(crate) struct Roll {
     /// Their assessments, for other judges that decide by more than the score.
     assessed: Vec<Assessment>,
     /// Of a shared crawl: pages that others fetched and the user labelled. The judge learns from those too.
-    pub lessons: BTreeMap<UrlId, (Assessment, bool)>,
+    pub lessons: BTreeMap<UrlId, (Assessment, Label)>,
     /// What the last labels changed.
     steps: Vec<Step>,
     /// Pages that took the place of an earlier version: the judge was shown that one.
@@ -75,7 +74,7 @@ pub(crate) struct Heard {
     /// Where they are on the roll.
     at: BTreeMap<UrlId, usize>,
     /// Pages that others fetched.
-    lessons: BTreeMap<UrlId, Option<(Assessment, bool)>>,
+    lessons: BTreeMap<UrlId, Option<Assessment>>,
 }
 
 /// Makes of a record what the judge sees.
@@ -124,7 +123,7 @@ impl Roll {
         }
         let labels = Labels::read(ledger)?;
         let mut others = Vec::new();
-        for (id, label) in labels.iter() {
+        for (id, label) in labels.all() {
             match at.get(&id).and_then(|&i| roll.judged.get_mut(i)) {
                 Some(j) => j.label = Some(label),
                 None => others.push(id),
@@ -133,7 +132,7 @@ impl Roll {
         for record in ledger.records_of(others) {
             let record = record?;
             let id = record.id;
-            if let Some(label) = labels.get(id) {
+            if let Some(label) = labels.label(id) {
                 roll.lessons.insert(id, (lesson(record)?, label));
             }
         }
@@ -268,7 +267,7 @@ impl Roll {
     /// The judge's verdict on the `i`th page now.
     pub fn verdict(&self, judge: &dyn Judge, i: usize) -> Option<Verdict> {
         let j = self.judged.get(i)?;
-        Some(final_verdict(judge.decide(self.assessment(i)?.as_ref()), j.barred, j.turned))
+        Some(j.verdict(judge, judge.decide(self.assessment(i)?.as_ref())))
     }
 
     /// The judge's verdicts on all pages now, in order.
@@ -286,7 +285,7 @@ impl Roll {
                 .and_then(|own| left.iter().take(between + 1).position(|(features, _)| features.is(own)));
             let known = at.and_then(|at| left.split_off(..=at)).and_then(|part| part.last());
             out.push(match known {
-                Some((_, verdict)) => final_verdict(*verdict, j.barred, j.turned),
+                Some((_, verdict)) => j.verdict(judge, *verdict),
                 None => self.verdict(judge, i).unwrap_or_default(),
             });
         }
@@ -343,9 +342,8 @@ impl Roll {
         for record in ledger.records_of(others) {
             let record = record?;
             let id = record.id;
-            let label = said.get(&id).copied().flatten();
-            let known = label.map(|l| Ok::<_, Problem>((lesson(record)?, l))).transpose()?;
-            lessons.insert(id, known);
+            let is_said = said.get(&id).copied().flatten().is_some();
+            lessons.insert(id, is_said.then(|| lesson(record)).transpose()?);
         }
         let known: Vec<(UrlId, Option<bool>)> = (said.iter())
             .filter(|(id, _)| at.contains_key(id) || lessons.contains_key(id))
@@ -375,12 +373,12 @@ impl Roll {
         // What counts now: a person's word stands above a model's.
         for (id, i) in &heard.at {
             if let Some(j) = self.judged.get_mut(*i) {
-                j.label = labels.get(*id);
+                j.label = labels.label(*id);
             }
         }
         for (id, lesson) in std::mem::take(&mut heard.lessons) {
-            match (lesson, labels.get(id)) {
-                (Some((assessment, _)), Some(label)) => self.lessons.insert(id, (assessment, label)),
+            match (lesson, labels.label(id)) {
+                (Some(assessment), Some(label)) => self.lessons.insert(id, (assessment, label)),
                 _ => self.lessons.remove(&id),
             };
         }

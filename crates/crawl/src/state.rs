@@ -12,7 +12,7 @@ use focus::strategies::Because;
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use store::formats::LabelChange;
-use types::{Assessment, Problem, StateKey, Turn, UrlId, Verdict};
+use types::{Assessment, Label, Problem, StateKey, Turn, UrlId, Verdict};
 
 /// What a strategy learned is saved once per commit, not once per page: changes of one batch overlap. No more
 /// pages than this wait for it, however large a batch grows.
@@ -219,7 +219,7 @@ impl Crawl {
         let told: HashSet<&[u8]> = before.chunks_exact(5).collect();
         let (mut now, mut changed) = (Vec::new(), Vec::new());
         for j in &self.judging.roll.judged {
-            let Some(label) = j.label else { continue };
+            let Some(label) = j.label.and_then(Label::decides) else { continue };
             now.extend(line(j.id, label));
             let turned = told.contains(&line(j.id, !label)[..]);
             if turned || (label != j.relevant && !told.contains(&line(j.id, label)[..])) {

@@ -1,12 +1,13 @@
 //! Verdicts on pages that were fetched before: given again, counted, told to the strategy.
 
-use crate::crawl::Crawl;
+use crate::crawl::{Crawl, Judged};
 use crate::events::Curve;
+use focus::judges::Judge;
 use focus::strategies::{Because, Revised};
 use std::collections::HashMap;
 use std::sync::PoisonError;
 use store::Revision;
-use types::{Problem, UrlId, Verdict};
+use types::{Problem, UrlId, Verdict, Who};
 
 impl Crawl {
     /// Gives every verdict again; returns those that changed sides.
@@ -86,4 +87,16 @@ pub(crate) fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdi
         v.relevance = if v.relevant { (v.threshold + 1.0) / 2.0 } else { v.threshold / 2.0 };
     }
     v
+}
+
+impl Judged {
+    /// The judge's verdict on this page, after all that counts beside it. A judge that learns has weighed what a model said of
+    /// the page; in place of another's verdict it stands.
+    pub(crate) fn verdict(&self, judge: &dyn Judge, v: Verdict) -> Verdict {
+        let mut v = final_verdict(v, self.barred, self.turned);
+        if let Some(label) = self.label.filter(|l| l.who == Who::Model && !judge.remembers_pages()) {
+            v.relevant = label.relevant;
+        }
+        v
+    }
 }

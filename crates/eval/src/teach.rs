@@ -218,7 +218,12 @@ impl Teacher {
             let known = self.pages.get(&j.id)?.candidate;
             let barred = !j.verdict.relevant && j.verdict.relevance >= j.verdict.threshold;
             let relevance = if barred { 0.0 } else { j.verdict.relevance };
-            Some(Candidate { relevance, line: j.verdict.threshold, label: j.label, ..known })
+            Some(Candidate {
+                relevance,
+                line: j.verdict.threshold,
+                label: j.label.map(|l| l.relevant),
+                ..known
+            })
         };
         let candidates: Vec<Candidate> = crawl.judgements().into_iter().filter_map(candidate).collect();
         let questions = ask::questions(&candidates, n, self.draw);
@@ -252,7 +257,7 @@ pub(crate) fn lesson<'a>(
             Class::Irrelevant => false,
             Class::Neutral => continue,
         };
-        all.push((j.label.unwrap_or(j.verdict.relevant), truth));
+        all.push((j.label.map_or(j.verdict.relevant, |l| l.relevant), truth));
         if may_ask(&page.url, draw) {
             continue;
         }
@@ -350,7 +355,7 @@ mod tests {
         let page = |url: &Url, class, relevance: f64, label| {
             let verdict = Verdict { relevant: relevance >= 0.5, relevance, threshold: 0.5, version: 0 };
             let seen = Seen { id: UrlId(0), url: url.clone(), simhash: 0, class };
-            (seen, Judgement { id: UrlId(0), verdict, label })
+            (seen, Judgement { id: UrlId(0), verdict, label: Option::map(label, types::Label::person) })
         };
         use Class::*;
         let pages = [

@@ -59,3 +59,43 @@ pub struct Verdict {
     /// Which version of the judge's state decided.
     pub version: u32,
 }
+
+/// Who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Who {
+    /// Whoever uses the command line or the dashboard.
+    Person,
+    /// The language model of `[teacher]`.
+    Model,
+}
+
+impl Who {
+    /// As exports and the API call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Who::Person => "person",
+            Who::Model => "model",
+        }
+    }
+}
+
+/// What counts of a page, and who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Label {
+    /// Is the page wanted?
+    pub relevant: bool,
+    /// Who said so.
+    pub who: Who,
+}
+
+impl Label {
+    /// A person's word.
+    pub fn person(relevant: bool) -> Label {
+        Label { relevant, who: Who::Person }
+    }
+    /// A person's word decides. A model's is evidence that the judge weighs.
+    pub fn decides(self) -> Option<bool> {
+        (self.who == Who::Person).then_some(self.relevant)
+    }
+}

@@ -25,7 +25,7 @@ mod web;
 pub use canon::Canon;
 pub use features::{Cursor, Features, Shelf};
 pub use fetched::{Failure, Fetched, Payload, Truncation};
-pub use judged::{Assessment, Hit, Part, Verdict};
+pub use judged::{Assessment, Hit, Label, Part, Verdict, Who};
 pub use order::{
     Candidate, HostUpdate, Lease, LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source,
     Target, Task, Ties, Turn, UrlId, Version,

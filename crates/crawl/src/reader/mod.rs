@@ -15,7 +15,7 @@ use crate::collection::{Collection, Indexed, unknown_pages};
 use crate::config::{Config, Loaded};
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
-use crate::labels::{Choice, Labels, Quality, Who};
+use crate::labels::{Choice, Labels, Quality};
 use crate::outlook::Outlook;
 use crate::session::{InForce, Session};
 use crate::steer::Adjustments;
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use store::archive::{Stacks, UNCOMMITTED, lost_pages};
 use store::index::Index;
 use store::{Ledger, SharedReader, WorkerInfo};
-use types::{Priority, Problem, Record, StateKey, Url, UrlId};
+use types::{Priority, Problem, Record, StateKey, Url, UrlId, Who};
 
 /// Reads a collection without changing it, while a crawl may be writing to it.
 pub struct Reader {
@@ -364,7 +364,7 @@ impl Reader {
         let labels = Labels::read(&*self.kept)?;
         if said.revised.is_none() && labels == self.labels && known > 0 && !again {
             for line in self.lines.iter().skip(known) {
-                let relevant = labels.get(line.id).unwrap_or(line.relevant);
+                let relevant = labels.decides(line.id).unwrap_or(line.relevant);
                 self.verdicts.push((line.id, relevant));
                 let newest = Newest { relevant, judged: line.relevant, score: line.score };
                 self.newest.insert(line.id, newest);
@@ -384,7 +384,7 @@ impl Reader {
                 Some(v) => (v.relevant, line.score),
                 None => (line.relevant, line.score),
             };
-            let relevant = self.labels.get(line.id).unwrap_or(judged);
+            let relevant = self.labels.decides(line.id).unwrap_or(judged);
             self.verdicts.push((line.id, relevant));
             self.newest.insert(line.id, Newest { relevant, judged, score });
         }
@@ -546,7 +546,7 @@ impl Reader {
         let would_be = |id: UrlId| {
             self.newest.get(&id).is_some_and(|n| {
                 let ruled_out = n.score >= now && !n.judged;
-                self.labels.get(id).unwrap_or(n.score >= line && !ruled_out)
+                self.labels.decides(id).unwrap_or(n.score >= line && !ruled_out)
             })
         };
         let counts = |id: &UrlId| self.copies.get(id).is_none_or(|original| !would_be(*original));
@@ -610,7 +610,7 @@ impl Reader {
     }
     fn with_label(&self, record: Record) -> Record {
         let mut record = self.with_score(record);
-        if let Some(label) = self.labels.get(record.id) {
+        if let Some(label) = self.labels.decides(record.id) {
             record.verdict.relevant = label;
         }
         record

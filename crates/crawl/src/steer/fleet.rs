@@ -6,7 +6,7 @@
 //! away for too long, makes up the difference between what its slot last knew and what the crawl wants.
 
 use crate::crawl::{Crawl, Ledger};
-use crate::labels::{Labels, Who};
+use crate::labels::Labels;
 use crate::reader::Reader;
 use crate::rules::Stop;
 use crate::steer::rejudging::REJUDGING;
@@ -18,7 +18,7 @@ use focus::strategies::{self, StrategySetup};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 use store::{Done, Gate, Given, Helm, News, Reached, SharedCommand, Ticket, Wanted};
-use types::{Millis, Priority, Problem, StateKey, Url, UrlId};
+use types::{Millis, Priority, Problem, StateKey, Url, UrlId, Who};
 
 // ---- a worker's end ---------------------------------------------------------------------------------------
 

@@ -4,13 +4,12 @@
 use super::command::Effect;
 use crate::crawl::Crawl;
 use crate::events::Event;
-use crate::labels::Who;
 use crate::roll::Heard;
 use crate::stored;
 use focus::strategies::Because;
 use focus::strategies::Rescore;
 use std::sync::PoisonError;
-use types::{Assessment, Problem, Record, UrlId};
+use types::{Assessment, Problem, Record, UrlId, Who};
 
 impl Crawl {
     /// Keeps what was said of pages, those of other workers too; the judge is not told yet.

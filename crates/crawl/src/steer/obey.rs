@@ -8,13 +8,12 @@ use crate::analyse::Analyst;
 use crate::collection::{Collection, Made, MakeJudge};
 use crate::config::Loaded;
 use crate::crawl::Crawl;
-use crate::labels::Who;
 use crate::rules::Stop;
 use crate::session::Session;
 use crate::steer::rejudging::Rejudging;
 use focus::judges::Judge;
 use store::archive::Stacks;
-use types::{Fetched, Millis, Problem, Url};
+use types::{Fetched, Millis, Problem, Url, Who};
 
 /// What steering needs to know of a collection.
 pub(crate) struct Steering {

@@ -1,10 +1,9 @@
 //! All pages are judged again by a changed topic, a slice at a time, while the crawl goes on.
 
-use crate::crawl::Crawl;
+use crate::crawl::{Crawl, Judged};
 use crate::measured::{self, Again, Measured, Measurer};
 use crate::state::PageLine;
 use crate::stored;
-use crate::verdicts::final_verdict;
 use focus::judges::Judge;
 use focus::strategies::Because;
 use std::sync::PoisonError;
@@ -106,7 +105,8 @@ impl Crawl {
         let mut lines = Vec::with_capacity(r.done.len());
         let mut features = Vec::new();
         for (j, mut new) in self.judging.roll.judged.iter_mut().zip(r.done) {
-            let verdict = final_verdict(r.judge.decide(&new.assessment), new.barred, false);
+            let own = r.judge.decide(&new.assessment);
+            let verdict = Judged { barred: new.barred, turned: false, ..*j }.verdict(r.judge.as_ref(), own);
             if new.measured.is_some() {
                 new.assessment.score = verdict.relevance;
             }

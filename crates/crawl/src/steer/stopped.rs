@@ -5,7 +5,7 @@
 use crate::collection::{Collection, Made, MakeJudge, earlier_judge};
 use crate::config::{Config, Loaded};
 use crate::crawl::{Judged, Judgement, Ledger, Run};
-use crate::labels::{Labels, Who};
+use crate::labels::Labels;
 use crate::reader::Reader;
 use crate::roll::Roll;
 use crate::steer::inbox::Inbox;
@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use store::formats::LabelChange;
 use store::{Journal, Records, Which};
-use types::{Assessment, Fetched, Outcome, Problem, Record, StateKey, Url, UrlId, Verdict};
+use types::{Assessment, Fetched, Outcome, Problem, Record, StateKey, Url, UrlId, Verdict, Who};
 
 /// A stopped collection that is being taught. Nobody else can write it meanwhile.
 pub struct StoppedCollection {

@@ -9,7 +9,6 @@ use super::prompt::{Excerpt, Prompt, Wanted};
 use crate::config::{Config, TeacherSection};
 use crate::crawl::Crawl;
 use crate::events::Event;
-use crate::labels::Who;
 use crate::stored;
 use focus::ask::{self, Candidate};
 use focus::topic::Topic;
@@ -18,7 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use store::Records;
-use types::{Problem, Record, StateKey, UrlId, Verdict};
+use types::{Problem, Record, StateKey, UrlId, Verdict, Who};
 
 /// Pages fetched before the first question.
 const FIRST: f64 = 40.0;
@@ -361,7 +360,7 @@ impl Crawl {
                     let chosen = pages.iter().any(|(id, _)| *id == j.id)
                         || known.iter().any(|k: &(UrlId, _, _)| k.0 == j.id);
                     // Whatever was chosen counts as asked about.
-                    face.judged(j.verdict, j.label.or(chosen.then_some(false)))
+                    face.judged(j.verdict, j.label.map(|l| l.relevant).or(chosen.then_some(false)))
                 })
                 .collect();
             let room = t.section.batch - pages.len();

@@ -5,7 +5,7 @@ use crate::text::Doc;
 use crate::topic::{Threshold, Topic, WeightsSection};
 use learn::bytes::{Reader, Writer, damaged};
 use serde::Deserialize;
-use types::{Assessment, Features, Hit, Part, Problem, Verdict};
+use types::{Assessment, Features, Hit, Label, Part, Problem, Verdict};
 
 pub(super) const ALL_OF: JudgeEntry = JudgeEntry {
     name: "all",
@@ -296,7 +296,7 @@ impl Judge for Combined {
         out.relevant = out.relevance >= 0.5;
         out
     }
-    fn observe(&mut self, a: &Assessment, label: Option<bool>) -> bool {
+    fn observe(&mut self, a: &Assessment, label: Option<Label>) -> bool {
         let each = each_own(&self.judges, a);
         let judges = self.judges.iter_mut().zip(&each);
         judges.fold(false, |changed, (sub, own)| sub.judge.observe(own, label) | changed)

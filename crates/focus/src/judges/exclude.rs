@@ -3,7 +3,7 @@
 
 use super::{Judge, JudgeSetup, Reasons};
 use crate::text::{Doc, Terms};
-use types::{Assessment, Features, Problem, Verdict};
+use types::{Assessment, Features, Label, Problem, Verdict};
 
 struct Excluding {
     inner: Box<dyn Judge>,
@@ -34,7 +34,7 @@ impl Judge for Excluding {
         verdict
     }
 
-    fn observe(&mut self, assessment: &Assessment, label: Option<bool>) -> bool {
+    fn observe(&mut self, assessment: &Assessment, label: Option<Label>) -> bool {
         // A page of the wrong context says nothing about where the line is in the right one.
         if assessment.excluded.is_some() {
             return false;

@@ -24,7 +24,7 @@ use crate::model::{ModelFile, Role};
 use crate::text::{Doc, DocFreq, TextOptions};
 use crate::topic::{Topic, did_you_mean};
 use std::sync::Arc;
-use types::{Assessment, Features, Problem, Verdict};
+use types::{Assessment, Features, Label, Problem, Verdict};
 
 /// Decides a page's relevance, in two steps: `assess` measures (pure, parallel), `decide` applies what is
 /// known so far (serial, versioned). A verdict can be revised later from its assessment, without the page.
@@ -35,9 +35,9 @@ pub trait Judge: Send + Sync {
     /// Decides under what is known now. The same assessment may get another verdict later.
     fn decide(&self, assessment: &Assessment) -> Verdict;
 
-    /// Told of every assessment in arrival order (`label`: what the user said of the page, if anything).
+    /// Told of every assessment in arrival order (`label`: what was said of the page, and by whom, if anything).
     /// Returns true when earlier decisions may have changed: then `decide` is asked again for all of them.
-    fn observe(&mut self, _assessment: &Assessment, _label: Option<bool>) -> bool {
+    fn observe(&mut self, _assessment: &Assessment, _label: Option<Label>) -> bool {
         false
     }
 

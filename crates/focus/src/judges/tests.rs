@@ -343,8 +343,8 @@ fn a_combination_keeps_what_relevance_needs() {
             assert_eq!(j.decide(&kept(a)), *was, "{kind}");
         }
         for _ in 0..3 {
-            j.observe(&kept(&pages[0]), Some(true));
-            j.observe(&kept(&pages[1]), Some(false));
+            j.observe(&kept(&pages[0]), Some(types::Label::person(true)));
+            j.observe(&kept(&pages[1]), Some(types::Label::person(false)));
         }
         // The pattern says nothing of the page that is not wanted: of the two `relevance` says more, and now less than before.
         let now = j.decide(&kept(&pages[1]));

@@ -19,7 +19,7 @@ use crate::text::Doc;
 use crate::topic::threshold::quantile;
 use crate::topic::{Estimator, Threshold};
 use learn::bytes::{Reader, Writer, damaged};
-use types::{Assessment, Problem, Verdict};
+use types::{Assessment, Label, Problem, Verdict};
 
 /// Scores are kept in this many bins, not one by one: the state stays small however long the crawl is.
 const BINS: usize = 1000;
@@ -328,10 +328,10 @@ impl<M: Measure> Judge for Thresholded<M> {
         Verdict { relevant: relevance >= threshold, relevance, threshold, version: self.state.version }
     }
 
-    fn observe(&mut self, assessment: &Assessment, label: Option<bool>) -> bool {
+    fn observe(&mut self, assessment: &Assessment, label: Option<Label>) -> bool {
         let moved = self.measure.observe(assessment);
         let score = self.measure.relevance(assessment);
-        self.state.note(score, label);
+        self.state.note(score, label.map(|l| l.relevant));
         let changed = match self.setting {
             Threshold::Fixed(_) => false,
             Threshold::Estimated(how) => {
@@ -587,7 +587,7 @@ mod tests {
     fn labels_decide() {
         let mut j = judge("'auto'", 0);
         for (s, l) in [(0.9, true), (0.8, true), (0.7, true), (0.3, false), (0.75, false), (0.2, false)] {
-            j.observe(&page(s), Some(l));
+            j.observe(&page(s), Some(Label::person(l)));
         }
         // F1 from 0.7 on: 2·3/(3+4) = 6/7; from 0.8 on: 2·2/(3+2) = 4/5. Every t in (0.3, 0.7] is as good:
         // the middle.
@@ -599,7 +599,10 @@ mod tests {
     fn a_restart_changes_nothing() {
         let mut a = judge("'auto'", 3);
         for i in 0..137u32 {
-            a.observe(&page(f64::from(i * 37 % 100) / 100.0), (i % 9 == 0).then_some(i % 2 == 0));
+            a.observe(
+                &page(f64::from(i * 37 % 100) / 100.0),
+                (i % 9 == 0).then_some(Label::person(i % 2 == 0)),
+            );
         }
         let mut b = judge("'auto'", 3);
         b.load(&a.save().unwrap()).unwrap();

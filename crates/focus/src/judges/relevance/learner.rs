@@ -12,6 +12,7 @@ use super::features::{BODY, BUCKETS, FIELDS, Features};
 use super::prior::MEASURES;
 use learn::sigmoid;
 use std::collections::HashMap;
+use types::{Label, Who};
 
 /// How much the words of each field weigh: text, title, headings, URL, links to the page, pages that link to it, shape.
 const SCALE: [f64; FIELDS] = [2.0, 1.0, 0.7, 1.0, 1.0, 1.0, 0.5];
@@ -27,17 +28,24 @@ const RIDGE_CONSTANT: f64 = 5.0;
 /// So many yes are enough to learn from beside any number of no; with fewer, L2 is stronger by the square of what is missing.
 /// The first answers are mostly no: words that such pages share would be held against every page.
 const ENOUGH: f64 = 10.0;
-/// Odds that an answer is a mistake. People and models make some, and of a rare topic the mistaken yes soon outnumber the
-/// right ones.
-const MISTAKEN: f64 = 0.05;
-/// However much speaks against an answer, it counts for this much.
-const LEAST_TRUST: f64 = 0.05;
+/// People and models make mistakes, and of a rare topic the mistaken yes soon outnumber the right ones. The share of mistakes
+/// before anything speaks for another one, and how many answers that is worth.
+const USUAL_MISTAKES: f64 = 0.02;
+const SURE_OF_USUAL: f64 = 40.0;
+/// So many seem to be mistakes where none is: pages nothing announced. Above it, the more seem so the more are.
+const SEEMING: f64 = 0.03;
+const EXCESS: f64 = 2.0;
+const MOST_MISTAKES: f64 = 0.2;
+/// No model is believed to make fewer.
+const LEAST_OF_MODEL: f64 = 0.05;
 /// Pages of one kind only do not say how many there are: the constant stays where the prior has it.
 const RIDGE_CONSTANT_OF_ONE_KIND: f64 = 1e3;
 /// Weight of all unlabelled pages together, in labels.
 const UNLABELLED: f64 = 30.0;
 /// Times the targets of unlabelled pages are set and the regression is solved.
 const ROUNDS: usize = 3;
+/// Parts of the answers that are left out in turn to see what the others make of them.
+const PARTS: usize = 5;
 const NEWTON_STEPS: usize = 8;
 const GRADIENT_STEPS: usize = 40;
 
@@ -166,43 +174,71 @@ impl Weights {
         f64::from(self.words.get(bucket as usize).copied().unwrap_or(0.0))
     }
 
-    /// Learns from labelled rows and a sample of unlabelled ones.
-    pub fn learn(labelled: &[(Row, bool)], sample: &[Row]) -> Weights {
+    /// Learns from labelled rows and a sample of unlabelled ones. Says, too, how likely each labelled page is by its label and
+    /// by all else.
+    pub fn learn(labelled: &[(Row, Label)], sample: &[Row]) -> (Weights, Vec<f64>) {
         let mut problem = Regression::new(labelled.iter().map(|l| &l.0).chain(sample));
-        let both = labelled.iter().any(|l| l.1) && labelled.iter().any(|l| !l.1);
-        let yes = labelled.iter().filter(|l| l.1).count() as f64;
-        let share_of_no = 1.0 - yes / labelled.len().max(1) as f64;
-        let missing = ENOUGH / yes.max(1.0);
-        problem.ridge = RIDGE * (1.0 + missing * missing * share_of_no);
+        let n = labelled.len();
+        let yes = labelled.iter().filter(|l| l.1.relevant).count();
+        let both = yes > 0 && yes < n;
+        let missing = ENOUGH / yes.max(1) as f64;
+        problem.ridge = RIDGE * (1.0 + missing * missing * (1.0 - yes as f64 / n.max(1) as f64));
         problem.ridge_constant = if both { RIDGE_CONSTANT } else { RIDGE_CONSTANT_OF_ONE_KIND };
         let share = UNLABELLED / sample.len().max(1) as f64;
-        let mut w = vec![0.0; problem.width];
-        let mut target: Vec<f64> = labelled.iter().map(|l| f64::from(u8::from(l.1))).collect();
-        target.extend(sample.iter().map(|r| sigmoid(r.prior)));
         problem.weight = labelled.iter().map(|_| 1.0).chain(sample.iter().map(|_| share)).collect();
+        problem.target = labelled.iter().map(|l| f64::from(u8::from(l.1.relevant))).collect();
+        problem.target.extend(sample.iter().map(|r| sigmoid(r.prior)));
+        let mut w = vec![0.0; problem.width];
+        problem.solve(&mut w);
         // With pages of one kind each round would only believe more of what it believed before.
         let rounds = if both { ROUNDS } else { 1 };
-        for round in 0..rounds {
-            problem.target.clone_from(&target);
-            problem.solve(&mut w);
-            if round + 1 < rounds {
-                let odds = problem.odds(&w);
-                for (t, z) in target.iter_mut().zip(&odds).skip(labelled.len()) {
-                    *t = sigmoid(*z);
-                }
-                for ((weight, z), (_, label)) in problem.weight.iter_mut().zip(&odds).zip(labelled) {
-                    *weight = trust(sigmoid(*z), *label);
-                }
+        for _ in 1..rounds {
+            let others = problem.odds_without(&w, n);
+            let answers: Vec<Answer> = others.iter().zip(labelled).map(|(z, l)| (sigmoid(*z), l.1)).collect();
+            let odds = problem.odds(&w);
+            for (t, z) in problem.target.iter_mut().zip(&odds).skip(n) {
+                *t = sigmoid(*z);
             }
+            let mistaken = |who| share_of_mistakes(answers.iter().copied(), who);
+            let (person, model) = (mistaken(Who::Person), mistaken(Who::Model));
+            for (t, (p, label)) in problem.target.iter_mut().zip(&answers) {
+                let mistaken = if label.who == Who::Person { person } else { model };
+                *t = believed(*p, label.relevant, mistaken);
+            }
+            problem.solve(&mut w);
         }
-        problem.weights(&w)
+        let weights = problem.weights(&w);
+        problem.target.truncate(n);
+        (weights, problem.target)
     }
 }
 
-/// How much an answer counts that all the others and the topic give this probability.
-fn trust(p: f64, label: bool) -> f64 {
-    let right = if label { p } else { 1.0 - p };
-    (right / (right + MISTAKEN * (1.0 - right))).max(LEAST_TRUST)
+/// What the other answers make of a page, and what was said of it.
+type Answer = (f64, Label);
+
+/// The probability that a page is wanted: others give it `p`, its label may be a mistake.
+fn believed(p: f64, label: bool, mistaken: f64) -> f64 {
+    let said = if label { 1.0 - mistaken } else { mistaken };
+    let (wanted, not) = (p * said, (1.0 - p) * (1.0 - said));
+    wanted / (wanted + not).max(1e-12)
+}
+
+/// The share of answers that are mistakes, from what the others make of each (expectation and maximisation). The few first
+/// answers say little of it.
+fn share_of_mistakes(answers: impl Iterator<Item = Answer> + Clone, who: Who) -> f64 {
+    let answers = answers.filter(|a| a.1.who == who);
+    let mut share = USUAL_MISTAKES;
+    for _ in 0..20 {
+        let (mut n, mut wrong) = (SURE_OF_USUAL, SURE_OF_USUAL * USUAL_MISTAKES);
+        for (p, label) in answers.clone() {
+            let p = believed(p, label.relevant, share);
+            n += 1.0;
+            wrong += if label.relevant { 1.0 - p } else { p };
+        }
+        share = wrong / n;
+    }
+    let least = if who == Who::Model { LEAST_OF_MODEL } else { 0.0 };
+    (EXCESS * (share - SEEMING)).clamp(least, MOST_MISTAKES)
 }
 
 /// The regression over those columns that some row has: words first, then dense ones, then the constant.
@@ -328,6 +364,25 @@ impl<'a> Regression<'a> {
         }
     }
 
+    /// The odds of the first `n` rows as the others see them: each part of them is left out in turn.
+    fn odds_without(&mut self, w: &[f64], n: usize) -> Vec<f64> {
+        let weight = self.weight.clone();
+        let mut out = vec![0.0; n];
+        for part in 0..PARTS {
+            let is_out = |i: usize| i < n && i % PARTS == part;
+            for (_, m) in self.weight.iter_mut().enumerate().filter(|(i, _)| is_out(*i)) {
+                *m = 0.0;
+            }
+            let mut v = w.to_vec();
+            self.solve(&mut v);
+            for (_, (o, row)) in out.iter_mut().zip(&self.rows).enumerate().filter(|(i, _)| is_out(*i)) {
+                *o = row.0.prior + self.dot(row, &v);
+            }
+            self.weight.clone_from(&weight);
+        }
+        out
+    }
+
     /// Solves `H·s = g`, `H = Σ curve·x·xᵀ + ridge`.
     fn conjugate_gradients(&self, g: &[f64], curve: &[f64]) -> Vec<f64> {
         let mut s = vec![0.0; self.width];
@@ -401,19 +456,51 @@ mod tests {
         let scales = Scales::of(pages.iter().map(|p| (p, none)));
         let row = |i: usize| scales.row(&pages[i], &none, -3.0);
         let sample: Vec<Row> = (0..60).map(row).collect();
-        let untaught = Weights::learn(&[], &sample);
+        let (untaught, _) = Weights::learn(&[], &sample);
         assert!((untaught.log_odds(&row(0)) + 3.0).abs() < 1e-6, "the prior is where it starts");
-        let labelled: Vec<(Row, bool)> = (0..36).map(|i| (row(i), i % 3 == 0)).collect();
-        let w = Weights::learn(&labelled, &sample);
+        let labelled: Vec<(Row, Label)> = (0..36).map(|i| (row(i), Label::person(i % 3 == 0))).collect();
+        let (w, _) = Weights::learn(&labelled, &sample);
         let odds = |i| w.log_odds(&row(i));
         assert!(odds(48) > odds(49) + 0.5, "{} against {}", odds(48), odds(49));
         assert!(w.of_bucket(1) > 0.3 && w.of_bucket(3) < 0.0 && w.of_bucket(1) > w.of_bucket(2).abs());
     }
 
+    /// One answer in eleven is a mistake: the others find that out, and say which.
     #[test]
-    fn an_answer_that_everything_contradicts_counts_little() {
-        assert!(trust(0.5, true) > 0.9 && trust(0.99, true) > 0.99 && trust(0.01, false) > 0.99);
-        assert!(trust(0.01, true) < 0.2 && trust(0.0, true) >= LEAST_TRUST);
-        assert!((trust(0.01, true) - trust(0.99, false)).abs() < 1e-9);
+    fn mistakes_are_recognised_by_the_other_answers() {
+        let none = [0.0; MEASURES];
+        let pages: Vec<Features> =
+            (0..120).map(|i| page(&[if i % 3 == 0 { 1 } else { 3 }, 100 + i % 10])).collect();
+        let scales = Scales::of(pages.iter().map(|p| (p, none)));
+        let rows = || pages.iter().map(|p| scales.row(p, &none, -1.0));
+        let sample: Vec<Row> = rows().collect();
+        let is_wrong = |i: usize| i % 11 == 4;
+        let said = |i: usize| Label { relevant: (i % 3 == 0) != is_wrong(i), who: Who::Model };
+        let labelled: Vec<(Row, Label)> = rows().enumerate().map(|(i, row)| (row, said(i))).collect();
+        let (w, weighed) = Weights::learn(&labelled, &sample);
+        let unseen = |word| w.log_odds(&scales.row(&page(&[word, 105]), &none, -1.0));
+        assert!(unseen(1) > 0.8 && unseen(3) < -2.0, "{} {}", unseen(1), unseen(3));
+        // A mistaken yes is believed less than any right one.
+        let yes = |wrong: bool| {
+            let of = move |i: &usize| said(*i).relevant && is_wrong(*i) == wrong;
+            (0..120).filter(of).map(|i| weighed[i]).collect::<Vec<f64>>()
+        };
+        let (right, wrong) = (yes(false), yes(true));
+        let (least, most) =
+            (right.iter().copied().fold(1.0, f64::min), wrong.iter().copied().fold(0.0, f64::max));
+        assert!(most + 0.01 < least && wrong.len() > 5, "{right:?} {wrong:?}");
+    }
+
+    #[test]
+    fn right_answers_are_believed() {
+        let of = |answers: &[Answer]| share_of_mistakes(answers.iter().copied(), Who::Person);
+        let right: Vec<Answer> =
+            (0..100).map(|i| (if i % 4 == 0 { 0.9 } else { 0.02 }, Label::person(i % 4 == 0))).collect();
+        assert_eq!(of(&right), 0.0);
+        let mut wrong = right;
+        wrong.iter_mut().filter(|a| a.0 < 0.1).step_by(5).for_each(|a| a.1.relevant = true);
+        assert!(of(&wrong) > 0.1, "{}", of(&wrong));
+        // The first answers are believed, whatever the topic makes of the page.
+        assert!(of(&[(0.1, Label::person(true)); 3]) < 0.02);
     }
 }

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 use terms::{CONTENT, GENRE, TopicTerms, URL, WISH};
-use types::{Assessment, Cursor, Features as Kept, Hit, Part, Problem, Verdict};
+use types::{Assessment, Cursor, Features as Kept, Hit, Label, Part, Problem, Verdict, Who};
 
 pub(super) const ENTRY: JudgeEntry = JudgeEntry {
     name: "relevance",
@@ -79,7 +79,7 @@ struct Relevance {
     /// What is kept of the pages it was shown.
     seen: Vec<Kept>,
     /// What was said of them, by where they are.
-    labels: BTreeMap<usize, bool>,
+    labels: BTreeMap<usize, Label>,
     version: u32,
     /// So many of the pages are its background: those up to the last milestone, or the last labelled one.
     background: usize,
@@ -92,6 +92,8 @@ struct Relevance {
 struct Fitted {
     prior: Prior,
     learned: Option<(Scales, Weights)>,
+    /// Of pages a model spoke of: how likely they are by its word and by all else, under the hash of what is kept of them.
+    weighed: HashMap<u64, f64>,
     line: f64,
     expected_f1: f64,
     /// Probabilities of all pages seen by then; NaN of those that cannot be read.
@@ -146,9 +148,16 @@ impl Fitted {
         (start, odds)
     }
 
-    /// Reads what its odds need of a page: no words before words were learnt.
-    fn decode(&self) -> fn(&[u8]) -> Result<Features, Problem> {
-        if self.learned.is_some() { Features::decode } else { Features::decode_terms }
+    /// How likely a page is of which this is kept.
+    fn probability(&self, terms: &TopicTerms, kept: &[u8]) -> Result<f64, Problem> {
+        if !self.weighed.is_empty()
+            && let Some(p) = self.weighed.get(&crate::text::word_hash_of(kept))
+        {
+            return Ok(*p);
+        }
+        // No words are read before words were learnt.
+        let decode = if self.learned.is_some() { Features::decode } else { Features::decode_terms };
+        Ok(sigmoid(self.odds(terms, &decode(kept)?).1))
     }
 
     /// What the log-odds are made of, by name. They add up.
@@ -223,13 +232,23 @@ impl Relevance {
     fn fit(&self) -> Fitted {
         let Survey { background, sample } = self.survey();
         let prior = Prior::new(&self.terms, background);
-        let learned = (self.labels.len() + self.examples.len() > 0).then(|| self.learn(&prior, &sample));
-        let mut fitted = Fitted { prior, learned, line: 0.0, expected_f1: 0.0, shown: Vec::new() };
-        let decode = fitted.decode();
+        let mut fitted = Fitted {
+            prior,
+            learned: None,
+            weighed: HashMap::new(),
+            line: 0.0,
+            expected_f1: 0.0,
+            shown: Vec::new(),
+        };
+        if self.labels.len() + self.examples.len() > 0 {
+            self.learn(&mut fitted, &sample);
+        }
         let judged = |_, pages: &[Kept]| -> Vec<f64> {
             let mut cursor = Cursor::default();
-            let mut judge = |page| decode(cursor.read(page)).map(|page| fitted.odds(&self.terms, &page).1);
-            pages.iter().map(|page| judge(page).map_or(f64::NAN, sigmoid)).collect()
+            pages
+                .iter()
+                .map(|page| fitted.probability(&self.terms, cursor.read(page)).unwrap_or(f64::NAN))
+                .collect()
         };
         // Pages after the background are judged with it; only the background says where the line is.
         let shown = in_parts(&self.seen, &judged).concat();
@@ -268,36 +287,40 @@ impl Relevance {
     }
 
     /// Example pages, then labelled ones.
-    fn lessons(&self) -> impl Iterator<Item = (&Kept, bool)> {
+    fn lessons(&self) -> impl Iterator<Item = (&Kept, Label)> {
         let labelled = self.labels.iter().filter_map(|(i, label)| Some((self.seen.get(*i)?, *label)));
-        self.examples.iter().map(|(f, l)| (f, *l)).chain(labelled)
+        self.examples.iter().map(|(f, l)| (f, Label::person(*l))).chain(labelled)
     }
 
-    fn learn(&self, prior: &Prior, sample: &[(u64, usize)]) -> (Scales, Weights) {
+    fn learn(&self, fitted: &mut Fitted, sample: &[(u64, usize)]) {
         let sample = sample.iter().filter_map(|(_, i)| self.seen.get(*i));
         let sample: Vec<Features> = sample.filter_map(|s| Features::decode(&s.read()).ok()).collect();
-        let labelled: Vec<(Features, bool)> = (self.lessons())
-            .filter_map(|(kept, label)| Some((Features::decode(&kept.read()).ok()?, label)))
-            .collect();
+        let (mut hashes, mut labelled) = (Vec::new(), Vec::new());
+        for (kept, label) in self.lessons() {
+            let bytes = kept.read();
+            let Ok(page) = Features::decode(&bytes) else { continue };
+            hashes.push(crate::text::word_hash_of(&bytes));
+            labelled.push((page, label));
+        }
         let pages: Vec<&Features> = sample.iter().chain(labelled.iter().map(|l| &l.0)).collect();
-        let starts: Vec<Start> = pages.iter().map(|p| Start::of(prior, &self.terms, p)).collect();
+        let starts: Vec<Start> = pages.iter().map(|p| Start::of(&fitted.prior, &self.terms, p)).collect();
         let scales = Scales::of(pages.iter().zip(&starts).map(|(p, s)| (*p, s.measures)));
         let row = |(page, start): (&Features, &Start)| scales.row(page, &start.measures, start.odds);
         let (of_sample, of_labelled) = starts.split_at(sample.len());
         let labelled = labelled.iter().zip(of_labelled);
-        let rows: Vec<(Row, bool)> = labelled.map(|((p, label), s)| (row((p, s)), *label)).collect();
+        let rows: Vec<(Row, Label)> = labelled.map(|((p, label), s)| (row((p, s)), *label)).collect();
         let others: Vec<Row> = sample.iter().zip(of_sample).take(SAMPLE).map(row).collect();
-        let weights = Weights::learn(&rows, &others);
-        (scales, weights)
+        let (weights, weighed) = Weights::learn(&rows, &others);
+        let by_model = rows.iter().map(|r| r.1.who == Who::Model);
+        let weighed = hashes.into_iter().zip(weighed).zip(by_model);
+        fitted.weighed = weighed.filter(|(_, by_model)| *by_model).map(|(known, _)| known).collect();
+        fitted.learned = Some((scales, weights));
     }
 
     fn probability(&self, assessment: &Assessment) -> f64 {
-        let fitted = self.fitted();
-        match fitted.decode()(&assessment.features.read()) {
-            Ok(page) => sigmoid(fitted.odds(&self.terms, &page).1),
-            // A page of which only the score is known keeps it.
-            Err(_) => assessment.score,
-        }
+        // A page of which only the score is known keeps it.
+        let known = self.fitted().probability(&self.terms, &assessment.features.read());
+        known.unwrap_or(assessment.score)
     }
 
     /// The lesson that is most like a page; itself does not count.
@@ -310,7 +333,7 @@ impl Relevance {
             let measures = prior.measure(&self.terms, &page);
             let similarity = scales.row(&page, &measures, 0.0).similarity(&words);
             if best.is_none_or(|b| similarity > b.similarity) {
-                best = Some(Like { nth: i.checked_sub(examples), label, similarity });
+                best = Some(Like { nth: i.checked_sub(examples), label: label.relevant, similarity });
             }
         }
         best.filter(|b| b.similarity >= LEAST_LIKE)
@@ -380,7 +403,7 @@ impl Judge for Relevance {
         Verdict { relevant: relevance >= threshold, relevance, threshold, version: self.version }
     }
 
-    fn observe(&mut self, assessment: &Assessment, label: Option<bool>) -> bool {
+    fn observe(&mut self, assessment: &Assessment, label: Option<Label>) -> bool {
         if assessment.features.is_empty() {
             return false;
         }
@@ -450,10 +473,10 @@ impl Judge for Relevance {
 
     fn trained(&self) -> Option<Vec<u8>> {
         let mut w = Writer::default();
-        let all: Vec<(&Kept, bool)> = self.lessons().collect();
+        let all: Vec<(&Kept, Label)> = self.lessons().collect();
         w.u8(1).var(all.len() as u64);
         for (kept, label) in all {
-            w.u8(u8::from(label)).bytes(&kept.read());
+            w.u8(u8::from(label.relevant)).bytes(&kept.read());
         }
         Some(w.0)
     }
