@@ -4,6 +4,7 @@ mod architecture;
 mod book;
 mod docs;
 mod names;
+mod promises;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ fn with_extension(folders: &[&str], extension: &str) -> Vec<PathBuf> {
 /// Every page that people read.
 fn markdown_files() -> Vec<PathBuf> {
     let mut files = with_extension(&["docs", "lab", "benches"], "md");
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"] {
         files.push(root().join(name));
     }
     files
