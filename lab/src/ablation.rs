@@ -17,6 +17,8 @@ const WITHOUT: &[(&str, &[&str])] = &[
     ("way beyond one link", &["far = 0"]),
     ("similarity head", &["similar"]),
     ("soft verdicts", &["soft"]),
+    ("credit for the way", &["credit"]),
+    ("search by places", &["search"]),
     ("host bonus", &["host_bonus = 0"]),
     ("all words", WORDS),
     ("anchor words", &["anchor", "pairs"]),

@@ -10,6 +10,7 @@ mod state;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 use super::{
     Because, Miss, Model, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Visit,
@@ -23,6 +24,7 @@ use sight::{Groups, Sight, Sim};
 use std::collections::HashSet;
 use tally::{Base, KINDS, Kind, Tally};
 use types::{Priority, Problem, Source, Target, Url, UrlId};
+use ways::{Way, Ways};
 
 pub(super) const ENTRY: StrategyEntry = StrategyEntry {
     name: "adaptive",
@@ -90,6 +92,14 @@ const MOST_CHILDREN: usize = 32;
 const CROWD_FROM: f64 = 200.0;
 /// Fewer pages without a relevant one are never a drought.
 const DROUGHT: f64 = 500.0;
+/// After so many pages without a relevant one it searches by places: before the first one was found, and later. Every other
+/// turn of so many pages goes on as before.
+const SEARCH_FIRST: u64 = 100;
+const SEARCH: u64 = 200;
+const TURN: u64 = 50;
+/// Pages on the way to a find that get credit for it, and what is left of it at each step.
+const LONGEST_WAY: usize = 5;
+const FADING: f64 = 0.8;
 
 /// The heads of the regression: is it relevant, how similar is it, is it a way to relevant ones?
 const RELEVANT: usize = 0;
@@ -103,21 +113,27 @@ const BETA: f64 = 10.0;
 const POWER: f64 = 2.0;
 const SOFT: f64 = 0.5;
 
+/// A page that was fetched.
+struct Page<'a> {
+    id: UrlId,
+    parent: Option<UrlId>,
+    url: &'a Url,
+}
+
 /// What one page taught, kept until its links have been scored.
 struct Lesson {
+    id: UrlId,
+    parent: Option<UrlId>,
     own: Groups,
     sights: Vec<Sight>,
     xs: Vec<[f64; D]>,
     relevant: f64,
-    weight: f64,
     /// What the page was worth as a way to others, once its links are scored.
     worth: Option<f64>,
 }
 
-impl Lesson {
-    fn groups(&self) -> Vec<Groups> {
-        self.sights.iter().map(|s| s.groups).collect()
-    }
+fn groups(sights: &[Sight]) -> Vec<Groups> {
+    sights.iter().map(|s| s.groups).collect()
 }
 
 struct Adaptive {
@@ -139,6 +155,8 @@ struct Adaptive {
     since_refresh: u64,
     /// Pages since the last relevant one.
     drought: u64,
+    has_found: bool,
+    ways: Ways,
     memo: Memo,
 }
 
@@ -150,6 +168,7 @@ struct Now {
     /// How curious it is about hosts of which little is known, and the logarithm of the pages so far.
     curious: f64,
     pages: f64,
+    searches: bool,
 }
 
 fn build(setup: &StrategySetup) -> Result<Box<dyn Strategy>, Problem> {
@@ -218,6 +237,8 @@ impl Adaptive {
             links: 0,
             since_refresh: 0,
             drought: 0,
+            has_found: false,
+            ways: Ways::default(),
             memo: Memo::default(),
         })
     }
@@ -277,6 +298,13 @@ impl Adaptive {
         self.drought as f64 > (5.0 / self.tally.rates()[RELEVANT]).max(DROUGHT)
     }
 
+    /// Nothing that says what a link is worth has led to a relevant page for long: it looks where pages are most like the
+    /// topic, whatever the link says.
+    fn searches(&self) -> bool {
+        let after = if self.has_found { SEARCH } else { SEARCH_FIRST };
+        self.parts.search && self.drought.checked_sub(after).is_some_and(|d| d / TURN % 2 == 0)
+    }
+
     /// How much the second head counts: all at first, less with every relevant page found; all again when
     /// none is found any more, because then what is similar is the only trace there is.
     fn beta(&self) -> f64 {
@@ -294,6 +322,7 @@ impl Adaptive {
             beta: self.beta(),
             curious: more * self.o.host_bonus,
             pages: libm::log(1.0 + f64::from(self.tally.total().n)),
+            searches: self.searches(),
         }
     }
 
@@ -315,7 +344,10 @@ impl Adaptive {
         }
     }
 
-    fn value(&self, now: &Now, p: [f64; HEADS]) -> f64 {
+    fn value(&self, now: &Now, s: &Sight, p: [f64; HEADS]) -> f64 {
+        if now.searches {
+            return self.tally.place(&now.base, &s.groups)[SIMILAR] - now.base.rates[SIMILAR];
+        }
         let wanted = p[RELEVANT] + self.o.ahead * (p[AHEAD] - p[RELEVANT]);
         wanted + now.beta * (p[SIMILAR] - now.base.rates[SIMILAR])
     }
@@ -326,31 +358,33 @@ impl Adaptive {
             return None;
         }
         let now = self.now();
-        let values = sights.iter().map(|s| self.value(&now, self.chances(&now, s, n)));
+        let values = sights.iter().map(|s| self.value(&now, s, self.chances(&now, s, n)));
         let value = values.max_by(f64::total_cmp)?;
         Some(shared(value, self.share(sights.first()?)))
     }
 
-    /// Learns that the target of these sightings was so.
-    fn found(&mut self, url: &Url, sights: Vec<Sight>, relevant: f64, similar: f64, weight: f64) -> Lesson {
-        let n = sights.len();
-        // All features as they were before this page counted.
+    /// What the regressions learn from. Nothing, when they are off.
+    fn all_dense(&self, sights: &[Sight]) -> Vec<[f64; D]> {
         let base = self.tally.base();
-        let xs: Vec<[f64; D]> = if self.parts.learn {
-            sights.iter().map(|s| self.dense(&base, s, n)).collect()
-        } else {
-            Vec::new()
-        };
-        let lesson = Lesson { own: own_groups(url), sights, xs, relevant, weight, worth: None };
-        self.teach(&lesson, [Some(relevant), Some(similar), None]);
-        self.tally.add(&lesson.own, &lesson.groups(), weight as f32, relevant as f32, similar as f32);
+        let sights_learnt = if self.parts.learn { sights } else { &[] };
+        sights_learnt.iter().map(|s| self.dense(&base, s, sights.len())).collect()
+    }
+
+    /// Learns that the target of these sightings was so.
+    fn found(&mut self, page: &Page, sights: Vec<Sight>, relevant: f64, similar: f64) -> Lesson {
+        // All features as they were before this page counted.
+        let xs = self.all_dense(&sights);
+        let &Page { id, parent, url } = page;
+        let lesson = Lesson { id, parent, own: own_groups(url), sights, xs, relevant, worth: None };
+        self.teach(&lesson.sights, &lesson.xs, [Some(relevant), Some(similar), None]);
+        self.tally.add(&lesson.own, &groups(&lesson.sights), relevant as f32, similar as f32);
         self.version = self.version.wrapping_add(1);
         lesson
     }
 
-    fn teach(&mut self, lesson: &Lesson, y: [Option<f64>; HEADS]) {
-        let weight = lesson.weight / (lesson.sights.len().max(1) as f64).sqrt();
-        for (s, x) in lesson.sights.iter().zip(&lesson.xs) {
+    fn teach(&mut self, sights: &[Sight], xs: &[[f64; D]], y: [Option<f64>; HEADS]) {
+        let weight = 1.0 / (sights.len().max(1) as f64).sqrt();
+        for (s, x) in sights.iter().zip(xs) {
             self.model.learn(s, x, y, weight);
         }
     }
@@ -368,9 +402,36 @@ impl Adaptive {
     fn end_lesson(&mut self) {
         let Some(lesson) = self.lesson.take() else { return };
         let worth = lesson.worth.unwrap_or(lesson.relevant);
-        self.teach(&lesson, [None, None, Some(worth)]);
-        let more = lesson.weight * (worth - lesson.relevant);
-        self.tally.ahead(&lesson.own, &lesson.groups(), more as f32);
+        self.teach(&lesson.sights, &lesson.xs, [None, None, Some(worth)]);
+        self.tally.ahead(&lesson.own, &groups(&lesson.sights), (worth - lesson.relevant) as f32);
+        if self.parts.credit {
+            let (parent, own, is_relevant) = (lesson.parent, lesson.own, lesson.relevant > 0.5);
+            let evidence = lesson.sights.iter().map(Sight::write).collect();
+            self.ways.put(lesson.id, Way { parent, own, evidence, is_relevant, worth });
+        }
+    }
+
+    /// A relevant page was found on this one: the pages on the way were worth more than their links promised.
+    fn credit(&mut self, mut on: Option<UrlId>) {
+        let mut credit = 1.0;
+        for _ in 0..LONGEST_WAY {
+            let Some((id, mut way)) = on.and_then(|id| Some((id, self.ways.get(id)?.clone()))) else {
+                return;
+            };
+            credit *= FADING;
+            if credit > way.worth {
+                let sights: Vec<Sight> = way.evidence.iter().filter_map(|e| Sight::read(e).ok()).collect();
+                let xs = self.all_dense(&sights);
+                self.teach(&sights, &xs, [None, None, Some(credit)]);
+                self.tally.ahead(&way.own, &groups(&sights), (credit - way.worth) as f32);
+                way.worth = credit;
+                self.ways.put(id, way.clone());
+            }
+            if way.is_relevant {
+                return;
+            }
+            on = way.parent;
+        }
     }
 
     /// Ends a lesson whose links were scored. It is not done there: the links need not wait for it, only the
@@ -448,9 +509,14 @@ impl Strategy for Adaptive {
         let relevant = verdict + soft * (libm::pow(taste.soft, POWER) - verdict);
         self.end_lesson();
         let sights = sights(visit.sources);
-        let was_dry = self.dry();
+        let was = (self.dry(), self.searches());
+        if taste.relevant {
+            self.credit(visit.parent);
+        }
+        self.has_found |= taste.relevant;
         self.drought = if taste.relevant { 0 } else { self.drought + 1 };
-        let lesson = self.found(visit.url, sights, relevant, taste.soft, 1.0);
+        let page = Page { id: visit.id, parent: visit.parent, url: visit.url };
+        let lesson = self.found(&page, sights, relevant, taste.soft);
         self.lesson = Some(lesson);
         for (scale, m) in self.scales.iter_mut().zip(taste.measures) {
             scale.add(m);
@@ -460,7 +526,8 @@ impl Strategy for Adaptive {
         self.since_refresh += 1;
         // A large frontier is scored again less often: about a thousand links per page.
         let due = self.o.refresh > 0 && self.since_refresh >= self.o.refresh.max(self.links / 1000);
-        if due || self.dry() != was_dry {
+        let turned = self.dry() != was.0 || (self.searches() != was.1 && !taste.relevant);
+        if due || turned {
             self.since_refresh = 0;
             return Rescore::Everything;
         }
@@ -492,7 +559,7 @@ impl Strategy for Adaptive {
             }
             let sight = side.link(i, link);
             let p = self.chances(&now, &sight, 1);
-            let key = shared(self.value(&now, p), self.share(&sight));
+            let key = shared(self.value(&now, &sight, p), self.share(&sight));
             let new = target == Target::New && link.url != *visit.url;
             if new && targets.insert(&link.url) {
                 new_links.push(p[RELEVANT] + self.o.far * (p[AHEAD] - p[RELEVANT]));
@@ -542,8 +609,10 @@ impl Model for Adaptive {
             match page.because {
                 Because::User => {
                     self.correct(page, relevant);
-                    let lesson = self.found(page.url, sights(page.sources), relevant, relevant, 1.0);
-                    self.teach(&lesson, [None, None, Some(relevant)]);
+                    let sights = sights(page.sources);
+                    let page = Page { id: page.id, parent: None, url: page.url };
+                    let lesson = self.found(&page, sights, relevant, relevant);
+                    self.teach(&lesson.sights, &lesson.xs, [None, None, Some(relevant)]);
                 }
                 Because::Labels => self.correct(page, relevant),
                 Because::Judge => {}

@@ -99,6 +99,10 @@ pub(super) struct Parts {
     pub prior: bool,
     /// The soft score is a part of what the first head learns (off: the verdict alone).
     pub soft: bool,
+    /// Pages on the way to a find get credit for it.
+    pub credit: bool,
+    /// Search by places when nothing is found.
+    pub search: bool,
     spaces: [bool; SPACES],
     kinds: [bool; KINDS],
 }
@@ -106,8 +110,9 @@ pub(super) struct Parts {
 impl Parts {
     /// All parts but those named.
     pub fn without(names: &[String]) -> Result<Parts, Problem> {
-        let [learn, similar, prior, soft] = [true; 4];
-        let mut parts = Parts { learn, similar, prior, soft, spaces: [true; SPACES], kinds: [true; KINDS] };
+        let [learn, similar, prior, soft, credit, search] = [true; 6];
+        let (spaces, kinds) = ([true; SPACES], [true; KINDS]);
+        let mut parts = Parts { learn, similar, prior, soft, credit, search, spaces, kinds };
         for name in names {
             *parts.find(name).ok_or_else(|| Problem::new(format!("`adaptive` has no part `{name}`")))? =
                 false;
@@ -120,6 +125,8 @@ impl Parts {
             "similar" => Some(&mut self.similar),
             "prior" => Some(&mut self.prior),
             "soft" => Some(&mut self.soft),
+            "credit" => Some(&mut self.credit),
+            "search" => Some(&mut self.search),
             _ => {
                 let spaces = SPACE_NAMES.iter().zip(&mut self.spaces);
                 spaces.chain(KIND_NAMES.iter().zip(&mut self.kinds)).find(|p| *p.0 == name).map(|p| p.1)

@@ -2,12 +2,14 @@
 
 use super::sight::{Sight, Space};
 use super::tally::{KINDS, Kind};
-use super::{Adaptive, D, RELEVANT, Reason, Scale, X};
+use super::{Adaptive, D, RELEVANT, Reason, SIMILAR, Scale, X};
 use learn::bytes::{Reader, Writer, damaged};
 use learn::logistic::Saving;
 use types::Problem;
 
-const STATE: u8 = 2;
+const STATE: u8 = 3;
+/// Without ways.
+const EARLIER: u8 = 2;
 const DELTA: u8 = 2;
 
 impl Adaptive {
@@ -19,13 +21,15 @@ impl Adaptive {
         self.model.save(what, &mut w);
         self.tally.save(full, &mut w);
         let words = if self.query.online { self.query.df.save(full) } else { None };
-        w.bytes(&words.unwrap_or_default());
+        w.bytes(&words.unwrap_or_default()).u8(u8::from(self.has_found));
+        self.ways.save(full, &mut w);
         w.0
     }
 
     pub(super) fn read_state(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         let mut r = Reader(bytes);
-        if r.u8()? != STATE {
+        let version = r.u8()?;
+        if version != STATE && version != EARLIER {
             return Err(damaged());
         }
         self.version = r.u32()?;
@@ -42,6 +46,12 @@ impl Adaptive {
             self.query.df.load(words)?;
             self.query.weigh();
         }
+        if version == EARLIER {
+            self.has_found = self.tally.total().relevant >= 1.0;
+            return r.end();
+        }
+        self.has_found = r.u8()? != 0;
+        self.ways.load(&mut r)?;
         r.end()
     }
 
@@ -110,6 +120,11 @@ impl Adaptive {
             if sum.n > 0.0 {
                 out.push((format!("{}: {:.0} of {:.0} relevant", kind.name(), sum.relevant, sum.n), value));
             }
+        }
+        if self.searches() {
+            let base = self.tally.base();
+            let like = self.tally.place(&base, &s.groups)[SIMILAR] - base.rates[SIMILAR];
+            out.push(("search: pages of its directory are like the topic".into(), like));
         }
         out.retain(|(_, v)| v.abs() >= 0.05);
         out.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));

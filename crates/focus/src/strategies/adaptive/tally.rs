@@ -190,12 +190,10 @@ impl Tally {
         out
     }
 
-    /// How much better than everything each of the link's groups is. Few pages say little: every rate is
-    /// drawn to that of the next larger group.
-    pub fn lifts(&self, base: &Base, g: &Groups) -> Lifts {
-        let Base { rates: base, logits: zero } = *base;
-        let host = self.sum(g.host).shrunk(5.0, base);
-        let mut dir = host;
+    /// What the pages of a link's directory are like, whatever the link says. Few pages say little: every rate is drawn to
+    /// that of the next larger group.
+    pub fn place(&self, base: &Base, g: &Groups) -> [f64; HEADS] {
+        let mut dir = self.sum(g.host).shrunk(5.0, base.rates);
         for d in g.dirs.iter().take(usize::from(g.depth).min(DIRS)) {
             let sum = self.sum(*d);
             if sum.n == 0.0 {
@@ -203,6 +201,14 @@ impl Tally {
             }
             dir = sum.shrunk(3.0, dir);
         }
+        dir
+    }
+
+    /// How much better than everything each of the link's groups is.
+    pub fn lifts(&self, base: &Base, g: &Groups) -> Lifts {
+        let dir = self.place(base, g);
+        let Base { rates: base, logits: zero } = *base;
+        let host = self.sum(g.host).shrunk(5.0, base);
         let path = self.sum(g.tag_path).shrunk(5.0, base);
         let host_path = self.sum(g.host_path).shrunk(3.0, path);
         let shape = self.sum(g.shape).shrunk(3.0, base);
@@ -226,14 +232,9 @@ impl Tally {
     }
 
     /// One more page: once for what is the URL's own, once per page that links to it.
-    pub fn add(&mut self, own: &Groups, found_on: &[Groups], weight: f32, relevant: f32, similar: f32) {
+    pub fn add(&mut self, own: &Groups, found_on: &[Groups], relevant: f32, similar: f32) {
         // Until its links have been looked at, what it leads to is what it is.
-        let sum = Sum {
-            n: weight,
-            relevant: weight * relevant,
-            similar: weight * similar,
-            ahead: weight * relevant,
-        };
+        let sum = Sum { n: 1.0, relevant, similar, ahead: relevant };
         self.count(own, found_on, sum, Some(Mark { position: 0, relevant, similar }));
     }
 
@@ -489,7 +490,7 @@ mod tests {
         for page in 0..MOST_MARKED as u32 + 500 {
             // Every hundredth page has led to three judged ones, the others to one.
             for position in 0..if page % 100 == 0 { 3 } else { 1 } {
-                t.add(&Groups::default(), &[link(page + 1, position)], 1.0, 0.5, 0.25);
+                t.add(&Groups::default(), &[link(page + 1, position)], 0.5, 0.25);
             }
             if page % 10_000 == 0 {
                 let mut w = Writer::default();
