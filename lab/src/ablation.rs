@@ -43,7 +43,8 @@ const WITHOUT: &[(&str, &[&str])] = &[
 const WORDS: &[&str] = &["anchor", "pairs", "url", "context", "offsets", "heading", "title", "tags", "place"];
 const GROUPS: &[&str] = &["host", "directory", "tag_path", "host_path", "shape", "siblings", "near", "list"];
 /// With the parts of [`WORDS`] and [`GROUPS`], all that is off in the bare prior.
-const LEARNING: &[&str] = &["learn", "similar", "soft", "host_bonus = 0", "ahead = 0", "far = 0"];
+const LEARNING: &[&str] =
+    &["learn", "similar", "soft", "credit", "search", "host_bonus = 0", "ahead = 0", "far = 0"];
 
 /// What is added to the bare prior.
 const ADDED: &[(&str, &[&str])] = &[
