@@ -118,7 +118,7 @@ fn show(removed: &Removed, dry_run: bool, dir: &Path) {
         true => println!("would go: {pages} ({versions}, {answers}); {urls} would never be fetched again"),
         false => {
             println!(
-                "{}: {pages} ({versions}, {answers}); {urls} are never fetched again",
+                "{}: {pages} ({versions}, {answers}); {urls} will never be fetched again",
                 style("gone").bold()
             );
             if removed.freed > 0 {

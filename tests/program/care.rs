@@ -2,6 +2,7 @@
 
 use super::damage::{Harm, PAGES, Small, contents, harm, on};
 use crate::common::{Ran, Rng, Running, crawl, file, finish, folder, gleaner, long, run, serve, until};
+use crate::common::dashboard::Dashboard;
 use crate::support::postgres;
 use serde_json::Value;
 use std::fs;
@@ -249,6 +250,10 @@ fn what_is_removed_is_in_no_file_and_never_comes_back() {
     let archive = dir.path().join("before.warc.gz");
     on("export", &out, &["--all", "--format", "warc", "-o", archive.to_str().unwrap()]).ok();
     on("label", &out, &[SECRET, "--yes"]).ok();
+    // Someone looks at it in the browser meanwhile.
+    let dashboard = Dashboard::start(&out, &[]);
+    let shown = || dashboard.json("/api/v1/collections/out/pages?limit=100").to_string();
+    assert!(shown().contains("quokkatitle"), "{}", shown());
     // Looked at, then done.
     let would = on("remove", &out, &[SECRET, "--dry-run"]);
     would.ok().shows(&["would go: 1 page (2 versions, 2 archived answers)", SECRET]);
@@ -258,9 +263,15 @@ fn what_is_removed_is_in_no_file_and_never_comes_back() {
     for words in SECRETS {
         assert_eq!(holds(&out, words), Vec::<PathBuf>::new(), "{words}\n{gone}");
     }
+    until("the dashboard does not show it", || !shown().contains("quokka"));
+    assert!(shown().contains("a.example/3"), "{}", shown());
+    drop(dashboard);
     let rest: Vec<String> = before.iter().filter(|u| *u != SECRET).cloned().collect();
     assert_eq!(urls(&out), rest, "and nothing else went");
     on("check", &out, &[]).ok().shows(&["nothing is wrong"]);
+    super::crash::warcio_checks(&crate::common::warcs(&out));
+    on("explain", &out, &[SECRET]).ok().shows(&["removed at 2", "because: its author asked"]);
+    on("errors", &out, &[]).ok().shows(&["nothing failed"]);
     assert!(!on("search", &out, &["sql", "--all", "--json", "--limit", "100"]).ok().out.contains("secret"));
     assert_eq!(on("search", &out, &["quokkatitle", "--json"]).out, "");
     let subset = dir.path().join("after.warc.gz");
@@ -279,7 +290,7 @@ fn what_is_removed_is_in_no_file_and_never_comes_back() {
     finish(crawl(&server, &topic, &out).args(["--seed", SECRET, "--seed", "http://a.example/"])).ok();
     on("errors", &out, &["--retry"]).ok();
     finish(&mut crawl(&server, &topic, &out)).ok();
-    on("import", &out, &[archive.to_str().unwrap()]).ok();
+    run(["import", "--out", out.to_str().unwrap(), archive.to_str().unwrap()]).ok();
     assert!(server.log().entries().iter().all(|e| e.path != "/secret"), "{:#?}", server.log().entries());
     assert_eq!(urls(&out), rest);
     for words in SECRETS {
@@ -315,6 +326,7 @@ fn hosts_and_patterns_go_copies_keep_their_bytes_and_bad_orders_change_nothing()
     on("check", &out, &[]).ok().shows(&["23 pages", "nothing is wrong"]);
     let has = |r: &store::archive::WarcRecord| r.kind() == "response" && r.target() == Some(copy);
     let answer = answers(&out).into_iter().find(has).expect("it is archived");
+    super::crash::warcio_checks(&crate::common::warcs(&out));
     assert!(String::from_utf8_lossy(&answer.block).contains("<title>Course 22</title>"), "with its payload");
     // A host, then a pattern.
     on("remove", &out, &["h0.example", "--because", "x"]).ok().shows(&["gone: 8 pages"]);
@@ -428,7 +440,7 @@ fn a_crawl_ends_before_its_folder_or_its_disk_is_full_and_compact_gives_space_ba
     on("status", &out, &[]).ok().shows(&["disk limit reached (9MB)"]);
     // The disk itself: more is to be kept free than it has.
     let mut full = crawl(&server, &topic, &out);
-    let text = fs::read_to_string(&topic).unwrap() + "[limits]\ndisk_free = \"4000000GB\"\n";
+    let text = fs::read_to_string(&topic).unwrap() + "[limits]\ndisk_free = \"90000GB\"\n";
     fs::write(&topic, text).unwrap();
     let ran = finish(&mut full);
     assert!(ran.err.contains("the disk is nearly full") && ran.err.contains("are free"), "{ran}");
@@ -445,7 +457,7 @@ fn a_crawl_ends_before_its_folder_or_its_disk_is_full_and_compact_gives_space_ba
     assert_eq!(found.ok().out.lines().count(), before.len());
     on("compact", &out, &[]).ok().shows(&["before: it takes", "now:"]);
     // It goes on where it was.
-    fs::write(&topic, fs::read_to_string(&topic).unwrap().replace("4000000GB", "0")).unwrap();
+    fs::write(&topic, fs::read_to_string(&topic).unwrap().replace("90000GB", "0")).unwrap();
     finish(&mut crawl(&server, &topic, &out)).ok();
     assert_eq!(urls(&out).len(), 401);
     on("check", &out, &[]).ok();

@@ -129,6 +129,8 @@ struct Seen {
 const BEGINS: usize = 300;
 /// So many new pages are read again to tell their text from menus; of others the kept text must do.
 const READ_AGAIN: usize = 300;
+/// So many of the newest pages tell what the menus of their hosts are, where nothing else does.
+const MENUS_FROM: usize = 1_000;
 
 impl Reader {
     /// What is new since a time: relevant pages, or all.
@@ -251,13 +253,23 @@ impl Reader {
 
     /// What is known of the menus of hosts, and how their words are read.
     fn menus(&self) -> Result<(Measurer, TextOptions), Problem> {
-        let mut menus = Measurer::default();
+        let (mut menus, text) = (Measurer::default(), self.topic()?.text.options);
+        let mut known = false;
         for page in self.kept.each_state(FEATURES) {
             if let Some(page) = Measured::decode(&page?) {
                 menus.restore(&page);
+                known = true;
             }
         }
-        Ok((menus, self.topic()?.text.options))
+        // Only judges that read a page's own text keep features.
+        let newest = self.lines.iter().rev().take(if known { 0 } else { MENUS_FROM });
+        for record in self.kept.records_of(newest.map(|line| line.id).collect()) {
+            let page = stored::kept_page(&record?);
+            if let Some(url) = page.url.clone() {
+                menus.meet(&url, &Doc::new(page, &text));
+            }
+        }
+        Ok((menus, text))
     }
 
     /// The first words of a page's own text: without title, menus and adverts.
