@@ -1,9 +1,9 @@
 //! What URLs came to, and those that gave no page.
 
 use super::Reader;
-use crate::remove::Removal;
 use crate::failures::{Failures, Tries};
 use crate::refresh::is_of_host;
+use crate::remove::Removal;
 use frontier::{Info, State};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -104,14 +104,18 @@ impl<'a> Misses<'a> {
                 None => outcome.is_failure(),
             };
             let on_host = self.hosts.as_ref().is_none_or(|all| entry.host.is_some_and(|h| all.contains(&h)));
-            let counts = is_meant && on_host && !(outcome == Outcome::OutOfScope && self.is_removed(entry.id));
+            let counts =
+                is_meant && on_host && !(outcome == Outcome::OutOfScope && self.is_removed(entry.id));
             counts.then_some(Ok((entry, outcome, tries)))
         })
     }
 
     fn is_removed(&self, id: UrlId) -> bool {
         let url = |_: &_| self.reader.kept.url(id).ok();
-        self.removed.first().and_then(url).is_some_and(|url| self.removed.iter().any(|r| r.what.matches(&url)))
+        self.removed
+            .first()
+            .and_then(url)
+            .is_some_and(|url| self.removed.iter().any(|r| r.what.matches(&url)))
     }
 
     /// The try that says why: its own, or the last of its host when it was given up with that.
