@@ -488,11 +488,11 @@ impl Check {
                     answers.insert(record.offset, Answer { length: record.length, url, digest });
                     exchange = record.header("WARC-Record-ID").map(str::to_string);
                 }
-                "request" | "metadata" if record.header("WARC-Concurrent-To") != exchange.as_deref() => {
-                    // Behind damage nobody knows what it belonged to.
-                    if exchange.is_some() {
-                        self.fault(Part::Archive, place, "does not belong to the answer before it", false);
-                    }
+                // Behind damage nobody knows what it belonged to.
+                "request" | "metadata"
+                    if exchange.is_some() && record.header("WARC-Concurrent-To") != exchange.as_deref() =>
+                {
+                    self.fault(Part::Archive, place, "does not belong to the answer before it", false);
                 }
                 _ => {}
             }

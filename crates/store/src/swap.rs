@@ -78,6 +78,10 @@ pub fn finish(dir: &Path) -> Result<bool, Problem> {
     let decided = is_unfinished(dir);
     if decided {
         take_place(dir, &shop)?;
+        // First of all: without it the rest is scraps, and may be thrown away in any order.
+        let commit = shop.join(COMMIT);
+        fs::remove_file(&commit).map_err(|e| Problem::io("remove", &commit, &e))?;
+        sync_folder(&shop)?;
     }
     fs::remove_dir_all(&shop).map_err(|e| Problem::io("remove", &shop, &e))?;
     sync_folder(dir)?;
@@ -133,4 +137,75 @@ fn take_place(dir: &Path, shop: &Path) -> Result<(), Problem> {
 
 fn sync_folder(dir: &Path) -> Result<(), Problem> {
     File::open(dir).and_then(|d| d.sync_all()).map_err(|e| Problem::io("sync", dir, &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collection(dir: &Path) {
+        fs::create_dir(dir.join(WARC)).unwrap();
+        fs::write(dir.join("ledger.log"), "old").unwrap();
+        fs::write(dir.join("warc/old.warc.gz"), "old").unwrap();
+        fs::write(dir.join("warc/kept.warc.gz"), "kept").unwrap();
+    }
+
+    fn prepared(dir: &Path) -> Swap {
+        let swap = Swap::begin(dir).unwrap();
+        fs::write(swap.ledger().join("ledger.log"), "new").unwrap();
+        fs::write(swap.warc().join("new.warc.gz"), "new").unwrap();
+        swap
+    }
+
+    fn read(dir: &Path, name: &str) -> Option<String> {
+        fs::read_to_string(dir.join(name)).ok()
+    }
+
+    #[test]
+    fn the_new_takes_the_place_of_the_old_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        collection(dir);
+        // Prepared and not decided: thrown away.
+        drop(prepared(dir));
+        assert!(!is_unfinished(dir) && !finish(dir).unwrap());
+        assert_eq!(read(dir, "ledger.log").as_deref(), Some("old"));
+        assert!(!dir.join(SHOP).exists());
+        let goes = ["warc/old.warc.gz".to_string(), "not there".into(), "../outside".into()];
+        prepared(dir).commit(&goes).unwrap();
+        assert_eq!(read(dir, "ledger.log").as_deref(), Some("new"));
+        assert_eq!(read(dir, "warc/new.warc.gz").as_deref(), Some("new"));
+        assert_eq!(read(dir, "warc/kept.warc.gz").as_deref(), Some("kept"));
+        assert!(!dir.join("warc/old.warc.gz").exists() && !dir.join(SHOP).exists());
+    }
+
+    #[test]
+    fn whatever_step_it_died_at_the_next_one_finishes() {
+        for done in 0..4 {
+            let dir = tempfile::tempdir().unwrap();
+            let dir = dir.path();
+            collection(dir);
+            let shop = prepared(dir).shop;
+            fs::write(shop.join(COMMIT), "warc/old.warc.gz\n").unwrap();
+            if done > 0 {
+                fs::rename(shop.join("warc/new.warc.gz"), dir.join("warc/new.warc.gz")).unwrap();
+            }
+            if done > 1 {
+                fs::rename(shop.join("ledger.log"), dir.join("ledger.log")).unwrap();
+            }
+            if done > 2 {
+                fs::remove_file(dir.join("warc/old.warc.gz")).unwrap();
+            }
+            assert!(is_unfinished(dir) && finish(dir).unwrap(), "{done} steps were done");
+            assert_eq!(read(dir, "ledger.log").as_deref(), Some("new"));
+            assert_eq!(read(dir, "warc/new.warc.gz").as_deref(), Some("new"));
+            assert!(!dir.join("warc/old.warc.gz").exists() && !dir.join(SHOP).exists());
+            assert!(!finish(dir).unwrap());
+        }
+        // Killed while the scraps were being thrown away: what is left of them goes, too.
+        let dir = tempfile::tempdir().unwrap();
+        collection(dir.path());
+        fs::create_dir(dir.path().join(SHOP)).unwrap();
+        assert!(!finish(dir.path()).unwrap() && !dir.path().join(SHOP).exists());
+    }
 }
