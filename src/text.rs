@@ -26,6 +26,23 @@ pub fn things(n: u64, name: &str) -> String {
     format!("{} {name}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
+/// `512 bytes`, `3.4 MB`
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => things(bytes, "byte"),
+        1_000..1_000_000 => format!("{:.1} KB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// `it takes 3.4 MB: 2.0 MB archive, 1.4 MB ledger`
+pub fn space(used: &crawl::space::Used) -> String {
+    let parts = used.parts().into_iter().filter(|(_, bytes)| *bytes > 0);
+    let parts: Vec<String> = parts.map(|(name, bytes)| format!("{} {name}", size(bytes))).collect();
+    format!("it takes {}: {}", size(used.total()), parts.join(", "))
+}
+
 /// `2026-11-16 18:20 UTC`
 pub fn time(at: Millis) -> String {
     let text = rfc3339(at);

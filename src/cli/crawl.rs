@@ -4,7 +4,7 @@ use super::progress::{Display, Mode};
 use super::serve::{Door, ListenFlags};
 use super::setup::{self, FetchFlags, TeacherFlags, TopicArgs, number, set};
 use crate::dashboard::{App, CRAWLS, Job, Server, SharedShelf, Shelf};
-use crate::text::{count, duration, host_of, is_silence, outlook, things, why_missed};
+use crate::text::{count, duration, host_of, is_silence, outlook, size, space, things, why_missed};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, SharedStore};
@@ -12,7 +12,7 @@ use crawl::config::Loaded;
 use crawl::live;
 use crawl::marks::Marks;
 use crawl::steer::{Command, Order};
-use crawl::units::Span;
+use crawl::units::{Size, Span};
 use crawl::{Event, Progress, Stop, Where};
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -61,6 +61,9 @@ pub struct Args {
     /// Stop after this long, as in 30m or 2h
     #[arg(long, value_name = "TIME", value_parser = setup::span)]
     pub time: Option<Span>,
+    /// Stop before the collection takes more of the disk, as in 20GB
+    #[arg(long, value_name = "SIZE", value_parser = setup::size)]
+    pub max_disk: Option<Size>,
     /// Requests in flight, over all hosts
     #[arg(long, value_name = "N")]
     pub concurrency: Option<u64>,
@@ -145,6 +148,9 @@ impl Args {
             if let Some(d) = value {
                 set(&mut t, section, key, d.to_string());
             }
+        }
+        if let Some(most) = self.max_disk {
+            set(&mut t, "limits", "disk", most.to_string());
         }
         if let Some(to) = &self.archive {
             set(&mut t, "archive", "to", to.as_str());
@@ -504,6 +510,16 @@ fn say_pauses(p: &Progress) {
     );
 }
 
+/// What takes the space, and what gives some back.
+pub fn say_space(dir: &Path) {
+    eprintln!("  {}", space(&crawl::space::used(dir)));
+    if let Some(free) = crawl::space::free(dir) {
+        eprintln!("  {} of its disk are free", size(free));
+    }
+    eprintln!("  compact   gleaner compact {} gives some of it back", dir.display());
+    eprintln!("  go on     the same command goes on when there is room (--max-disk, [limits] disk_free)");
+}
+
 /// Where the time of a run went. The loop's shares add up to the run.
 fn say_timings(p: &Progress) {
     let whole = (p.elapsed_ms as f64).max(1.0);
@@ -547,6 +563,9 @@ pub fn summary(out: &Path, shared: bool, stop: Stop, reason: &str, p: &Progress)
     }
     if stop == Stop::Pauses {
         say_pauses(p);
+    }
+    if matches!(stop, Stop::Disk | Stop::DiskFull) {
+        say_space(out);
     }
     if p.unanswered > 0 && !shared {
         eprintln!(

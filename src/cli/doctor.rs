@@ -263,8 +263,7 @@ fn folder(dir: &Path) -> Finding {
 fn disk(dir: &Path) -> Option<Finding> {
     const FEW: u64 = 100 << 20;
     const SOME: u64 = 2 << 30;
-    let stat = rustix::fs::statvfs(dir).ok()?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let free = crawl::space::free(dir)?;
     let text = format!("{:.1} GB free in {}", free as f64 / 1e9, dir.display());
     let hint =
         "100,000 pages take about 3 GB with their archive; make room, or crawl into another disk (--out)";

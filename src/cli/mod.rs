@@ -19,6 +19,8 @@ macro_rules! eprintln {
 
 mod backtest;
 mod changes;
+mod check;
+mod compact;
 mod config;
 mod conversation;
 mod crawl;
@@ -47,6 +49,7 @@ mod reach;
 mod read_document;
 mod refresh;
 mod rejudge;
+mod remove;
 mod repair;
 mod report;
 mod search;
@@ -130,6 +133,12 @@ enum Command {
     Steer(steer::Args),
     /// Apply a changed topic or new labels to a collection, without fetching
     Rejudge(rejudge::Args),
+    /// Take pages out of a collection for good: archive, ledger, index, text
+    Remove(remove::Args),
+    /// Give space back: the ledger without what was replaced, the search index made again
+    Compact(compact::Args),
+    /// Is every record, reference and index entry of a collection what it was?
+    Check(check::Args),
     /// Bring back what a damaged collection still has
     Repair(repair::Args),
     /// Write a collection's pages for others: JSON lines, CSV, Parquet, WARC, Markdown, feeds …
@@ -248,6 +257,9 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Teach(args) => teach::run(args),
         Command::Steer(args) => steer::run(args),
         Command::Rejudge(args) => rejudge::run(args),
+        Command::Remove(args) => remove::run(args),
+        Command::Compact(args) => compact::run(args),
+        Command::Check(args) => check::run(args),
         Command::Repair(args) => repair::run(args),
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),

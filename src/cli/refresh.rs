@@ -182,6 +182,9 @@ fn summary(args: &Args, plan: &Refreshed, stop: Stop, reason: &str, p: &Progress
         };
         eprintln!("  {} found{how}", things(r.new_links, "new link"));
     }
+    if matches!(stop, Stop::Disk | Stop::DiskFull) {
+        super::crawl::say_space(&args.dir);
+    }
     if stop != Stop::Refreshed && plan.planned > r.visited {
         eprintln!("  {} left; the same command goes on", count(plan.planned - r.visited));
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use crawl::config::{Config, Loaded};
 use crawl::reader::Reader;
-use crawl::units::Span;
+use crawl::units::{Size, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -217,6 +217,10 @@ pub fn warn(text: &str) {
 }
 
 pub fn span(text: &str) -> Result<Span, String> {
+    text.parse()
+}
+
+pub fn size(text: &str) -> Result<Size, String> {
     text.parse()
 }
 

@@ -190,7 +190,7 @@ fn leave_half_written(collection: &Path) {
     }
 }
 
-fn warcio_checks(files: &[std::path::PathBuf]) {
+pub fn warcio_checks(files: &[std::path::PathBuf]) {
     if let Some(python) = python("warcio's check of a killed crawl's archive") {
         script(&python, "check_warc.py", files).ok();
     }

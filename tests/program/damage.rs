@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const TOPIC: &str = "name = \"courses\"\nquery = \"sql\"\n[archive]\nfile_size = \"6KB\"\n";
-const PAGES: usize = 24;
+pub const PAGES: usize = 24;
 
 /// A small web on three hosts, with a redirect, a page that is missing, a duplicate and one that is compressed.
 fn web() -> String {
@@ -41,7 +41,7 @@ fn web() -> String {
     web
 }
 
-struct Small {
+pub struct Small {
     server: Server,
     dir: tempfile::TempDir,
     topic: PathBuf,
@@ -49,7 +49,7 @@ struct Small {
 
 impl Small {
     /// The web and its whole collection, in `whole`.
-    fn crawled() -> Small {
+    pub fn crawled() -> Small {
         let dir = folder();
         let topic = file(dir.path(), "t.toml", TOPIC);
         let small = Small { server: serve(&web()), dir, topic };
@@ -59,31 +59,37 @@ impl Small {
         small
     }
 
-    fn whole(&self) -> PathBuf {
+    pub fn whole(&self) -> PathBuf {
         self.dir.path().join("whole")
     }
 
     /// A copy that may be damaged.
-    fn copy(&self, name: &str) -> PathBuf {
+    pub fn copy(&self, name: &str) -> PathBuf {
         let to = self.dir.path().join(name);
         let _ = fs::remove_dir_all(&to);
         copy(&self.whole(), &to);
         to
     }
 
-    fn crawl(&self, out: &Path) -> Command {
+    /// What was asked for after so many requests.
+    pub fn log_from(&self, first: usize) -> Vec<String> {
+        let url = |e: &madeup::Entry| format!("http://{}{}", e.host, e.path);
+        self.server.log().entries().iter().skip(first).map(url).collect()
+    }
+
+    pub fn crawl(&self, out: &Path) -> Command {
         let mut command = crawl(&self.server, &self.topic, out);
         command.args(["--seed", "http://h0.example/0", "--delay", "1ms"]);
         command
     }
 
     /// Requests so far.
-    fn asked(&self) -> usize {
+    pub fn asked(&self) -> usize {
         self.server.log().entries().len()
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {
         let target = to.join(entry.file_name());
@@ -96,7 +102,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Every file of a folder with its bytes, by its path in it.
-fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut out = BTreeMap::new();
     let mut folders = vec![dir.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -112,7 +118,7 @@ fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     out
 }
 
-fn on(command: &str, dir: &Path, args: &[&str]) -> Ran {
+pub fn on(command: &str, dir: &Path, args: &[&str]) -> Ran {
     finish(gleaner().arg(command).arg(dir).args(args))
 }
 
@@ -156,7 +162,7 @@ fn no_byte_is_gone(before: &BTreeMap<PathBuf, Vec<u8>>, dir: &Path, what: &str) 
 // ---- every file, every damage -----------------------------------------------------------------------------------------
 
 #[derive(Clone, Copy, Debug)]
-enum Harm {
+pub enum Harm {
     Cut(u64),
     Zero,
     ZeroEnd,
@@ -164,7 +170,7 @@ enum Harm {
     Remove,
 }
 
-fn harm(path: &Path, harm: Harm) {
+pub fn harm(path: &Path, harm: Harm) {
     let mut bytes = fs::read(path).unwrap();
     let len = bytes.len();
     match harm {

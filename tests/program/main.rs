@@ -9,6 +9,7 @@ mod archives;
 mod backtest;
 mod bad_input;
 mod bucket;
+mod care;
 mod cli;
 mod clients;
 mod crash;

@@ -56,6 +56,9 @@ pub(crate) fn lease(
     url: &Url,
     origin: &Origin,
 ) -> Result<Option<Lease>, Problem> {
+    if crawl.parts.scope.is_removed(url) {
+        return Ok(None);
+    }
     let now = Millis::now();
     let open = |ledger: &dyn Ledger| {
         let entry = ledger.look_up(url)?;

@@ -267,6 +267,8 @@ impl Collection {
             relevant: l.relevant,
             requests: l.most_requests(),
             time: l.time.map(|t| t.0),
+            disk: l.disk.map(|most| most.0),
+            disk_free: l.disk_free.0,
             redirects: l.redirects,
             links_per_page: l.links_per_page,
             expand_min: l.expand_min,
@@ -952,7 +954,10 @@ impl Indexed {
     }
 
     pub fn note(self, store: &mut (impl store::Journal + ?Sized)) -> Result<(), Problem> {
-        let bytes = [self.pages.to_le_bytes(), self.documents.to_le_bytes()].concat();
-        store.put_state(Self::STATE, false, &bytes)
+        store.put_state(Self::STATE, false, &self.to_bytes())
+    }
+
+    pub fn to_bytes(self) -> Vec<u8> {
+        [self.pages.to_le_bytes(), self.documents.to_le_bytes()].concat()
     }
 }

@@ -60,6 +60,9 @@ pub struct Config {
     pub places: Places,
 }
 
+/// Least that `[limits] disk` can be: less would hold no page.
+const LEAST_DISK: u64 = 2_000_000;
+
 /// Where to start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -162,6 +165,10 @@ pub struct Limits {
     pub requests: Option<u64>,
     /// Stop after so long.
     pub time: Option<Span>,
+    /// Stop before the collection's folder takes more.
+    pub disk: Option<Size>,
+    /// Stop while so much of the disk is free.
+    pub disk_free: Size,
     /// Stop when nothing can be fetched for longer than this, because hosts asked for a pause.
     pub max_wait: Span,
     /// Links from a seed.
@@ -223,6 +230,8 @@ impl Default for Limits {
             relevant: None,
             requests: None,
             time: None,
+            disk: None,
+            disk_free: Size(64 << 20),
             max_wait: Span(Duration::from_secs(20 * 60)),
             depth: None,
             site_depth: None,
@@ -498,6 +507,11 @@ impl Config {
         if self.limits.pages == Some(0) || self.limits.relevant == Some(0) {
             return Err(at("[limits] a limit of 0 pages leaves nothing to do")
                 .hint("leave the limit out, or use 1 or more"));
+        }
+        if self.limits.disk.is_some_and(|most| most.0 < LEAST_DISK) {
+            return Err(
+                at("[limits] disk is less than a collection takes").hint("leave it out, or use 2MB or more")
+            );
         }
         if self.limits.per_host == Some(0) {
             return Err(

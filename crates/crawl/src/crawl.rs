@@ -12,11 +12,13 @@ use crate::network::Network;
 use crate::origins::Origins;
 use crate::outlook::Outlook;
 use crate::refresh::Refresh;
+use crate::remove::Removal;
 use crate::robots::RobotsCache;
 use crate::roll::Roll;
 use crate::rules::{Rules, Stop};
 use crate::scope::Scope;
 use crate::session::{Ended, Session};
+use crate::space::Watch;
 use crate::steer::inbox::Inbox;
 use crate::steer::{Adjustments, merged, plain};
 use crate::steer::{Rejudging, Steering};
@@ -187,6 +189,8 @@ pub(crate) struct Pace {
     pub recent: VecDeque<Millis>,
     /// Where the time goes.
     pub timings: Timings,
+    /// Where the space goes.
+    pub space: Watch,
 }
 
 /// What the hosts allow, and whether they answer.
@@ -310,6 +314,8 @@ impl Crawl {
             events: Box::new(|_| {}),
         };
         crawl.steer.adjustments = Adjustments::read(crawl.parts.ledger.as_ref())?;
+        let removed = Removal::list(crawl.parts.ledger.as_ref())?;
+        crawl.parts.scope.keep_out(removed.into_iter().map(|r| r.what));
         crawl.restore()?;
         crawl.parts.ledger.set_ties(crawl.parts.strategy.wants().ties);
         Ok(crawl)

@@ -105,6 +105,11 @@ impl Measurer {
         doc.leave_out(&self.repeats, word_hash(url.host_key()));
     }
 
+    /// Learns the lines of a page of which no features are kept.
+    pub fn meet(&mut self, url: &Url, doc: &Doc) {
+        self.repeats.meet(word_hash(url.host_key()), doc.lines());
+    }
+
     /// Takes in a page of an earlier run.
     pub fn restore(&mut self, page: &Measured) {
         self.repeats.learn(page.host, &page.lines);

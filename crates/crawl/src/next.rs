@@ -200,8 +200,13 @@ impl Crawl {
         self.parts.rules.max_wait.is_some_and(|most| wait > most)
     }
 
-    fn reached(&self, now: Millis, started: Millis) -> Option<Stop> {
+    fn reached(&mut self, now: Millis, started: Millis) -> Option<Stop> {
         let rules = &self.parts.rules;
+        if let Some(dir) = &self.parts.folder
+            && let Some(stop) = self.pace.space.look(dir, rules, self.counts.pages, now)
+        {
+            return Some(stop);
+        }
         if self.refresh.is_none()
             && rules.pages.is_some_and(|most| self.counts.pages + self.fleet.news.pages >= most)
         {

@@ -83,6 +83,7 @@ impl Repaired {
 /// Repairs the collection in a folder by its topic. Fails when another process has it open.
 pub fn repair(dir: &Path, loaded: &Loaded, rng: u64) -> Result<Repaired, Problem> {
     let _held = log::hold(dir)?;
+    store::swap::finish(dir)?;
     let mut result = Repaired::default();
     if dir.join(WORKSHOP).join(DONE).exists() {
         result.found.push("an earlier repair was interrupted when it was nearly done".into());
@@ -104,6 +105,7 @@ pub fn repair(dir: &Path, loaded: &Loaded, rng: u64) -> Result<Repaired, Problem
 }
 
 /// What is found before anything is changed.
+#[derive(Default)]
 struct Look {
     found: Vec<String>,
     /// Everything in the ledger before this byte is whole.
@@ -112,22 +114,25 @@ struct Look {
     /// What the user said of pages, behind the damage, in the numbers of the old ledger.
     labels: Vec<Vec<u8>>,
     control: Option<Vec<u8>>,
+    /// What was removed, behind the damage.
+    removed: Vec<Vec<u8>>,
 }
 
 impl Look {
     fn at(dir: &Path) -> Result<Look, Problem> {
-        let mut look = Look { found: Vec::new(), whole: 0, before: None, labels: Vec::new(), control: None };
-        let (mut behind, mut labels, mut control) = (0, Vec::new(), None);
+        let mut look = Look { found: Vec::new(), whole: 0, before: None, ..Look::default() };
+        let (mut behind, mut labels, mut control, mut removed) = (0, Vec::new(), None, Vec::new());
         let salvage = log::salvage(dir, &mut |found| {
             match found {
                 Found::Page(_) => behind += 1,
                 Found::State("labels", _, bytes) => labels.push(bytes.to_vec()),
                 Found::State("control", _, bytes) => control = Some(bytes.to_vec()),
+                Found::State("removed", _, bytes) => removed.push(bytes.to_vec()),
                 Found::State(..) => {}
             }
             Ok(())
         })?;
-        (look.whole, look.labels, look.control) = (salvage.whole, labels, control);
+        (look.whole, look.labels, look.control, look.removed) = (salvage.whole, labels, control, removed);
         let witness = log::witness(dir);
         look.before = witness.as_ref().and_then(|w| w.pages);
         match store::Ledger::open_read(dir) {
@@ -182,7 +187,7 @@ fn rebuild(
     fs::create_dir_all(&shop).map_err(|e| Problem::io("create", &shop, &e))?;
     copy_whole(dir, &shop, look.whole)?;
     let place = Arc::new(Mutex::new(Place::default()));
-    let (mut crawl, analyst) = open_crawl(&shop, loaded, rng, look.control.as_deref(), &place)?;
+    let (mut crawl, analyst) = open_crawl(&shop, loaded, rng, look, &place)?;
     let stats = crawl.parts.ledger.stats()?;
     let known = UrlId(stats.urls as u32);
     result.kept = stats.pages;
@@ -253,13 +258,16 @@ fn open_crawl(
     shop: &Path,
     loaded: &Loaded,
     rng: u64,
-    control: Option<&[u8]>,
+    look: &Look,
     place: &Arc<Mutex<Place>>,
 ) -> Result<(Crawl, Analyst), Problem> {
     let options = store::Options::new(Collection::limits(&loaded.config));
     let mut ledger: Box<dyn Ledger> = Box::new(store::Ledger::open(shop, options, Millis::now())?);
-    if let Some(bytes) = control {
+    if let Some(bytes) = &look.control {
         ledger.put_state(StateKey::Control, false, bytes)?;
+    }
+    for bytes in &look.removed {
+        ledger.put_state(StateKey::Removed, true, bytes)?;
     }
     let adjustments = Adjustments::read(ledger.as_ref())?;
     let config = adjustments.over(loaded)?;

@@ -24,7 +24,7 @@ const STEPS: usize = 200;
 const STEPS_PAGES: usize = 2_000_000;
 /// Features of the first pages stay in memory: most crawls need no file.
 const FEATURES_IN_MEMORY: usize = 4 << 20;
-const FEATURES_FILE: &str = "features.tmp";
+pub(crate) const FEATURES_FILE: &str = "features.tmp";
 
 #[derive(Default)]
 pub(crate) struct Roll {

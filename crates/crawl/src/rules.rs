@@ -15,6 +15,10 @@ pub struct Rules {
     pub requests: Option<u64>,
     /// The run ends after this long.
     pub time: Option<Duration>,
+    /// The run ends before the collection's folder takes more bytes.
+    pub disk: Option<u64>,
+    /// The run ends while so many bytes of the disk are free.
+    pub disk_free: u64,
     /// Redirects in a row that are followed.
     pub redirects: u8,
     /// Links of one page that are followed, best first.
@@ -62,6 +66,8 @@ impl Default for Rules {
             relevant: None,
             requests: None,
             time: None,
+            disk: None,
+            disk_free: 0,
             redirects: 8,
             links_per_page: 500,
             expand_min: 0.0,
@@ -117,6 +123,10 @@ pub enum Stop {
     Requests,
     /// `limits.time` is reached.
     Time,
+    /// `limits.disk` is nearly reached.
+    Disk,
+    /// The disk is nearly full (`limits.disk_free`).
+    DiskFull,
     /// The user ended it.
     User,
     /// All that is left is on hosts that asked for a long pause.
@@ -134,6 +144,8 @@ impl Stop {
             Stop::Relevant => "limit of relevant pages reached",
             Stop::Requests => "request limit reached ([limits] requests)",
             Stop::Time => "time limit reached",
+            Stop::Disk => "disk limit reached",
+            Stop::DiskFull => "the disk is nearly full",
             Stop::User => "stopped by the user",
             Stop::Refreshed => "everything was visited again",
             Stop::Pauses => "only hosts that want a long pause are left",

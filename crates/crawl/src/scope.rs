@@ -2,6 +2,7 @@
 //! settings may have changed between two runs of the same collection.
 
 use crate::config::{Rules, ScopeSection};
+use crate::remove::Selector;
 use regex::RegexSet;
 use std::collections::HashSet;
 use types::{Problem, Url};
@@ -18,6 +19,8 @@ pub struct Scope {
     languages: Vec<String>,
     /// `Some` = only these hosts.
     seed_hosts: Option<HashSet<String>>,
+    /// What was removed from the collection must not come back.
+    removed: Vec<Selector>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,6 +76,8 @@ pub enum OutOfScope {
     Pattern,
     /// The ending of the path names a type that is not read.
     FileType,
+    /// It was removed from the collection.
+    Removed,
 }
 
 impl OutOfScope {
@@ -83,6 +88,7 @@ impl OutOfScope {
             OutOfScope::Domain => "domain",
             OutOfScope::Pattern => "pattern",
             OutOfScope::FileType => "file-type",
+            OutOfScope::Removed => "removed",
         }
     }
 }
@@ -111,11 +117,25 @@ impl Scope {
             seed_hosts: section
                 .seed_hosts_only
                 .then(|| seeds.iter().map(|u| u.host_key().to_string()).collect()),
+            removed: Vec::new(),
         })
+    }
+
+    /// Keeps out what was removed.
+    pub(crate) fn keep_out(&mut self, removed: impl IntoIterator<Item = Selector>) {
+        self.removed.extend(removed);
+    }
+
+    /// Was this URL removed from the collection?
+    pub(crate) fn is_removed(&self, url: &Url) -> bool {
+        self.removed.iter().any(|what| what.matches(url))
     }
 
     /// May this URL be fetched?
     pub fn check(&self, url: &Url) -> Result<(), OutOfScope> {
+        if self.is_removed(url) {
+            return Err(OutOfScope::Removed);
+        }
         if let Some(hosts) = &self.seed_hosts
             && !hosts.contains(url.host_key())
         {

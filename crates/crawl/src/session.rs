@@ -4,14 +4,14 @@
 use crate::config::Loaded;
 use crate::rules::{Rules, Stop};
 use crate::steer::{Adjustments, Settings};
-use crate::units::Span;
+use crate::units::{Size, Span};
 use serde::{Deserialize, Serialize};
 use store::{Journal, Records};
 use types::{Millis, Problem, StateKey};
 
 /// Settings of the command line that are kept. Others may hold secrets, or concern one machine only.
 const KEPT: &[(&str, &[&str])] = &[
-    ("limits", &["pages", "relevant", "requests", "time", "depth", "per_host"]),
+    ("limits", &["pages", "relevant", "requests", "time", "disk", "depth", "per_host"]),
     ("fetch", &["concurrency", "delay"]),
 ];
 
@@ -49,7 +49,8 @@ impl Ended {
             Stop::Relevant => rules.relevant,
             Stop::Requests => rules.requests,
             Stop::Time => rules.time.map(|t| t.as_millis() as u64),
-            Stop::Exhausted | Stop::User | Stop::Pauses | Stop::Refreshed => None,
+            Stop::Disk => rules.disk,
+            Stop::Exhausted | Stop::User | Stop::Pauses | Stop::Refreshed | Stop::DiskFull => None,
         };
         Ended { at: at.0, stop, limit }
     }
@@ -59,6 +60,7 @@ impl Ended {
         let Some(limit) = self.limit else { return self.stop.reason().into() };
         match self.stop {
             Stop::Time => format!("time limit reached ({})", Span(std::time::Duration::from_millis(limit))),
+            Stop::Disk => format!("{} ({})", self.stop.reason(), Size(limit)),
             _ => format!("{} ({limit})", self.stop.reason()),
         }
     }

@@ -40,6 +40,8 @@ pub enum StateKey {
     TeacherAnswers,
     /// When and why fetches failed.
     Failures,
+    /// What was removed, by whom and why: it must not come back.
+    Removed,
     /// What came of visiting pages again.
     Visits,
     /// When the refresh began that has not ended.
@@ -91,6 +93,7 @@ impl StateKey {
             StateKey::Teacher => "teacher",
             StateKey::TeacherAnswers => "teacher-answers",
             StateKey::Failures => "failures",
+            StateKey::Removed => "removed",
             StateKey::Visits => "visits",
             StateKey::Refresh => "refresh",
             StateKey::Unarchived => "unarchived",

@@ -76,7 +76,7 @@ fn reached(view: &View) -> Option<&'static str> {
         Stop::Relevant => Some("relevant"),
         Stop::Time => Some("time"),
         Stop::Requests => Some("requests"),
-        Stop::Exhausted | Stop::User | Stop::Pauses | Stop::Refreshed => None,
+        Stop::Exhausted | Stop::User | Stop::Pauses | Stop::Refreshed | Stop::Disk | Stop::DiskFull => None,
     }
 }
 

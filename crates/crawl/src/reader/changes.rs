@@ -1,10 +1,16 @@
 //! What is new in a collection since a time: pages that came, changed, went away, moved or came back.
 
 use super::Reader;
+use crate::collection::Collection;
+use crate::difference::own_lines;
+use crate::measured::{FEATURES, Measured, Measurer};
+use crate::stored;
 use crate::visits::Found;
+use focus::text::{Doc, TextOptions};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
-use types::{Millis, Problem, Record, UrlId};
+use std::sync::Arc;
+use types::{Millis, Payload, Problem, Record, UrlId};
 
 /// Pages are in the order they came, but clocks are set and workers differ: after so many older ones in a row
 /// nobody looks further back.
@@ -121,6 +127,10 @@ struct Seen {
 
 /// How much of a new page's text is shown.
 const BEGINS: usize = 300;
+/// So many new pages are read again to tell their text from menus; of others the kept text must do.
+const READ_AGAIN: usize = 300;
+/// So many of the newest pages tell what the menus of their hosts are, where nothing else does.
+const MENUS_FROM: usize = 1_000;
 
 impl Reader {
     /// What is new since a time: relevant pages, or all.
@@ -209,6 +219,7 @@ impl Reader {
     /// Pages that came since, found from the newest one back.
     fn new_pages(&self, since: Millis, all: bool, visited: &HashSet<UrlId>) -> Result<Vec<Change>, Problem> {
         let mut out = Vec::new();
+        let mut menus = None;
         let mut older = 0;
         let newest_first: Vec<UrlId> = self.lines.iter().rev().map(|line| line.id).collect();
         for piece in newest_first.chunks(PIECE) {
@@ -226,8 +237,11 @@ impl Reader {
                     continue;
                 }
                 let mut change = self.change(ChangeKind::New, first, first, &record);
-                let begins = record.text.split_whitespace().collect::<Vec<_>>().join(" ");
-                change.begins = begins[..begins.floor_char_boundary(BEGINS)].to_string();
+                let menus = match &menus {
+                    Some(menus) => menus,
+                    None => menus.insert(self.menus()?),
+                };
+                change.begins = self.begins(menus, &record, out.len() < READ_AGAIN)?;
                 out.push(change);
             }
             if older >= OLDER_IN_A_ROW {
@@ -235,6 +249,55 @@ impl Reader {
             }
         }
         Ok(out)
+    }
+
+    /// What is known of the menus of hosts, and how their words are read.
+    fn menus(&self) -> Result<(Measurer, TextOptions), Problem> {
+        let (mut menus, text) = (Measurer::default(), self.topic()?.text.options);
+        let mut known = false;
+        for page in self.kept.each_state(FEATURES) {
+            if let Some(page) = Measured::decode(&page?) {
+                menus.restore(&page);
+                known = true;
+            }
+        }
+        // Only judges that read a page's own text keep features.
+        let newest = self.lines.iter().rev().take(if known { 0 } else { MENUS_FROM });
+        for record in self.kept.records_of(newest.map(|line| line.id).collect()) {
+            let page = stored::kept_page(&record?);
+            if let Some(url) = page.url.clone() {
+                menus.meet(&url, &Doc::new(page, &text));
+            }
+        }
+        Ok((menus, text))
+    }
+
+    /// The first words of a page's own text: without title, menus and adverts.
+    fn begins(
+        &self,
+        (menus, text): &(Measurer, TextOptions),
+        record: &Record,
+        read_again: bool,
+    ) -> Result<String, Problem> {
+        let mut page = stored::kept_page(record);
+        // Only HTML has menus; a document would have to be read by another process.
+        if read_again && record.media_type.contains("html") {
+            let fetched = stored::answer(&self.archive, &*self.kept, record)?.fetched;
+            if let Payload::Bytes { decoded, .. } = &fetched.payload {
+                let options =
+                    extract::Options { canon: Collection::canon(&self.config), ..Default::default() };
+                let kind = fetched.header("content-type");
+                page = Arc::new(extract::extract(&fetched.url, kind, None, decoded, &options));
+            }
+        }
+        let url = page.url.clone();
+        let doc = Doc::new(page, text);
+        if let Some(url) = url {
+            menus.leave_out(&url, &doc);
+        }
+        let has_title = !doc.page.title.trim().is_empty();
+        let begins = own_lines(&doc).into_iter().skip(usize::from(has_title)).collect::<Vec<_>>().join(" ");
+        Ok(begins[..begins.floor_char_boundary(BEGINS)].to_string())
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Reader;
 use crate::failures::{Failures, Tries};
 use crate::refresh::is_of_host;
+use crate::remove::Removal;
 use frontier::{Info, State};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -66,6 +67,8 @@ struct Misses<'a> {
     of_host: HashMap<u32, UrlId>,
     kind: Option<&'a str>,
     hosts: Option<HashSet<u32>>,
+    /// What was removed is no failure.
+    removed: Vec<Removal>,
 }
 
 impl<'a> Misses<'a> {
@@ -82,7 +85,8 @@ impl<'a> Misses<'a> {
         }
         let of_host = of_host.into_iter().map(|(host, (_, id))| (host, id)).collect();
         let hosts = filter.host.map(|name| reader.hosts_named(name)).transpose()?;
-        Ok(Misses { reader, failures, of_host, kind: filter.kind, hosts })
+        let removed = Removal::list(&*reader.kept)?;
+        Ok(Misses { reader, failures, of_host, kind: filter.kind, hosts, removed })
     }
 
     /// Each of them in the order it was found, with its outcome and its tries.
@@ -100,8 +104,18 @@ impl<'a> Misses<'a> {
                 None => outcome.is_failure(),
             };
             let on_host = self.hosts.as_ref().is_none_or(|all| entry.host.is_some_and(|h| all.contains(&h)));
-            (is_meant && on_host).then_some(Ok((entry, outcome, tries)))
+            let counts =
+                is_meant && on_host && !(outcome == Outcome::OutOfScope && self.is_removed(entry.id));
+            counts.then_some(Ok((entry, outcome, tries)))
         })
+    }
+
+    fn is_removed(&self, id: UrlId) -> bool {
+        let url = |_: &_| self.reader.kept.url(id).ok();
+        self.removed
+            .first()
+            .and_then(url)
+            .is_some_and(|url| self.removed.iter().any(|r| r.what.matches(&url)))
     }
 
     /// The try that says why: its own, or the last of its host when it was given up with that.

@@ -34,6 +34,7 @@ impl Reader {
         add("page limit", count(limits.pages), from("limits", "pages"));
         add("limit of relevant pages", count(limits.relevant), from("limits", "relevant"));
         add("time limit", limits.time.map(|t| t.to_string()), from("limits", "time"));
+        add("disk limit", limits.disk.map(|s| s.to_string()), from("limits", "disk"));
         add("request limit", count(limits.requests), from("limits", "requests"));
         add("deepest link", limits.depth.map(|d| d.to_string()), from("limits", "depth"));
         add("pages per host", count(limits.per_host), from("limits", "per_host"));

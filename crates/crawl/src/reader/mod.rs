@@ -17,6 +17,7 @@ use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality};
 use crate::outlook::Outlook;
+use crate::remove::Removal;
 use crate::session::{InForce, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
@@ -26,7 +27,7 @@ use frontier::State;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use store::archive::{Stacks, UNCOMMITTED, lost_pages};
+use store::archive::{Stacks, UNCOMMITTED, lost_pages, rfc3339};
 use store::index::Index;
 use store::{Ledger, SharedReader, WorkerInfo};
 use types::{Priority, Problem, Record, StateKey, Url, UrlId, Who};
@@ -391,6 +392,11 @@ impl Reader {
         Ok(())
     }
 
+    /// Why it was removed from the collection, if it was.
+    fn removal(&self, url: &Url) -> Result<Option<Removal>, Problem> {
+        Ok(Removal::list(&*self.kept)?.into_iter().rfind(|r| r.what.matches(url)))
+    }
+
     /// When the collection is damaged: what to tell whoever reads what is left of it.
     pub fn damage(&self) -> Option<Problem> {
         let file = self.dir.join("ledger.log").display().to_string();
@@ -716,7 +722,10 @@ impl Reader {
             state: match entry.state {
                 State::Pending => "pending: found, not fetched yet".into(),
                 State::Leased => "being fetched".into(),
-                State::Settled(outcome) => format!("settled: {}", ended::describe(outcome)),
+                State::Settled(outcome) => match self.removal(url)?.filter(|_| record.is_none()) {
+                    Some(r) => format!("removed at {}, because: {}", rfc3339(r.at), r.because),
+                    None => format!("settled: {}", ended::describe(outcome)),
+                },
             },
             strategy: explainer.kind.clone(),
             priority: entry.priority,

@@ -2,6 +2,7 @@
 
 use super::date::rfc3339;
 use super::digest::{Digest, payload_digest};
+use super::reader::WarcRecord;
 use libdeflater::{CompressionLvl, Compressor};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::fmt::Write as _;
@@ -251,6 +252,40 @@ impl Composer {
         self.field("Content-Type", "application/warc-fields");
         let mut bytes = Vec::new();
         self.end(&[about.as_bytes()], false, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The `warcinfo` record of a file that is written again under another name.
+    pub(super) fn renamed(&mut self, info: &WarcRecord, file: &str, at: Millis) -> Result<Vec<u8>, Problem> {
+        self.begin("warcinfo", RecordId::new(self.settings.key, "warcinfo", file, at), &rfc3339(at));
+        self.field("WARC-Filename", file);
+        self.field("Content-Type", "application/warc-fields");
+        let mut bytes = Vec::new();
+        self.end(&[&info.block], false, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A revisit as the response that it stands for: the answer it refers to is to go, and it keeps the payload.
+    pub(super) fn with_payload(&mut self, revisit: &WarcRecord, payload: &[u8]) -> Result<Vec<u8>, Problem> {
+        const MADE_ANEW: &[&str] = &[
+            "warc-type",
+            "warc-profile",
+            "warc-refers-to",
+            "warc-refers-to-target-uri",
+            "warc-refers-to-date",
+            "warc-block-digest",
+            "content-length",
+        ];
+        self.fields.clear();
+        self.fields.push_str("WARC/1.1\r\n");
+        self.field("WARC-Type", "response");
+        for (name, value) in &revisit.headers {
+            if !MADE_ANEW.contains(&name.to_ascii_lowercase().as_str()) {
+                field(&mut self.fields, name, value);
+            }
+        }
+        let mut bytes = Vec::new();
+        self.end(&[&revisit.block, payload], false, &mut bytes)?;
         Ok(bytes)
     }
 

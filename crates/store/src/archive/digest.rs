@@ -47,6 +47,33 @@ impl Digest {
         Some(Digest(out))
     }
 
+    /// As WARC headers write it: `sha1:`, then base 32 or hexadecimal digits. `None`: another kind of digest.
+    pub fn from_header(text: &str) -> Option<Digest> {
+        let (kind, value) = text.split_once(':')?;
+        let value = value.trim().trim_end_matches('=');
+        if !kind.trim().eq_ignore_ascii_case("sha1") {
+            return None;
+        }
+        if value.len() == 40 {
+            return Digest::from_hex(&value.to_ascii_lowercase());
+        }
+        let letters = value.as_bytes().first_chunk::<32>().filter(|_| value.len() == 32)?;
+        let mut out = [0; 20];
+        for (five, eight) in out.chunks_exact_mut(5).zip(letters.chunks_exact(8)) {
+            let mut bits = 0u64;
+            for letter in eight {
+                let digit = match letter.to_ascii_uppercase() {
+                    l @ b'A'..=b'Z' => l - b'A',
+                    d @ b'2'..=b'7' => d - b'2' + 26,
+                    _ => return None,
+                };
+                bits = bits << 5 | u64::from(digit);
+            }
+            five.copy_from_slice(&bits.to_be_bytes()[3..]);
+        }
+        Some(Digest(out))
+    }
+
     /// RFC 4648 base 32, the spelling WARC tools compare as text. 20 bytes need no padding.
     pub fn base32(&self) -> String {
         const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -74,6 +101,20 @@ mod tests {
         assert_eq!(Digest::of(&[b"a", b"", b"bc"]), payload_digest(b"abc"));
         assert_eq!(Digest::from_hex(&payload_digest(b"abc").hex()), Some(payload_digest(b"abc")));
         assert_eq!(Digest::from_hex("zz"), None);
+        for bytes in [&b""[..], b"abc", b"\xff\0"] {
+            let digest = payload_digest(bytes);
+            assert_eq!(Digest::from_header(&format!("sha1:{}", digest.base32())), Some(digest));
+            assert_eq!(Digest::from_header(&format!("SHA1:{}", digest.hex())), Some(digest));
+        }
+        for wrong in [
+            "",
+            "sha1:",
+            "sha1:1",
+            "md5:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
+            "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBY1",
+        ] {
+            assert_eq!(Digest::from_header(wrong), None, "{wrong}");
+        }
         assert_eq!(Digest::from_hex(&"g".repeat(40)), None);
     }
 }

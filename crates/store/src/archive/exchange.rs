@@ -1,7 +1,7 @@
 //! The pages of an archive file, one after another, each with what was noted of it. Damage costs the records
 //! it hits: reading goes on at the next one that is whole.
 
-use super::reader::{Limits, WarcReader, WarcRecord};
+use super::reader::{Limits, WarcError, WarcReader, WarcRecord};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -24,35 +24,86 @@ impl Exchange {
     }
 }
 
-/// See the module.
-pub struct Exchanges {
+/// Every record of an archive file, one after another. Damage is told and passed over: reading goes on at the
+/// next compressed member that begins with a whole record.
+pub struct Scan {
     path: PathBuf,
-    /// Largest block that is kept.
-    block: usize,
+    limits: Limits,
     records: Option<WarcReader<BufReader<File>>>,
-    /// A record that was read too far.
+    /// The first record behind damage.
     ahead: Option<WarcRecord>,
     /// Where the last whole record ends.
     end: u64,
-    /// Records that could not be read.
-    damaged: u64,
 }
 
-impl Exchanges {
-    /// The pages of a file from this byte on.
-    pub fn open(path: &Path, from: u64, block: usize) -> Result<Exchanges, Problem> {
-        let limits = Limits { block, ..Limits::default() };
+impl Scan {
+    /// The records of a file from this byte on.
+    pub fn open(path: &Path, from: u64, limits: Limits) -> Result<Scan, Problem> {
         let records = WarcReader::open_at(path, from, limits).ok();
         if records.is_none() {
             // Not even a beginning; only a file that is not there is a problem.
             File::open(path).map_err(|e| Problem::io("open", path, &e))?;
         }
-        Ok(Exchanges { path: path.to_path_buf(), block, records, ahead: None, end: from, damaged: 0 })
+        Ok(Scan { path: path.to_path_buf(), limits, records, ahead: None, end: from })
     }
 
     /// Where the last whole record ends.
     pub fn end(&self) -> u64 {
         self.end
+    }
+
+    /// Goes on at the next compressed member that begins with a whole record.
+    fn resume(&mut self, from: u64) {
+        self.records = None;
+        let mut at = from;
+        while let Some(found) = next_member(&self.path, at) {
+            let Ok(mut reader) = WarcReader::open_at(&self.path, found, self.limits) else { return };
+            if let Some(Ok(record)) = reader.next() {
+                self.ahead = Some(record);
+                self.records = Some(reader);
+                return;
+            }
+            at = found + 1;
+        }
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<WarcRecord, WarcError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = match self.ahead.take() {
+            Some(record) => Ok(record),
+            None => self.records.as_mut()?.next()?,
+        };
+        match &next {
+            Ok(record) => self.end = record.offset + record.length,
+            Err(e) if e.fatal => self.resume(self.end.max(e.offset) + 1),
+            Err(_) => {}
+        }
+        Some(next)
+    }
+}
+
+/// See the module.
+pub struct Exchanges {
+    records: Scan,
+    /// A record that was read too far.
+    ahead: Option<WarcRecord>,
+    /// Records that could not be read.
+    damaged: u64,
+}
+
+impl Exchanges {
+    /// The pages of a file from this byte on. `block`: the largest block that is kept.
+    pub fn open(path: &Path, from: u64, block: usize) -> Result<Exchanges, Problem> {
+        let records = Scan::open(path, from, Limits { block, ..Limits::default() })?;
+        Ok(Exchanges { records, ahead: None, damaged: 0 })
+    }
+
+    /// Where the last whole record ends.
+    pub fn end(&self) -> u64 {
+        self.records.end()
     }
 
     /// Places where something could not be read.
@@ -65,38 +116,10 @@ impl Exchanges {
             return Some(record);
         }
         loop {
-            match self.records.as_mut()?.next()? {
-                Ok(record) => {
-                    self.end = record.offset + record.length;
-                    return Some(record);
-                }
-                Err(e) => {
-                    self.damaged += 1;
-                    if e.fatal {
-                        self.resume(self.end.max(e.offset) + 1);
-                        if let Some(record) = self.ahead.take() {
-                            return Some(record);
-                        }
-                    }
-                }
+            match self.records.next()? {
+                Ok(record) => return Some(record),
+                Err(_) => self.damaged += 1,
             }
-        }
-    }
-
-    /// Goes on at the next compressed member that begins with a whole record.
-    fn resume(&mut self, from: u64) {
-        self.records = None;
-        let limits = Limits { block: self.block, ..Limits::default() };
-        let mut at = from;
-        while let Some(found) = next_member(&self.path, at) {
-            let Ok(mut reader) = WarcReader::open_at(&self.path, found, limits) else { return };
-            if let Some(Ok(record)) = reader.next() {
-                self.end = record.offset + record.length;
-                self.ahead = Some(record);
-                self.records = Some(reader);
-                return;
-            }
-            at = found + 1;
         }
     }
 }

@@ -1,10 +1,11 @@
 //! A checkpoint: the order's facts at a position of the log, so that a start need not replay all of it.
 
 use super::codec::FRAME_HEAD;
-use super::{Ledger, Log, Options};
+use super::{FileLog, Ledger, Log, Options};
 use frontier::Order;
 use std::collections::BTreeSet;
 use std::io::{self, Error, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
 use types::Problem;
 
 const MAGIC: &[u8; 8] = b"GLNRCKP2";
@@ -162,6 +163,22 @@ impl<L: Log> Ledger<L> {
         }
         Ok(Image { order, pages, superseded, revised, states, closed: closed != 0, last_frame })
     }
+}
+
+/// The checkpoints in a folder that are not whole, or do not belong to its ledger. They are shortcuts: without
+/// them the ledger is read from its beginning.
+pub fn damaged_checkpoints(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
+    let options = Options::default();
+    let ledger = Ledger::empty(FileLog::open_read(dir)?, &options);
+    let positions = ledger.log.checkpoints().map_err(|e| Problem::io("read", dir, &e))?;
+    // One that is ahead of the ledger is a witness of what was cut off.
+    let there = positions.into_iter().filter(|&pos| pos <= ledger.log.len());
+    let damaged = there.filter(|&pos| match ledger.log.open_checkpoint(pos) {
+        Ok(file) => ledger.read_checkpoint(file, pos, &options, true).is_err(),
+        // A crawl that is running has replaced it.
+        Err(e) => e.kind() != ErrorKind::NotFound,
+    });
+    Ok(damaged.map(|pos| ledger.log.checkpoint_path(pos)).collect())
 }
 
 struct Image {

@@ -2,6 +2,7 @@
 
 use super::mark::{LAST, MARK, Mark};
 use crate::files;
+use crate::swap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -166,9 +167,12 @@ pub struct FileLog {
     /// Opened with the first sync.
     mark: Option<File>,
     pages: u64,
+    /// As if there were no checkpoints: everything is read from the log.
+    whole: bool,
 }
 
-pub(super) const LOG: &str = "ledger.log";
+/// The ledger's file.
+pub const LOG: &str = "ledger.log";
 const LOCK: &str = "lock";
 const CHECKPOINT: &str = "checkpoint-";
 
@@ -243,6 +247,7 @@ impl FileLog {
     pub fn open(dir: &Path, durability: Durability) -> Result<FileLog, Problem> {
         files::make_collection(dir, files::Mode::Private)?;
         let lock = hold(dir)?;
+        swap::finish(dir)?;
         let witness = witness(dir);
         let path = dir.join(LOG);
         let is_new = !path.exists();
@@ -269,6 +274,7 @@ impl FileLog {
             witness,
             mark: None,
             pages: 0,
+            whole: false,
         };
         log.remove_temporaries();
         Ok(log)
@@ -300,10 +306,17 @@ impl FileLog {
             witness,
             mark: None,
             pages: 0,
+            whole: false,
         })
     }
 
-    fn checkpoint_path(&self, pos: u64) -> PathBuf {
+    /// As if there were no checkpoints.
+    pub(super) fn read_whole(mut self) -> FileLog {
+        self.whole = true;
+        self
+    }
+
+    pub(super) fn checkpoint_path(&self, pos: u64) -> PathBuf {
         self.dir.join(format!("{CHECKPOINT}{pos:020}"))
     }
 
@@ -413,7 +426,7 @@ impl Log for FileLog {
         true
     }
     fn checkpoints(&self) -> io::Result<Vec<u64>> {
-        positions(&self.dir)
+        if self.whole { Ok(Vec::new()) } else { positions(&self.dir) }
     }
     fn open_checkpoint(&self, pos: u64) -> io::Result<Box<dyn Read>> {
         Ok(Box::new(io::BufReader::with_capacity(1 << 20, File::open(self.checkpoint_path(pos))?)))

@@ -20,13 +20,16 @@ mod mark;
 pub(crate) mod page;
 mod query;
 mod replay;
+mod rewrite;
 mod salvage;
 
+pub use checkpoint::damaged_checkpoints;
 pub use damage::{Damage, DamageKind, missing};
-pub use log::{Durability, FileLog, Held, Log, MemLog, Witness, hold, is_locked, ledger_files, witness};
+pub use log::{Durability, FileLog, Held, LOG, Log, MemLog, Witness, hold, is_locked, ledger_files, witness};
 pub use mark::{MARK, Mark};
 pub(crate) use query::OUTCOMES;
 pub use query::outcome_name;
+pub use rewrite::{Edit, Rewritten, rewrite};
 pub use salvage::{Found, Salvage, salvage};
 
 use codec::{FRAME_HEAD, In, Kind};
@@ -121,8 +124,18 @@ impl Ledger<FileLog> {
 
     /// Opens for reading only, beside a crawl that may be running.
     pub fn open_read(dir: &Path) -> Result<LedgerReader, Problem> {
+        Ledger::read_from(FileLog::open_read(dir)?)
+    }
+
+    /// As `open_read`, without the shortcut of a checkpoint: every record of the log is compared with its
+    /// checksum and applied.
+    pub fn open_read_whole(dir: &Path) -> Result<LedgerReader, Problem> {
+        Ledger::read_from(FileLog::open_read(dir)?.read_whole())
+    }
+
+    fn read_from(log: FileLog) -> Result<LedgerReader, Problem> {
         let options = Options::default();
-        let mut ledger = Ledger::empty(FileLog::open_read(dir)?, &options);
+        let mut ledger = Ledger::empty(log, &options);
         ledger.load(&options, false)?;
         ledger.order.index();
         Ok(LedgerReader(ledger))
@@ -246,6 +259,14 @@ impl<L: Log> Ledger<L> {
     /// Verdicts changed so far by records that this ledger read or wrote: when it stands, no verdict changed.
     pub fn revisions(&self) -> u64 {
         self.revisions
+    }
+    /// The last run ended in order.
+    pub fn ended_in_order(&self) -> bool {
+        self.closed
+    }
+    /// Bytes behind the last whole commit: one that was not finished.
+    pub fn unfinished(&self) -> u64 {
+        self.torn
     }
     /// The log, given back: for tests that crash.
     pub fn into_log(self) -> L {

@@ -58,6 +58,16 @@ pub fn get_body(bytes: &[u8]) -> Option<Record> {
     Some(record)
 }
 
+/// Other fields before the text of a page that is kept, which `fields` left.
+pub fn with_fields(record: &Record, text: In<'_>) -> Result<Vec<u8>, String> {
+    let mut body = Vec::with_capacity(512 + text.0.len());
+    let mut o = Out::new(&mut body);
+    o.u8(VERSION);
+    o.bytes(&postcard::to_allocvec(record).map_err(|e| e.to_string())?);
+    o.rest(text.0);
+    Ok(body)
+}
+
 /// The record without its text, and what follows.
 pub fn fields(bytes: &[u8]) -> Option<(Record, In<'_>)> {
     let mut r = In(bytes);

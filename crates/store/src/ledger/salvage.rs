@@ -40,13 +40,11 @@ pub fn salvage(
     each: &mut dyn FnMut(Found<'_>) -> Result<(), Problem>,
 ) -> Result<Salvage, Problem> {
     let path = dir.join(LOG);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Salvage::default()),
-        Err(e) => return Err(Problem::io("open", &path, &e)),
-    };
-    let len = file.metadata().map_err(|e| Problem::io("read", &path, &e))?.len();
-    let mut scan = Scan { file, path: &path, len, window: Vec::new(), start: 0 };
+    if !path.exists() {
+        return Ok(Salvage::default());
+    }
+    let mut scan = Scan::open(&path)?;
+    let len = scan.len;
     let mut at = 0;
     while let Some(size) = scan.whole_frame(at)? {
         at += size as u64;
@@ -94,18 +92,25 @@ fn tell(
     }
 }
 
-struct Scan<'a> {
+/// The bytes of a ledger, frame by frame.
+pub(super) struct Scan<'a> {
     file: File,
     path: &'a Path,
-    len: u64,
+    pub len: u64,
     window: Vec<u8>,
     /// Where in the file the window begins.
     start: u64,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    pub fn open(path: &'a Path) -> Result<Scan<'a>, Problem> {
+        let file = File::open(path).map_err(|e| Problem::io("open", path, &e))?;
+        let len = file.metadata().map_err(|e| Problem::io("read", path, &e))?.len();
+        Ok(Scan { file, path, len, window: Vec::new(), start: 0 })
+    }
+
     /// So many bytes from here, fewer at the end of the file.
-    fn bytes(&mut self, at: u64, n: usize) -> Result<&[u8], Problem> {
+    pub fn bytes(&mut self, at: u64, n: usize) -> Result<&[u8], Problem> {
         let n = n.min(usize::try_from(self.len.saturating_sub(at)).unwrap_or(usize::MAX));
         let inside = at >= self.start && at + n as u64 <= self.start + self.window.len() as u64;
         if !inside {
@@ -119,7 +124,7 @@ impl Scan<'_> {
     }
 
     /// The size of the whole commit that begins here.
-    fn whole_frame(&mut self, at: u64) -> Result<Option<usize>, Problem> {
+    pub fn whole_frame(&mut self, at: u64) -> Result<Option<usize>, Problem> {
         let head = self.bytes(at, FRAME_HEAD)?;
         let Some((len, _)) = codec::frame_head(head, at) else { return Ok(None) };
         let size = FRAME_HEAD + len;
