@@ -45,6 +45,7 @@ mod rates;
 pub mod reader;
 mod refresh;
 pub mod rejudge;
+pub mod rendering;
 pub mod repair;
 pub mod replay;
 pub mod resources;

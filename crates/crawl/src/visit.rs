@@ -49,7 +49,7 @@ impl Crawl {
     }
 
     fn settle(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
-        let Arrival { lease, fetched, analysis } = arrival;
+        let Arrival { lease, fetched, analysis, attempt } = arrival;
         if !self.holds(lease.id) {
             return Ok(());
         }
@@ -66,6 +66,7 @@ impl Crawl {
             outcome: class.outcome().unwrap_or(Outcome::Unreachable),
         });
         turn.host = self.host_update(&fetched, class, now);
+        turn.state.extend(attempt.map(|attempt| attempt.line(lease.id)));
         match (class, analysis) {
             (Class::Page, Some(analysis)) => self.page(lease, fetched, analysis, turn, now),
             (Class::Redirect, _) => self.redirect(&lease, &fetched, turn, now),

@@ -148,7 +148,12 @@ fn command(settings: &Settings, folder: &Path, apart: bool) -> Command {
         }
     }
     command.arg(&settings.program);
-    command.args(["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check"]);
+    command.args([
+        "--headless=new",
+        "--remote-debugging-pipe",
+        "--no-first-run",
+        "--no-default-browser-check",
+    ]);
     command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
     // Nothing leads anywhere, not even to this machine: all requests are answered over the pipe.
     command.args(["--proxy-server=socks5://gleaner.invalid:1", "--proxy-bypass-list=<-loopback>"]);
@@ -158,12 +163,15 @@ fn command(settings: &Settings, folder: &Path, apart: bool) -> Command {
     command.args(["--disable-domain-reliability", "--disable-breakpad", "--disable-crash-reporter"]);
     command.args(["--disable-extensions", "--disable-plugins", "--disable-notifications", "--no-pings"]);
     command.args(["--deny-permission-prompts", "--disable-client-side-phishing-detection", "--mute-audio"]);
-    command.args(["--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-print-preview"]);
-    command.args(["--disable-default-apps", "--password-store=basic", "--use-mock-keychain"]);
     command.args([
-        "--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,\
-         LocalNetworkAccessChecks,BackForwardCache,Prerender2,SpareRendererForSitePerProcess",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        "--disable-print-preview",
     ]);
+    command.args(["--disable-default-apps", "--password-store=basic", "--use-mock-keychain"]);
+    command.args(["--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,\
+         LocalNetworkAccessChecks,BackForwardCache,Prerender2,SpareRendererForSitePerProcess"]);
     // A tab that is not in front is as busy as any other.
     command.args(["--disable-renderer-backgrounding", "--disable-background-timer-throttling"]);
     command.arg("--disable-backgrounding-occluded-windows");
@@ -241,7 +249,8 @@ impl Folder {
         let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let process = name.to_str().and_then(|n| n.strip_prefix(FOLDER)).and_then(|n| n.split('-').next());
+            let process =
+                name.to_str().and_then(|n| n.strip_prefix(FOLDER)).and_then(|n| n.split('-').next());
             if process.and_then(|p| p.parse().ok()).is_some_and(|p| !is_running(p)) {
                 let _ = std::fs::remove_dir_all(entry.path());
             }

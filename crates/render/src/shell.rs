@@ -8,8 +8,21 @@ use std::borrow::Cow;
 
 /// Elements that frameworks fill in: React, Vue, Next, Nuxt, Gatsby, Svelte, Ember, Docusaurus …
 const MOUNT_POINTS: &[&str] = &[
-    "root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "app-root", "main-app", "ember-app",
-    "__docusaurus", "mount", "application", "q-app", "single-spa-application",
+    "root",
+    "app",
+    "__next",
+    "__nuxt",
+    "___gatsby",
+    "svelte",
+    "react-root",
+    "app-root",
+    "main-app",
+    "ember-app",
+    "__docusaurus",
+    "mount",
+    "application",
+    "q-app",
+    "single-spa-application",
 ];
 /// Tags that only exist where a script defines them.
 const ROOT_TAGS: &[&str] = &["<app-root", "<my-app", "<polymer-app", "<ion-app"];
@@ -45,7 +58,11 @@ pub fn has_scripts(html: &[u8]) -> bool {
 }
 
 fn lower(html: &[u8]) -> Cow<'_, [u8]> {
-    if html.iter().any(u8::is_ascii_uppercase) { Cow::Owned(html.to_ascii_lowercase()) } else { Cow::Borrowed(html) }
+    if html.iter().any(u8::is_ascii_uppercase) {
+        Cow::Owned(html.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(html)
+    }
 }
 
 fn has_script(html: &[u8]) -> bool {
@@ -212,18 +229,36 @@ mod tests {
     fn pages_that_speak_for_themselves() {
         assert!(!is_shell("<div id=root></div>", 0, 0), "without a script nobody will fill it");
         assert!(!is_shell("<p>Gone</p>", 1, 0));
-        assert!(!is_shell("<script type=\"application/ld+json\">{}</script><p>Short</p>", 1, 0), "data is no script");
-        assert!(!is_shell("<div id=app><p>…</p></div><script src=a.js></script>", 400, 20), "rendered by the server");
+        assert!(
+            !is_shell("<script type=\"application/ld+json\">{}</script><p>Short</p>", 1, 0),
+            "data is no script"
+        );
+        assert!(
+            !is_shell("<div id=app><p>…</p></div><script src=a.js></script>", 400, 20),
+            "rendered by the server"
+        );
         assert!(!is_shell("<p>…</p><script src=analytics.js></script>", 300, 10));
         assert!(!is_shell("<ul>…</ul><script src=menu.js></script>", 10, 40), "a list of links");
-        assert!(!is_shell("<noscript><img src=pixel></noscript><script>t()</script>", 150, 9), "a tracker's pixel");
+        assert!(
+            !is_shell("<noscript><img src=pixel></noscript><script>t()</script>", 150, 9),
+            "a tracker's pixel"
+        );
         assert!(!is_shell("<p data-id=\"root\"></p><script src=a.js></script>", 90, 9));
         assert!(!is_shell("<div id=\"rooted\"></div><script src=a.js></script>", 90, 9));
     }
 
     #[test]
     fn nothing_breaks_it() {
-        for html in ["", "<", "<script", "<script type", "<div id=", "<div id='root", "<noscript", "<!--<div id=root>"] {
+        for html in [
+            "",
+            "<",
+            "<script",
+            "<script type",
+            "<div id=",
+            "<div id='root",
+            "<noscript",
+            "<!--<div id=root>",
+        ] {
             let _ = (reason(html.as_bytes(), 0, 0), has_scripts(html.as_bytes()));
         }
         let many = "<noscript>".repeat(20_000);

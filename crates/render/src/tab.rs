@@ -25,6 +25,8 @@ use types::{Canon, Fetched, Rendered, Url};
 const FIRST: u32 = 5_000;
 const AFTER_SCROLL: u32 = 1_500;
 const AFTER_CLICK: u32 = 300;
+/// One frame.
+const FRAME: u32 = 16;
 /// Longest that opening and closing a tab may take.
 const SETUP: Duration = Duration::from_secs(20);
 /// A page whose time is over still has so long to be read.
@@ -41,7 +43,8 @@ const MOST_ROUTES: usize = 200;
 const MOST_CLICKS: u32 = 20;
 
 /// A picture of one point, for pages that wait for their pictures.
-const PIXEL: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\
+const PIXEL: &[u8] =
+    b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\
     \x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
 
 /// Scrolls to the end, presses "load more", and says how many elements there are.
@@ -57,12 +60,13 @@ const SCROLL: &str = r"(() => {
   return document.getElementsByTagName('*').length;
 })()";
 
-/// Clicks the n-th element that looks like a link and has no address; its words, or null.
-const CLICK: &str = r"(n => {
+/// Takes the n-th element that looks like a link and has no address: clicks it, or says its words (null: there
+/// is none).
+const CLICK: &str = r"((n, click) => {
   const all = document.querySelectorAll('a:not([href]),[role=link]:not(a[href]),[data-href]:not(a[href]),[routerlink]:not(a[href])');
   const e = all[n];
   if (!e) return null;
-  e.click();
+  if (click) e.click();
   return (e.innerText || e.getAttribute('aria-label') || '').trim().slice(0, 200);
 })";
 
@@ -84,6 +88,7 @@ pub async fn render(
     let mut tab = Tab::open(browser, page, errands).await?;
     let until = Instant::now() + settings.time;
     tab.show(page.url.as_str(), until).await?;
+    tab.paint(until).await?;
     let mut elements = 0;
     for _ in 0..settings.scroll {
         if Instant::now() >= until {
@@ -94,6 +99,7 @@ pub async fn render(
             break;
         }
         elements = now;
+        tab.paint(until).await?;
         tab.go_on(AFTER_SCROLL, until).await?;
     }
     let captured = tab.capture(until.max(Instant::now() + LAST_LOOK)).await?;
@@ -293,8 +299,29 @@ impl<'a> Tab<'a> {
         }
     }
 
+    /// Waits until the page was painted twice: what is waited for until it can be seen is known only then.
+    /// Frames go by the clock on the wall, so the page's own clock goes on in small steps meanwhile.
+    async fn paint(&mut self, until: Instant) -> Result<(), Trouble> {
+        let painted =
+            "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(r))))";
+        let params = json!({ "expression": painted, "awaitPromise": true });
+        let mut answer = self.line.ask(Some(&self.ids.session), "Runtime.evaluate", params);
+        let until = until.min(Instant::now() + LAST_LOOK);
+        self.run_clock(FRAME);
+        loop {
+            tokio::select! {
+                _ = &mut answer => return self.wait(until).await,
+                more = self.step(until) => if !more? { return Ok(()) },
+            }
+            if self.quiet {
+                self.run_clock(FRAME);
+            }
+        }
+    }
+
     async fn evaluate(&mut self, script: &str, until: Instant) -> Option<Value> {
-        let params = json!({ "expression": script, "returnByValue": true, "userGesture": false, "timeout": 2_000 });
+        let params =
+            json!({ "expression": script, "returnByValue": true, "userGesture": false, "timeout": 2_000 });
         let answer = self.ask("Runtime.evaluate", params, until).await.ok()??;
         answer.get("result")?.get("value").cloned()
     }
@@ -314,9 +341,10 @@ impl<'a> Tab<'a> {
                 break;
             }
             self.moved = false;
-            let text = self.evaluate(&format!("{CLICK}({n})"), until).await;
+            let text = self.evaluate(&format!("{CLICK}({n}, false)"), until).await;
             let Some(text) = text.as_ref().and_then(Value::as_str) else { break };
             self.clicked = text.to_string();
+            self.evaluate(&format!("{CLICK}({n}, true)"), until).await;
             self.go_on(AFTER_CLICK, until).await?;
             if self.moved {
                 self.clicked.clear();
@@ -389,6 +417,10 @@ impl<'a> Tab<'a> {
         if asked("method") == "OPTIONS" {
             return self.preflight(id, header("origin"), header("access-control-request-headers"));
         }
+        if header("accept").is_some_and(|a| a.contains("event-stream")) {
+            // It has no end.
+            return self.refuse(id, "BlockedByClient");
+        }
         let wanted = Canon::exact().parse(url).ok().filter(|url| self.is_wanted(kind, asked("method"), url));
         let Some(url) = wanted else { return self.refuse(id, "BlockedByClient") };
         self.answered += 1;
@@ -443,8 +475,18 @@ impl<'a> Tab<'a> {
         for (name, value) in &answer.headers {
             let gone = matches!(
                 name.as_str(),
-                "content-encoding" | "content-length" | "transfer-encoding" | "set-cookie" | "link" | "refresh"
-                    | "connection" | "keep-alive" | "alt-svc" | "report-to" | "nel" | "service-worker-allowed"
+                "content-encoding"
+                    | "content-length"
+                    | "transfer-encoding"
+                    | "set-cookie"
+                    | "link"
+                    | "refresh"
+                    | "connection"
+                    | "keep-alive"
+                    | "alt-svc"
+                    | "report-to"
+                    | "nel"
+                    | "service-worker-allowed"
             );
             let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
             if !gone && plain && !name.is_empty() && value.bytes().all(|b| (0x20..0x7f).contains(&b)) {

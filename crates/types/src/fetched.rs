@@ -204,6 +204,15 @@ impl Fetched {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
+    /// What is read of the answer, with its content type: the rendered document if there is one, or else the
+    /// decoded body.
+    pub fn readable(&self) -> (Option<&str>, &[u8]) {
+        match &self.rendered {
+            Some(rendered) => (Some("text/html; charset=utf-8"), &rendered.html),
+            None => (self.header("content-type"), self.payload.decoded()),
+        }
+    }
+
     /// A redirect status that names its target.
     pub fn is_redirect(&self) -> bool {
         matches!(self.status, 301 | 302 | 303 | 307 | 308) && self.location.is_some()

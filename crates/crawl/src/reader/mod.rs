@@ -17,6 +17,7 @@ use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality, Who};
 use crate::outlook::Outlook;
+use crate::rendering::Attempt;
 use crate::session::{InForce, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
@@ -176,6 +177,8 @@ pub struct Explanation {
     pub duplicate_of: Option<String>,
     /// Address of an earlier page with nearly the same text.
     pub near_duplicate_of: Option<String>,
+    /// What came of showing it in a browser, if that was tried.
+    pub rendered: Option<Attempt>,
 }
 
 /// One page on the way from a seed.
@@ -728,6 +731,7 @@ impl Reader {
             duplicate_of: name(record.as_ref().and_then(|r| r.duplicate_of)),
             near_duplicate_of: name(record.as_ref().and_then(|r| r.near_duplicate_of)),
             record,
+            rendered: Attempt::all(&*self.kept)?.filter(|a| a.page == id.0).last(),
         }))
     }
 
