@@ -169,6 +169,13 @@ impl TopicFlags {
 }
 
 impl FetchFlags {
+    /// Not in the table: that is kept with the collection, and a topic must not name programs.
+    pub fn name_browser(&self) {
+        if let Some(program) = &self.browser {
+            crawl::rendering::use_browser(program.clone());
+        }
+    }
+
     pub fn lay(&self, table: &mut Table) {
         for (key, value) in
             [("user_agent", &self.user_agent), ("contact", &self.contact), ("proxy", &self.proxy)]
@@ -187,10 +194,7 @@ impl FetchFlags {
         if let Some(when) = &self.render {
             set(table, "fetch", "render", when.as_str());
         }
-        if let Some(program) = &self.browser {
-            // Not in the table: that is kept with the collection, and a topic must not name programs.
-            crawl::rendering::use_browser(program.clone());
-        }
+        self.name_browser();
     }
 }
 

@@ -244,7 +244,8 @@ async fn fetch_and_read(
             Err(Stopped) => return Back::Withheld { lease, contacted: true },
         }
     }
-    if let Some(why) = attempt.as_ref().and_then(|a: &Attempt| a.failed.as_ref()).filter(|_| lease.revisit.is_some())
+    if let Some(why) =
+        attempt.as_ref().and_then(|a: &Attempt| a.failed.as_ref()).filter(|_| lease.revisit.is_some())
     {
         // Without its scripts it would look changed.
         fetched.failure = Some(Failure::Unreadable(why.clone()));

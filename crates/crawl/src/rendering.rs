@@ -78,7 +78,7 @@ pub fn renderer(config: &Config, http: &Arc<Http>) -> Result<Option<Renderer>, P
 pub struct Attempt {
     /// The page's number.
     pub page: u32,
-    /// Host and shape of its address.
+    /// Host and shape of its address; empty when there was no browser.
     pub shape: String,
     /// Why it was tried, for people.
     pub why: String,
@@ -200,6 +200,8 @@ impl Rendering {
             Err(Unrendered::Stopped) => return Err(Stopped),
             Err(Unrendered::NoBrowser(why)) => {
                 self.miss_the_browser(&fetched.url, &why);
+                // That says nothing of pages like it.
+                attempt.shape.clear();
                 attempt.failed = Some(why);
             }
             Err(Unrendered::Page(why)) => {
@@ -318,6 +320,9 @@ impl Learnt {
     }
 
     fn learn(&mut self, attempt: &Attempt) {
+        if attempt.shape.is_empty() {
+            return;
+        }
         if self.shapes.len() >= MOST_SHAPES && !self.shapes.contains_key(&attempt.shape) {
             return;
         }

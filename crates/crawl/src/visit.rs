@@ -25,6 +25,7 @@ impl Crawl {
             return self.postponed(&arrival.lease, after, now);
         }
         self.counts.bytes += arrival.fetched.wire_bytes;
+        self.counts.bytes += resources(&arrival.fetched).iter().map(|r| r.wire_bytes).sum::<u64>();
         if !self.parts.rules.watch_network {
             return self.settle(arrival, now);
         }
@@ -54,6 +55,7 @@ impl Crawl {
             return Ok(());
         }
         self.counts.requests += u64::from(!fetched.failure.as_ref().is_some_and(Failure::is_refusal));
+        self.counts.requests += resources(&fetched).len() as u64;
         if lease.task == Task::Robots {
             return self.robots_arrived(&lease, &fetched, now);
         }
@@ -310,6 +312,11 @@ impl Crawl {
         });
         Ok(())
     }
+}
+
+/// What was asked for so that the page could be shown.
+fn resources(fetched: &Fetched) -> &[Fetched] {
+    fetched.rendered.as_ref().map_or(&[], |rendered| &rendered.resources)
 }
 
 /// No answer at all: of the host, or because there is no network.

@@ -181,7 +181,9 @@ fn command(settings: &Settings, folder: &Path, apart: bool) -> Command {
         command.arg("--no-sandbox");
     }
     // Passwords and keys of the crawler are none of its business.
-    command.env_clear().env("HOME", folder).env("TMPDIR", folder).current_dir(folder);
+    command.env_clear().env("HOME", folder).current_dir(folder);
+    // Relative, because the path of a socket has a hundred characters at most.
+    command.env("TMPDIR", ".");
     if let Some(path) = std::env::var_os("PATH") {
         command.env("PATH", path);
     }

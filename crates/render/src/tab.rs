@@ -13,6 +13,7 @@ use crate::snapshot::{self, Captured, Route};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -134,6 +135,10 @@ struct Tab<'a> {
     /// A route was taken by the last click.
     moved: bool,
     resources: Vec<Fetched>,
+    /// What was answered, for a page that is left by a click and comes back.
+    answers_given: HashMap<String, Arc<Fetched>>,
+    /// The page was read: nothing more is fetched for it.
+    is_read: bool,
 }
 
 /// What the browser calls the tab. It is closed with this value, whatever happens.
@@ -221,6 +226,8 @@ impl<'a> Tab<'a> {
             clicked: String::new(),
             moved: false,
             resources: Vec::new(),
+            answers_given: HashMap::new(),
+            is_read: false,
         })
     }
 
@@ -336,6 +343,7 @@ impl<'a> Tab<'a> {
 
     /// Clicks what looks like a link and has no address, to learn where it leads. The page was read before.
     async fn explore(&mut self, until: Instant) -> Result<(), Trouble> {
+        self.is_read = true;
         for n in 0..MOST_CLICKS {
             if Instant::now() >= until || self.routes.len() >= MOST_ROUTES {
                 break;
@@ -421,6 +429,12 @@ impl<'a> Tab<'a> {
             // It has no end.
             return self.refuse(id, "BlockedByClient");
         }
+        if self.is_read {
+            return match self.answers_given.get(url) {
+                Some(answer) => self.fulfil(id, answer),
+                None => self.refuse(id, "BlockedByClient"),
+            };
+        }
         let wanted = Canon::exact().parse(url).ok().filter(|url| self.is_wanted(kind, asked("method"), url));
         let Some(url) = wanted else { return self.refuse(id, "BlockedByClient") };
         self.answered += 1;
@@ -460,6 +474,7 @@ impl<'a> Tab<'a> {
             self.refuse(id, "Failed");
         } else {
             self.fulfil(id, &answer);
+            self.answers_given.insert(answer.url.as_str().to_string(), answer.clone());
         }
         if fresh && answer.status > 0 {
             self.resources.push(Arc::unwrap_or_clone(answer));
