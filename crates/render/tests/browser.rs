@@ -110,7 +110,7 @@ async fn a_page_as_its_readers_see_it() {
         root.innerHTML = '<h1>Courses &amp; more</h1>' + list.map(x => `<a href="/course/${x}">Course ${x}</a>`).join('');
         alert('welcome'); confirm('sure?');
         setTimeout(() => root.insertAdjacentHTML('beforeend', '<p>came late</p>'), 3000);
-        history.replaceState(0, '', '/home/start');
+        history.replaceState(0, '', '/start/here');
       });
       customElements.define('x-card', class extends HTMLElement {
         connectedCallback() { this.attachShadow({mode: 'closed'}).innerHTML = '<p>in the shadow <a href="deep">deep</a><slot></slot></p>'; }
@@ -149,7 +149,7 @@ async fn a_page_as_its_readers_see_it() {
         "came late",
         "in the shadow",
         // Relative to where the script says that it is.
-        "href=\"http://site.test/home/deep\"",
+        "href=\"http://site.test/start/deep\"",
         "slotted",
         "in the frame",
         "href=\"http://site.test/x\"",
