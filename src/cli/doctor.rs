@@ -141,6 +141,7 @@ fn look(args: &Args, url: &Url) -> Vec<Finding> {
     found.extend(disk(&args.dir));
     found.extend(open_files());
     found.push(documents());
+    found.push(rendering(&args.fetch));
     found.push(port(args.listen));
     found.push(browser());
     if let Some(store) = &args.store {
@@ -302,6 +303,23 @@ fn documents() -> Finding {
             format!("PDF files cannot be read: {why}"),
             "this program starts itself to read them; see whether the container allows processes and limits",
         ),
+    }
+}
+
+/// Pages that scripts write need a browser.
+fn rendering(flags: &FetchFlags) -> Finding {
+    flags.name_browser();
+    match crawl::rendering::browser() {
+        Ok(Some(program)) => Finding::fine(
+            "rendering",
+            format!("pages that need a browser are shown in {}", program.display()),
+        ),
+        Ok(None) => Finding::warning(
+            "rendering",
+            "no browser is installed: pages that scripts write are read as they are sent",
+            "install Chromium (Debian: apt install chromium)",
+        ),
+        Err(problem) => Finding::problem("rendering", &problem),
     }
 }
 

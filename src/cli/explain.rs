@@ -5,6 +5,7 @@ use crate::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::reader::Reader;
+use crawl::rendering::Attempt;
 use crawl::steer::stopped::{self, PageReasons};
 use focus::judges::WordReason;
 use std::path::Path;
@@ -95,6 +96,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 "  status {}, {}, {} bytes, language {}, {} links",
                 r.status, r.media_type, r.bytes, r.language, r.links
             );
+            if let Some(rendered) = &e.rendered {
+                show_attempt(rendered);
+            }
             if let Some(a) = &r.archive {
                 println!("  archived in {} at {}", a.file, a.offset);
             }
@@ -126,6 +130,18 @@ fn reasons(args: &Args, reader: &Reader, id: UrlId) -> Option<PageReasons> {
             );
             None
         }
+    }
+}
+
+/// What a browser brought.
+fn show_attempt(attempt: &Attempt) {
+    let why = strip_controls(&attempt.why);
+    match &attempt.failed {
+        Some(failed) => println!("  not rendered, though {why}: {}", strip_controls(failed)),
+        None => println!(
+            "  rendered, because {why}: {} → {} words, {} → {} links, {} ms",
+            attempt.words[0], attempt.words[1], attempt.links[0], attempt.links[1], attempt.ms
+        ),
     }
 }
 

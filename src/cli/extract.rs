@@ -38,13 +38,10 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let fetched = source::page(&args.source, &args.fetch, None)?;
-    let page = Documents::usual().read(
-        &fetched.url,
-        fetched.header("content-type"),
-        fetched.header("x-robots-tag"),
-        fetched.payload.decoded(),
-        &extract::Options::default(),
-    );
+    let (content_type, body) = fetched.readable();
+    let x_robots_tag = fetched.header("x-robots-tag");
+    let options = extract::Options::default();
+    let page = Documents::usual().read(&fetched.url, content_type, x_robots_tag, body, &options);
     let page = page.map_err(|e| Problem::new(format!("cannot read {}", args.source)).because(e))?;
     if args.json {
         let mut json =

@@ -11,14 +11,14 @@ use types::Problem;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner fetch https://www.example.org/\n  gleaner fetch http://localhost:8080/ --allow-private --body > page.html"
+    after_help = "Examples:\n  gleaner fetch https://www.example.org/\n  gleaner fetch http://localhost:8080/ --allow-private --body > page.html\n  gleaner fetch --render https://www.example.org/app --body > page.html"
 )]
 pub struct Args {
     /// What to fetch
     url: String,
     #[command(flatten)]
     fetch: FetchFlags,
-    /// Write the body of the last answer to standard output
+    /// Write the body of the last answer to standard output (with --render: the document after its scripts ran)
     #[arg(long)]
     body: bool,
 }
@@ -47,13 +47,19 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         if let Some(cut) = hop.truncated {
             eprintln!("  {} {cut:?}", style("cut short:").yellow());
         }
+        if let Some(rendered) = &hop.rendered {
+            eprintln!("  {} {} bytes of HTML", style("rendered:").green(), rendered.html.len());
+            for resource in &rendered.resources {
+                eprintln!("    {} {} {}", resource.status, resource.wire_bytes, resource.url);
+            }
+        }
     }
     let last = hops.last();
     if args.body
         && let Some(last) = last
     {
         super::output::Stdout
-            .write_all(last.payload.decoded())
+            .write_all(last.readable().1)
             .map_err(|e| Problem::new("cannot write the body").because(e))?;
     }
     let fine = last.is_some_and(|h| h.failure.is_none() && h.status < 400);

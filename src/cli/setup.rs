@@ -57,6 +57,19 @@ pub struct FetchFlags {
     /// Allow addresses that are not on the public internet
     #[arg(long)]
     pub allow_private: bool,
+    /// Show pages in a browser and read what their scripts write: auto, never or always (--render alone: always)
+    #[arg(
+        long,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "always",
+        value_parser = ["auto", "never", "always"]
+    )]
+    pub render: Option<String>,
+    /// The browser's program (default: Chromium or Chrome, if one is installed)
+    #[arg(long, value_name = "PATH")]
+    pub browser: Option<PathBuf>,
 }
 
 /// A language model that is asked. Its key is in the environment only (GLEANER_TEACHER_KEY).
@@ -156,6 +169,13 @@ impl TopicFlags {
 }
 
 impl FetchFlags {
+    /// Not in the table: that is kept with the collection, and a topic must not name programs.
+    pub fn name_browser(&self) {
+        if let Some(program) = &self.browser {
+            crawl::rendering::use_browser(program.clone());
+        }
+    }
+
     pub fn lay(&self, table: &mut Table) {
         for (key, value) in
             [("user_agent", &self.user_agent), ("contact", &self.contact), ("proxy", &self.proxy)]
@@ -171,6 +191,10 @@ impl FetchFlags {
         if self.allow_private {
             set(table, "fetch", "allow_private", true);
         }
+        if let Some(when) = &self.render {
+            set(table, "fetch", "render", when.as_str());
+        }
+        self.name_browser();
     }
 }
 

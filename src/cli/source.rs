@@ -5,7 +5,9 @@ use crate::pages::{file, guard_hint, not_a_missing_file};
 use crate::text::strip_controls;
 use crawl::collection::Collection;
 use crawl::config::Config;
+use render::{Renderer, Unrendered};
 use std::path::Path;
+use std::sync::Arc;
 use types::{Canon, Fetched, Problem, Request, Task, Web};
 
 /// Every answer on the way to a page; the last one is not a redirect, or there were too many.
@@ -30,7 +32,9 @@ pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<V
     config.fetch.allow_private |= flags.allow_private;
     config.fetch.resolve.extend(flags.resolve.iter().cloned());
     super::setup::say_what_a_proxy_hides(&config);
-    let web = fetch::Http::new(Collection::fetch_settings(&config)?)?;
+    let web = Arc::new(fetch::Http::new(Collection::fetch_settings(&config)?)?);
+    let wanted = flags.render.as_deref().is_some_and(|when| when != "never");
+    let renderer = if wanted { Some(renderer(&config, &web)?) } else { None };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -43,9 +47,39 @@ pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<V
         out.push(fetched);
         match next {
             Some(Ok(target)) if out.len() <= usize::from(config.limits.redirects) => url = target,
-            _ => return Ok(out),
+            _ => break,
         }
     }
+    if let (Some(renderer), Some(last)) = (renderer, out.last_mut()) {
+        runtime.block_on(render(&renderer, last))?;
+    }
+    Ok(out)
+}
+
+fn renderer(config: &Config, web: &Arc<fetch::Http>) -> Result<Renderer, Problem> {
+    crawl::rendering::renderer(config, web)?
+        .ok_or_else(|| crawl::rendering::no_browser("--render needs a browser, and none is installed"))
+}
+
+/// Shows a page in a browser; what is no HTML page stays as it is.
+async fn render(renderer: &Renderer, page: &mut Fetched) -> Result<(), Problem> {
+    let (content_type, body) = page.readable();
+    let is_page = (200..300).contains(&page.status)
+        && page.failure.is_none()
+        && extract::sniff(content_type, body) == extract::Kind::Html;
+    if !is_page {
+        return Ok(());
+    }
+    let rendered = renderer.render(page).await.map_err(|why| {
+        let (Unrendered::NoBrowser(why) | Unrendered::Page(why)) = why else {
+            return Problem::new("stopped");
+        };
+        Problem::new(format!("cannot render {}", page.url))
+            .because(strip_controls(&why))
+            .hint("without --render the page is read as it is sent")
+    })?;
+    page.rendered = Some(Arc::new(rendered));
+    Ok(())
 }
 
 /// The page itself: the last hop, if it is a page.

@@ -31,6 +31,7 @@ mod neighbours;
 mod outage;
 mod polite;
 mod reference;
+mod rendering;
 mod reports;
 mod serve;
 mod shared;

@@ -36,6 +36,7 @@ pub(crate) fn answer_of(exchange: &Exchange, url: Url, message: &HttpMessage) ->
     fetched.wire_bytes = message.wire.len() as u64;
     fetched.payload =
         Payload::Bytes { wire: message.wire.as_ref().into(), decoded: message.body.as_ref().into() };
+    fetched.rendered = exchange.rendered.clone().map(crate::stored::rendered_from);
     fetched
 }
 

@@ -3,6 +3,7 @@
 //! ([`crate::documents`]).
 
 use crate::documents::{Documents, Unread};
+use crate::rendering::Rendering;
 use extract::Options;
 use focus::judges::Judge;
 use focus::text::{Doc, Parts, TextOptions};
@@ -33,6 +34,8 @@ pub struct Analyst {
     pub parts: Parts,
     /// Who reads documents.
     pub documents: Documents,
+    /// Who shows pages in a browser; `None`: nobody.
+    pub rendering: Option<Arc<Rendering>>,
 }
 
 impl Analyst {
@@ -87,24 +90,23 @@ impl Analyst {
         Ok(match &fetched.payload {
             Payload::None => None,
             Payload::Page(page) => Some((page.clone(), [0; 20])),
-            Payload::Bytes { decoded, .. } => {
-                let page = self.documents.read(
-                    &fetched.url,
-                    fetched.header("content-type"),
-                    fetched.header("x-robots-tag"),
-                    decoded,
-                    &self.extract,
-                )?;
+            Payload::Bytes { .. } => {
+                let (content_type, body) = fetched.readable();
+                let x_robots_tag = fetched.header("x-robots-tag");
+                let page =
+                    self.documents.read(&fetched.url, content_type, x_robots_tag, body, &self.extract)?;
                 Some((Arc::new(page), digest(fetched)))
             }
         })
     }
 }
 
-/// SHA-1 of the payload as it was sent.
+/// SHA-1 of the payload as it was sent; of a rendered page, of its document: every page of an application has
+/// the same payload.
 pub(crate) fn digest(fetched: &Fetched) -> [u8; 20] {
-    match &fetched.payload {
-        Payload::Bytes { wire, .. } => store::archive::payload_digest(wire).0,
+    match (&fetched.rendered, &fetched.payload) {
+        (Some(rendered), _) => store::archive::payload_digest(&rendered.html).0,
+        (None, Payload::Bytes { wire, .. }) => store::archive::payload_digest(wire).0,
         _ => [0; 20],
     }
 }

@@ -19,6 +19,7 @@ use crate::documents::{DocumentLimits, Documents};
 use crate::events::Event;
 use crate::listings::ListingLimits;
 use crate::marks::Marks;
+use crate::rendering::Rendering;
 use crate::rules::Rules;
 use crate::scope::Scope;
 use crate::session::Session;
@@ -239,7 +240,8 @@ impl Collection {
             // As long as an answer takes, and documents that wait for one another to be read.
             lease_ms: 2 * ms(f.timeout.0)
                 + 60_000
-                + ms(l.document_time.0) * (f.concurrency / l.document_readers.max(1) + 1) as u64,
+                + ms(l.document_time.0) * (f.concurrency / l.document_readers.max(1) + 1) as u64
+                + ms(l.render_time.0) * (f.concurrency / l.render_tabs.max(1) + 1) as u64,
             ..Limits::default()
         }
     }
@@ -422,6 +424,9 @@ impl Collection {
         let adjusted = adjustments.over(loaded)?;
         let config = &adjusted;
         made.analyst.documents = Self::documents(config);
+        if fetches {
+            made.analyst.rendering = Rendering::open(config, &crawling, ledger.as_ref())?.map(Arc::new);
+        }
         ledger.set_limits(Self::limits(config));
         if let Some(fleet) = ledger.fleet_mut() {
             fleet.set_budget(Self::has_budget(config));
@@ -591,7 +596,7 @@ impl Made {
         let judge: Arc<RwLock<Box<dyn Judge>>> = Arc::new(RwLock::new(make_judge()?));
         let parts = strategy.wants().doc;
         let documents = Documents::usual().clone();
-        let analyst = Analyst { extract, text, judge, parts, documents };
+        let analyst = Analyst { extract, text, judge, parts, documents, rendering: None };
         Ok(Made { analyst, strategy, make_judge })
     }
 

@@ -152,6 +152,10 @@ impl Default for ScopeSection {
 const LEAST_DOCUMENT_TIME: Duration = Duration::from_secs(1);
 const LEAST_DOCUMENT_MEMORY: u64 = 64 << 20;
 
+const LEAST_RENDER_TIME: Duration = Duration::from_secs(1);
+const LEAST_RENDER_MEMORY: u64 = 128 << 20;
+const MOST_RENDER_TABS: usize = 64;
+
 /// When to stop, and what not to spend the budget on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -202,6 +206,12 @@ pub struct Limits {
     pub document_memory: Size,
     /// Processes that read documents, at most.
     pub document_readers: usize,
+    /// Longest that showing one page in a browser may take.
+    pub render_time: Span,
+    /// Most memory that one page may take in a browser.
+    pub render_memory: Size,
+    /// Pages shown in a browser at the same time, at most.
+    pub render_tabs: usize,
     /// Sitemaps and feeds read of one host.
     pub sitemaps: u32,
     /// Levels of sitemaps that name sitemaps.
@@ -248,6 +258,9 @@ impl Default for Limits {
             document_time: Span(documents.time),
             document_memory: Size(documents.memory),
             document_readers: documents.readers,
+            render_time: Span(Duration::from_secs(30)),
+            render_memory: Size(1 << 30),
+            render_tabs: 2,
             sitemaps: 50,
             sitemap_nesting: 2,
             sitemap_bytes: Size(50 << 20),
@@ -306,6 +319,23 @@ pub struct Fetch {
     pub resolve: Vec<String>,
     /// `Accept-Language`.
     pub languages: Vec<String>,
+    /// Which pages are shown in a browser, so that what their scripts write is read too.
+    pub render: Render,
+    /// How often a rendered page is scrolled to its end, and "load more" pressed, at most.
+    pub scroll: u32,
+}
+
+/// Which pages are shown in a browser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Render {
+    /// Those that say little without their scripts, and those like which it was worth while.
+    #[default]
+    Auto,
+    /// None.
+    Never,
+    /// All HTML pages.
+    Always,
 }
 
 impl Default for Fetch {
@@ -333,6 +363,8 @@ impl Default for Fetch {
             allow_private: false,
             resolve: Vec::new(),
             languages: Vec::new(),
+            render: Render::default(),
+            scroll: 5,
         }
     }
 }
@@ -540,6 +572,18 @@ impl Config {
         if self.limits.document_readers == 0 {
             return Err(at("[limits] document_readers = 0 would read no document")
                 .hint("use 1 or more; [scope] file_types keeps documents out"));
+        }
+        if self.limits.render_time.0 < LEAST_RENDER_TIME {
+            return Err(at("[limits] render_time is too short to show anything").hint("use 1s or more"));
+        }
+        if self.limits.render_memory.0 < LEAST_RENDER_MEMORY {
+            return Err(
+                at("[limits] render_memory is too little to show anything").hint("use 128MiB or more")
+            );
+        }
+        if !(1..=MOST_RENDER_TABS).contains(&self.limits.render_tabs) {
+            return Err(at(&format!("[limits] render_tabs = {} makes no sense", self.limits.render_tabs))
+                .hint("use 1 to 64; [fetch] render = \"never\" shows no page in a browser"));
         }
         if self.fetch.attempts == 0 {
             return Err(at("[fetch] attempts = 0 would fetch nothing").hint("use 1 or more"));

@@ -13,6 +13,7 @@ use crate::origins::Origins;
 use crate::outlook::Outlook;
 use crate::refresh::Refresh;
 use crate::remove::Removal;
+use crate::rendering::Attempt;
 use crate::robots::RobotsCache;
 use crate::roll::Roll;
 use crate::rules::{Rules, Stop};
@@ -81,6 +82,8 @@ pub struct Arrival {
     pub fetched: Fetched,
     /// `None` when the answer has no page to read.
     pub analysis: Option<Analysis>,
+    /// What came of showing it in a browser, if that was tried.
+    pub attempt: Option<Attempt>,
 }
 
 /// What is remembered of each page so that a verdict can be revised without its assessment.

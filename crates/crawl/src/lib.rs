@@ -48,6 +48,7 @@ pub mod reader;
 mod refresh;
 pub mod rejudge;
 pub mod remove;
+pub mod rendering;
 pub mod repair;
 pub mod replay;
 pub mod resources;

@@ -6,6 +6,7 @@ use crate::crawl::{Arrival, Crawl};
 use crate::documents::Unread;
 use crate::events::{Event, Progress};
 use crate::marks::{Mark, Marks};
+use crate::rendering::{Attempt, Stopped};
 use crate::rules::{Step, Stop};
 use crate::steer::{Command, Order};
 use crate::teacher::Asked;
@@ -107,11 +108,17 @@ fn drive(
             (true, None) => {
                 ending_since = Some(Instant::now());
                 analyst.documents.stop_within(READING_GRACE);
+                if let Some(rendering) = &analyst.rendering {
+                    rendering.stop_within(READING_GRACE);
+                }
             }
             // The user lifted the limit.
             (false, Some(_)) if done.is_none() => {
                 ending_since = None;
                 analyst.documents.go_on();
+                if let Some(rendering) = &analyst.rendering {
+                    rendering.go_on();
+                }
             }
             _ => {}
         }
@@ -214,18 +221,34 @@ async fn fetch_and_read(
     marks: Option<Marks>,
     timings: Timings,
 ) -> Back {
+    // An application that has not changed may show something else by now.
+    let shown = analyst.rendering.as_ref().is_some_and(|r| r.is_worthwhile(&lease.url));
     let (etag, last_modified) = match &lease.revisit {
-        Some(known) => (known.etag.clone(), known.last_modified.clone()),
-        None => (None, None),
+        Some(known) if !shown => (known.etag.clone(), known.last_modified.clone()),
+        _ => (None, None),
     };
     let request = Request { url: lease.url.clone(), task: lease.task, etag, last_modified };
     let sent = Instant::now();
     let mut fetched: Fetched = web.fetch(&request).await;
     timings.add(Stage::Fetch, sent.elapsed());
     let arrived = |lease: Box<Lease>, fetched, analysis, mark| {
-        Back::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis }), mark)
+        Back::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis, attempt: None }), mark)
     };
     if lease.task == Task::Robots {
+        return arrived(lease, fetched, None, None);
+    }
+    let (mut page, mut attempt) = (None, None);
+    if let Some(rendering) = &analyst.rendering {
+        match rendering.visit(&mut fetched, &analyst.extract).await {
+            Ok(seen) => (page, attempt) = seen,
+            Err(Stopped) => return Back::Withheld { lease, contacted: true },
+        }
+    }
+    if let Some(why) =
+        attempt.as_ref().and_then(|a: &Attempt| a.failed.as_ref()).filter(|_| lease.revisit.is_some())
+    {
+        // Without its scripts it would look changed.
+        fetched.failure = Some(Failure::Unreadable(why.clone()));
         return arrived(lease, fetched, None, None);
     }
     // What is known is not read again.
@@ -236,8 +259,9 @@ async fn fetch_and_read(
         Payload::None => None,
         _ => marks.map(|marks| marks.mark(lease.id)),
     };
-    let mut page = None;
-    if let Some(reading) = analyst.documents.begin(&fetched, &analyst.extract) {
+    if page.is_none()
+        && let Some(reading) = analyst.documents.begin(&fetched, &analyst.extract)
+    {
         let lost = || Err(Unread::Limits("its reader ended unexpectedly".into()));
         match reading.await.unwrap_or_else(|_| lost()) {
             Ok(read) => page = Some(Arc::new(read)),
@@ -262,7 +286,9 @@ async fn fetch_and_read(
     };
     drop(timed);
     match read {
-        Ok((fetched, analysis)) => arrived(lease, fetched, analysis, mark),
+        Ok((fetched, analysis)) => {
+            Back::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis, attempt }), mark)
+        }
         Err(error) => {
             // A panic while reading a page is a bug, but never a reason to lose the crawl: the page counts as
             // unreadable.

@@ -341,7 +341,13 @@ impl Crawl {
             verdict: Some(record.verdict),
             duplicate_of: original.as_ref().map(|r| Original { url: &r.url, fetched: r.fetched }),
             digest: Digest::from_hex(&record.digest),
+            resource: false,
         };
+        for resource in fetched.rendered.iter().flat_map(|rendered| &rendered.resources) {
+            let parent = Some(fetched.url.as_str());
+            let note = PageNote { parent, depth: record.depth, resource: true, ..PageNote::default() };
+            archive.write(resource, &note)?;
+        }
         Ok(archive.write(fetched, &note)?.map(|w| w.at))
     }
 

@@ -49,7 +49,7 @@ pub fn run_with(
                     Task::Page => analyst.read_answer(&mut fetched),
                     Task::Robots => None,
                 };
-                crawl.arrived(Arrival { lease, fetched, analysis }, now)?;
+                crawl.arrived(Arrival { lease, fetched, analysis, attempt: None }, now)?;
                 between(crawl, now)?;
             }
             _ if wake == Millis::NEVER => {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use store::Records;
 use store::archive::{HttpLimits, Limits, Stacks, http_message};
-use types::{Block, Canon, Fetched, Page, PageKind, Payload, Problem, Record, Region, Span};
+use types::{Block, Canon, Fetched, Page, PageKind, Payload, Problem, Record, Region, Rendered, Span};
 
 /// The answer that made this record. `from_archive` is false when only the kept text could be had.
 pub struct Answer {
@@ -12,6 +12,13 @@ pub struct Answer {
     pub fetched: Fetched,
     /// The bytes are those of the archive.
     pub from_archive: bool,
+}
+
+type Headers = Vec<(String, String)>;
+
+/// A rendered document as an archive has it: what the page asked for is kept beside it.
+pub(crate) fn rendered_from(html: Vec<u8>) -> Arc<Rendered> {
+    Arc::new(Rendered { html: html.into(), resources: Vec::new() })
 }
 
 /// Reads a record's page again. `archive`: where the collection's pages are.
@@ -26,12 +33,13 @@ pub fn answer(archive: &Stacks, store: &(impl Records + ?Sized), record: &Record
     let original = originals.into_iter().find(|version| version.digest == record.digest);
     let mut headers = None;
     for r in std::iter::once(record).chain(original.as_ref()) {
-        let Some((head, body)) = from_archive(archive, r) else { continue };
+        let Some((head, body, rendered)) = from_archive(archive, r) else { continue };
         let headers = headers.get_or_insert(head);
         if !body.is_empty() {
             fetched.headers = headers.clone();
             fetched.wire_bytes = body.len() as u64;
             fetched.payload = Payload::plain(body);
+            fetched.rendered = rendered;
             return Ok(Answer { fetched, from_archive: true });
         }
     }
@@ -60,12 +68,13 @@ fn page_of(record: &Record) -> Page {
     }
 }
 
-/// Headers and decoded body of the record's response. An archive that was moved away or damaged is not fatal:
+/// Headers and decoded body of the record's response, and its rendered document. An archive that was moved away or damaged is not fatal:
 /// the kept text stands in.
-fn from_archive(archive: &Stacks, record: &Record) -> Option<(Vec<(String, String)>, Vec<u8>)> {
+fn from_archive(archive: &Stacks, record: &Record) -> Option<(Headers, Vec<u8>, Option<Arc<Rendered>>)> {
     let at = record.archive.as_ref()?;
     let warc = archive.record(at, Limits::default()).ok()?;
     let message = http_message(&warc.block, &HttpLimits::default())?;
     let body = message.body.to_vec();
-    Some((message.headers, body))
+    let rendered = archive.rendered(at, &warc, Limits::default()).map(rendered_from);
+    Some((message.headers, body, rendered))
 }

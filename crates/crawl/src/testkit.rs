@@ -178,6 +178,7 @@ fn go_on(
     let judge = Arc::new(RwLock::new(judge));
     let canon = Canon::exact();
     let analyst = Analyst {
+        rendering: None,
         extract: Arc::new(extract::Options { canon: canon.clone(), ..extract::Options::default() }),
         text: Arc::new(topic.text.options),
         judge: judge.clone(),

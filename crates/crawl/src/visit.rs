@@ -25,6 +25,7 @@ impl Crawl {
             return self.postponed(&arrival.lease, after, now);
         }
         self.counts.bytes += arrival.fetched.wire_bytes;
+        self.counts.bytes += resources(&arrival.fetched).iter().map(|r| r.wire_bytes).sum::<u64>();
         if !self.parts.rules.watch_network {
             return self.settle(arrival, now);
         }
@@ -49,11 +50,12 @@ impl Crawl {
     }
 
     fn settle(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
-        let Arrival { lease, fetched, analysis } = arrival;
+        let Arrival { lease, fetched, analysis, attempt } = arrival;
         if !self.holds(lease.id) {
             return Ok(());
         }
         self.counts.requests += u64::from(!fetched.failure.as_ref().is_some_and(Failure::is_refusal));
+        self.counts.requests += resources(&fetched).len() as u64;
         if lease.task == Task::Robots {
             return self.robots_arrived(&lease, &fetched, now);
         }
@@ -66,6 +68,7 @@ impl Crawl {
             outcome: class.outcome().unwrap_or(Outcome::Unreachable),
         });
         turn.host = self.host_update(&fetched, class, now);
+        turn.state.extend(attempt.map(|attempt| attempt.line(lease.id)));
         match (class, analysis) {
             (Class::Page, Some(analysis)) => self.page(lease, fetched, analysis, turn, now),
             (Class::Redirect, _) => self.redirect(&lease, &fetched, turn, now),
@@ -309,6 +312,11 @@ impl Crawl {
         });
         Ok(())
     }
+}
+
+/// What was asked for so that the page could be shown.
+fn resources(fetched: &Fetched) -> &[Fetched] {
+    fetched.rendered.as_ref().map_or(&[], |rendered| &rendered.resources)
 }
 
 /// No answer at all: of the host, or because there is no network.

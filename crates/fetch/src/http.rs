@@ -12,6 +12,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, Uri, Version, header};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -53,6 +54,8 @@ struct Hop<'a> {
     max_body: usize,
     /// Check the media type, and give up what is not wanted.
     picky: bool,
+    /// What is asked for in place of pages: `Accept` of a script, a style sheet, data.
+    accept: Option<&'a str>,
 }
 
 impl Http {
@@ -113,6 +116,21 @@ impl Http {
             last_modified: request.last_modified.as_deref(),
             max_body: self.max_body,
             picky: true,
+            accept: None,
+        };
+        self.hop(hop, &mut (Instant::now() + self.timeout)).await
+    }
+
+    /// Something that a page needs to be shown: a script, a style sheet, data. Of any type, one hop, within
+    /// the limits of a page.
+    pub async fn resource(&self, url: &Url, accept: &str) -> Fetched {
+        let hop = Hop {
+            url,
+            etag: None,
+            last_modified: None,
+            max_body: self.max_body,
+            picky: false,
+            accept: Some(accept),
         };
         self.hop(hop, &mut (Instant::now() + self.timeout)).await
     }
@@ -122,8 +140,14 @@ impl Http {
         let mut deadline = Instant::now() + self.timeout;
         let mut url = request.url.clone();
         for hop in 0.. {
-            let ask =
-                Hop { url: &url, etag: None, last_modified: None, max_body: robots::MAX_SIZE, picky: false };
+            let ask = Hop {
+                url: &url,
+                etag: None,
+                last_modified: None,
+                max_body: robots::MAX_SIZE,
+                picky: false,
+                accept: None,
+            };
             let mut answer = self.hop(ask, &mut deadline).await;
             let target = answer.location.as_deref().filter(|_| answer.is_redirect() && hop < ROBOTS_HOPS);
             match target.and_then(|t| self.canon.parse(t).ok()) {
@@ -336,6 +360,16 @@ impl Http {
         self.connector.proxy.is_some() && url.scheme() == "http"
     }
 
+    /// The headers of every request as text, with another `Accept` if there is one.
+    fn common_text(&self, accept: Option<&str>) -> Cow<'_, str> {
+        let Some(accept) = accept else { return Cow::Borrowed(&self.common_text) };
+        let line = |line: &str| match line.starts_with("Accept: ") {
+            true => format!("Accept: {accept}\r\n"),
+            false => line.to_string(),
+        };
+        Cow::Owned(self.common_text.split_inclusive("\r\n").map(line).collect())
+    }
+
     /// The request, and its head as text.
     fn request(&self, hop: &Hop<'_>, protocol: &str) -> Result<(hyper::Request<NoBody>, String), Failure> {
         let url = hop.url.as_url();
@@ -351,7 +385,8 @@ impl Http {
         let host = hop.url.host_key();
         let mut head = String::with_capacity(64 + target.len() + host.len() + self.common_text.len());
         let line = if proxied { whole } else { path };
-        for part in ["GET ", line, " ", protocol, "\r\nHost: ", host, "\r\n", &self.common_text] {
+        let common = self.common_text(hop.accept);
+        for part in ["GET ", line, " ", protocol, "\r\nHost: ", host, "\r\n", &common] {
             head.push_str(part);
         }
         let mut map = HeaderMap::with_capacity(self.common.len() + 4);
@@ -360,6 +395,9 @@ impl Http {
         }
         for (name, value) in &self.common {
             map.insert(name.clone(), value.clone());
+        }
+        if let Some(accept) = hop.accept {
+            map.insert(header::ACCEPT, HeaderValue::from_str(accept).map_err(|e| bad(&e))?);
         }
         let cookie = self.jar.as_ref().and_then(|jar| jar.header(hop.url, SystemTime::now()));
         let optional = [

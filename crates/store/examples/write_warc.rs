@@ -56,6 +56,7 @@ fn main() -> Result<(), Problem> {
             verdict: Some(verdict),
             duplicate_of: original.map(|o| Original { url: &o.url, fetched: o.fetched }),
             digest: Some(digest),
+            resource: false,
         };
         let written = archive.write(&fetched, &note)?.ok_or_else(|| Problem::new("nothing was archived"))?;
         records.push(record(id, &fetched, assessment, verdict, digest, twin.map(UrlId), written.at));

@@ -35,6 +35,17 @@ pub struct Fetched {
     pub request_head: String,
     /// `HTTP/1.1`, `HTTP/2`, or empty.
     pub protocol: &'static str,
+    /// What a browser made of the page, if one was asked: it is read in place of `payload`.
+    pub rendered: Option<Arc<Rendered>>,
+}
+
+/// A page after its scripts have run.
+#[derive(Clone, Debug, Default)]
+pub struct Rendered {
+    /// The document as it was then: HTML in UTF-8, without scripts.
+    pub html: Arc<[u8]>,
+    /// What the page asked for and was given on the way, for the archive.
+    pub resources: Vec<Fetched>,
 }
 
 /// What came with the answer.
@@ -184,12 +195,22 @@ impl Fetched {
             wire_bytes: 0,
             request_head: String::new(),
             protocol: "",
+            rendered: None,
         }
     }
 
     /// The first header of this name, which is given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    /// What is read of the answer, with its content type: the rendered document if there is one, or else the
+    /// decoded body.
+    pub fn readable(&self) -> (Option<&str>, &[u8]) {
+        match &self.rendered {
+            Some(rendered) => (Some("text/html; charset=utf-8"), &rendered.html),
+            None => (self.header("content-type"), self.payload.decoded()),
+        }
     }
 
     /// A redirect status that names its target.

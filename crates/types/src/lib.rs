@@ -24,7 +24,7 @@ mod web;
 
 pub use canon::Canon;
 pub use features::{Cursor, Features, Shelf};
-pub use fetched::{Failure, Fetched, Payload, Truncation};
+pub use fetched::{Failure, Fetched, Payload, Rendered, Truncation};
 pub use judged::{Assessment, Hit, Label, Part, Verdict, Who};
 pub use order::{
     Candidate, HostUpdate, Lease, LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source,

@@ -56,6 +56,8 @@ pub enum StateKey {
     ArchiveKey,
     /// How many pages the search index has.
     Indexed,
+    /// What came of showing pages in a browser.
+    Rendered,
     /// What a worker of a shared crawl means to fetch next.
     Next,
 }
@@ -101,6 +103,7 @@ impl StateKey {
             StateKey::Archive => "archive",
             StateKey::ArchiveKey => "archive-key",
             StateKey::Indexed => "indexed",
+            StateKey::Rendered => "rendered",
             StateKey::Next => "next",
         }
     }
@@ -109,9 +112,11 @@ impl StateKey {
     pub fn holder(self) -> Holder {
         match self {
             StateKey::Control | StateKey::Labels => Holder::Crawl,
-            StateKey::Counts | StateKey::Session | StateKey::Failures | StateKey::Visits => {
-                Holder::EveryWorker
-            }
+            StateKey::Counts
+            | StateKey::Session
+            | StateKey::Failures
+            | StateKey::Visits
+            | StateKey::Rendered => Holder::EveryWorker,
             _ => Holder::OneWorker,
         }
     }

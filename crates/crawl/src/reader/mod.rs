@@ -18,6 +18,7 @@ use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality};
 use crate::outlook::Outlook;
 use crate::remove::Removal;
+use crate::rendering::Attempt;
 use crate::session::{InForce, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
@@ -177,6 +178,8 @@ pub struct Explanation {
     pub duplicate_of: Option<String>,
     /// Address of an earlier page with nearly the same text.
     pub near_duplicate_of: Option<String>,
+    /// What came of showing it in a browser, if that was tried.
+    pub rendered: Option<Attempt>,
 }
 
 /// One page on the way from a seed.
@@ -737,6 +740,7 @@ impl Reader {
             duplicate_of: name(record.as_ref().and_then(|r| r.duplicate_of)),
             near_duplicate_of: name(record.as_ref().and_then(|r| r.near_duplicate_of)),
             record,
+            rendered: Attempt::all(&*self.kept)?.filter(|a| a.page == id.0).last(),
         }))
     }
 

@@ -14,6 +14,11 @@ pub(super) const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/i
 /// The server says that they would be the same (304).
 pub(super) const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
+/// Field of a response: the id of the record that has the document as a browser rendered it.
+pub(super) const RENDERED: &str = "Gleaner-Rendered";
+/// How a resource of a page was found, in its metadata.
+pub(super) const RESOURCE: &str = "resource";
+
 /// How records are made. The same for every composer of a crawl.
 #[derive(Clone, Debug)]
 pub struct ComposerSettings {
@@ -58,6 +63,8 @@ pub struct PageNote<'a> {
     pub duplicate_of: Option<Original<'a>>,
     /// [`payload_digest`] of the wire body, when it was computed before.
     pub digest: Option<Digest>,
+    /// It is no page, but something that `parent` needs to be shown.
+    pub resource: bool,
 }
 
 /// A WARC record id, `<urn:uuid:…>`.
@@ -144,8 +151,11 @@ impl Composer {
         }
     }
 
-    /// The records of one exchange: response (or revisit), request, metadata. `None` when there was no HTTP
-    /// answer.
+    /// The records of one exchange: response (or revisit), request, metadata, and the rendered document if
+    /// there is one. `None` when there was no HTTP answer.
+    ///
+    /// A rendered page is known by its document, so neither its digest nor what is the same as it says
+    /// anything of the payload.
     pub fn exchange(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<Composed>, Problem> {
         if fetched.status == 0 {
             return Ok(None);
@@ -153,6 +163,10 @@ impl Composer {
         let body: &[u8] = match &fetched.payload {
             Payload::Bytes { wire, .. } => wire,
             Payload::None | Payload::Page(_) => &[],
+        };
+        let note = &match fetched.rendered {
+            Some(_) => PageNote { digest: None, duplicate_of: None, ..*note },
+            None => *note,
         };
         let digest = note.digest.unwrap_or_else(|| payload_digest(body));
         let url = fetched.url.as_str();
@@ -187,6 +201,10 @@ impl Composer {
             self.field("WARC-Truncated", why);
         }
         self.field("WARC-Payload-Digest", &format!("sha1:{}", digest.base32()));
+        let document = self.id("resource", fetched);
+        if fetched.rendered.is_some() {
+            self.field(RENDERED, &document.to_string());
+        }
         self.field("Content-Type", "application/http;msgtype=response");
         let kept: &[u8] = if note.duplicate_of.is_some() { &[] } else { body };
         let head = std::mem::take(&mut self.head);
@@ -218,6 +236,14 @@ impl Composer {
         self.field("WARC-Concurrent-To", &id.to_string());
         self.field("Content-Type", "application/warc-fields");
         self.end(&[about.as_bytes()], false, &mut bytes)?;
+
+        if let Some(rendered) = &fetched.rendered {
+            self.begin("resource", document, &date);
+            self.field("WARC-Target-URI", &format!("urn:dom:{url}"));
+            self.field("WARC-Concurrent-To", &id.to_string());
+            self.field("Content-Type", "text/html; charset=utf-8");
+            self.end(&[&rendered.html], false, &mut bytes)?;
+        }
 
         Ok(Some(Composed {
             bytes,
@@ -400,7 +426,8 @@ fn metadata_fields(fetched: &Fetched, note: &PageNote, out: &mut String) {
     }
     field(out, "fetchTimeMs", &fetched.elapsed.as_millis().to_string());
     field(out, "depth", &note.depth.to_string());
-    field(out, "foundAs", &format!("{:?}", note.kind).to_lowercase());
+    let kind = if note.resource { RESOURCE.to_string() } else { format!("{:?}", note.kind).to_lowercase() };
+    field(out, "foundAs", &kind);
     if let Some(failure) = &fetched.failure {
         field(out, "failure", failure.kind());
     }

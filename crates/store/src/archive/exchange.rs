@@ -1,6 +1,8 @@
-//! The pages of an archive file, one after another, each with what was noted of it. Damage costs the records
+//! The pages of an archive file, one after another, each with what was noted of it. What pages needed to be
+//! shown is passed over. Damage costs the records
 //! it hits: reading goes on at the next one that is whole.
 
+use super::compose::RESOURCE;
 use super::reader::{Limits, WarcError, WarcReader, WarcRecord};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -15,6 +17,8 @@ pub struct Exchange {
     pub request: String,
     /// The fields of the metadata record.
     pub note: Vec<(String, String)>,
+    /// The document as a browser rendered it.
+    pub rendered: Option<Vec<u8>>,
 }
 
 impl Exchange {
@@ -154,6 +158,17 @@ impl Iterator for Exchanges {
     type Item = Exchange;
 
     fn next(&mut self) -> Option<Exchange> {
+        loop {
+            let exchange = self.exchange()?;
+            if exchange.noted("foundAs") != Some(RESOURCE) {
+                return Some(exchange);
+            }
+        }
+    }
+}
+
+impl Exchanges {
+    fn exchange(&mut self) -> Option<Exchange> {
         let response = loop {
             let record = self.record()?;
             if matches!(record.kind().as_str(), "response" | "revisit") {
@@ -161,7 +176,7 @@ impl Iterator for Exchanges {
             }
         };
         let id = response.header("WARC-Record-ID").map(str::to_string);
-        let mut exchange = Exchange { response, request: String::new(), note: Vec::new() };
+        let mut exchange = Exchange { response, request: String::new(), note: Vec::new(), rendered: None };
         while let Some(record) = self.record() {
             if record.header("WARC-Concurrent-To") != id.as_deref() || id.is_none() {
                 self.ahead = Some(record);
@@ -169,6 +184,7 @@ impl Iterator for Exchanges {
             }
             let text = String::from_utf8_lossy(&record.block);
             match record.kind().as_str() {
+                "resource" => exchange.rendered = Some(record.block),
                 "request" => exchange.request = text.into_owned(),
                 "metadata" => {
                     let field = |line: &str| {

@@ -1,6 +1,7 @@
 //! Where archived records are found again: in files of a folder, or in objects of a bucket, from any machine.
 //! Of an object only the piece that is wanted is read.
 
+use super::compose::RENDERED;
 use super::reader::{Limits, WarcError, WarcReader, WarcRecord, read_at};
 use crate::s3::{Account, Address, Bucket};
 use std::collections::{BTreeMap, VecDeque};
@@ -64,6 +65,21 @@ impl Stacks {
             Some(Err(e)) => Err(damaged(&at.file, e.to_string())),
             None => Err(damaged(&at.file, format!("there is no record at byte {}", at.offset))),
         }
+    }
+
+    /// The document of a page as a browser rendered it, if `response` says that there is one.
+    pub fn rendered(&self, at: &ArchiveRef, response: &WarcRecord, limits: Limits) -> Option<Vec<u8>> {
+        let id = response.header(RENDERED)?;
+        let belongs = |r: &WarcRecord| r.header("WARC-Record-ID") == Some(id);
+        // It comes last of the few records of a page.
+        const BEHIND: usize = 8;
+        if Address::is_one(&at.file) {
+            let bytes = self.remote_exchange(at).ok()?;
+            let records = WarcReader::new(bytes.as_slice(), at.file.as_str(), limits).ok()?;
+            return records.take(BEHIND).flatten().find(belongs).map(|r| r.block);
+        }
+        let records = WarcReader::open_at(&self.path(at).ok()?, at.offset, limits).ok()?;
+        records.take(BEHIND).flatten().find(belongs).map(|r| r.block)
     }
 
     /// The bytes of a response or revisit, as they are in the archive.

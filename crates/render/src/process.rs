@@ -1,0 +1,330 @@
+//! The browser as a process: how it is started, watched and ended.
+//!
+//! It gets a folder of its own for all it wants to keep, which goes with it; an empty environment; no network
+//! of its own where the kernel can take it away (`unshare`), and everywhere a proxy that does not exist. It
+//! is spoken to over a pipe: no port is open that others could use, and when the crawler dies, however it
+//! dies, the pipe is closed and the browser ends.
+
+use crate::Settings;
+use crate::protocol::Line;
+use serde_json::{Value, json};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Names a browser may have, in order of preference.
+const NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+/// Longest that a start may take. A machine may have much else to do.
+const START: Duration = Duration::from_secs(60);
+const ANSWER: Duration = Duration::from_secs(10);
+/// Between two looks at the memory of the browser's processes.
+#[cfg(target_os = "linux")]
+const WATCH_EVERY: Duration = Duration::from_millis(250);
+/// Folders of browsers begin with this, then the crawler's process id.
+const FOLDER: &str = "gleaner-browser-";
+
+/// The first browser that is installed here.
+pub fn find() -> Option<PathBuf> {
+    if !cfg!(unix) {
+        // The pipe is put in place by a shell.
+        return None;
+    }
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    NAMES.iter().flat_map(|name| folders.iter().map(move |dir| dir.join(name))).find(|file| file.is_file())
+}
+
+/// A browser that runs. It ends, with all its processes and its folder, when this value does.
+pub struct Browser {
+    pub line: Line,
+    /// What scripts are told that they run in.
+    pub user_agent: String,
+    child: Child,
+    folder: Folder,
+    closed: Arc<AtomicBool>,
+}
+
+impl Browser {
+    pub async fn start(settings: &Settings) -> io::Result<Browser> {
+        Folder::remove_leftovers();
+        if has_namespaces() {
+            match Browser::start_as(settings, true).await {
+                Ok(browser) => return Ok(browser),
+                Err(e) => tracing::debug!(%e, "the browser does not start without a network"),
+            }
+        }
+        Browser::start_as(settings, false).await
+    }
+
+    async fn start_as(settings: &Settings, apart: bool) -> io::Result<Browser> {
+        let folder = Folder::new()?;
+        let mut child = command(settings, &folder.0, apart).spawn()?;
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let (to, from) = (child.stdin.take(), child.stdout.take());
+        let line = Line::new(to.ok_or_else(broken)?, from.ok_or_else(broken)?)?;
+        let closed = Arc::new(AtomicBool::new(false));
+        #[cfg(target_os = "linux")]
+        watch::begin(child.id(), settings, closed.clone())?;
+        let mut browser = Browser { line, user_agent: String::new(), child, folder, closed };
+        let version = browser.ask(START, "Browser.getVersion", json!({})).await;
+        let version = version.ok_or_else(|| io::Error::other("it ends at once, or does not answer"))?;
+        let name = version.get("userAgent").and_then(Value::as_str).unwrap_or("Mozilla/5.0");
+        browser.user_agent = format!("{} {}", name.replace("Headless", ""), settings.signature);
+        // Windows that a page opens are closed as soon as they are there.
+        let line = browser.line.clone();
+        let mut events = line.events("");
+        line.tell(None, "Target.setDiscoverTargets", json!({ "discover": true }));
+        tokio::spawn(async move {
+            while let Some(event) = events.recv().await {
+                let info = event.params.get("targetInfo").unwrap_or(&Value::Null);
+                let text = |key: &str| info.get(key).and_then(Value::as_str);
+                let opened = text("openerId").is_some() || text("openerFrameId").is_some();
+                if event.method == "Target.targetCreated" && opened {
+                    line.tell(None, "Target.closeTarget", json!({ "targetId": text("targetId") }));
+                }
+            }
+        });
+        Ok(browser)
+    }
+
+    /// A question to the browser itself.
+    pub async fn ask(&self, within: Duration, method: &str, params: Value) -> Option<Value> {
+        let answer = self.line.ask(None, method, params);
+        tokio::time::timeout(within, answer).await.ok()?.ok()?.ok()
+    }
+
+    /// Does it still answer?
+    pub async fn answers(&self) -> bool {
+        self.ask(ANSWER, "Browser.getVersion", json!({})).await.is_some()
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.line.is_alive()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::SeqCst);
+        kill_group(self.child.id());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Its other processes end a moment later, and write until then.
+        for _ in 0..20 {
+            if self.folder.remove() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[cfg(unix)]
+fn kill_group(process: u32) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(_process: u32) {}
+
+fn command(settings: &Settings, folder: &Path, apart: bool) -> Command {
+    // The protocol is spoken on descriptors 3 and 4; the shell puts our pipes there.
+    let script = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    if apart {
+        command.args(NAMESPACES);
+        if is_root() {
+            command.arg("--");
+        } else {
+            command.args(["--user", "--map-current-user", "--"]);
+        }
+    }
+    command.arg(&settings.program);
+    command.args([
+        "--headless=new",
+        "--remote-debugging-pipe",
+        "--no-first-run",
+        "--no-default-browser-check",
+    ]);
+    command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
+    // Nothing leads anywhere, not even to this machine: all requests are answered over the pipe.
+    command.args(["--proxy-server=socks5://gleaner.invalid:1", "--proxy-bypass-list=<-loopback>"]);
+    command.args(["--host-resolver-rules=MAP * ~NOTFOUND", "--disable-quic", "--dns-prefetch-disable"]);
+    command.arg("--force-webrtc-ip-handling-policy=disable_non_proxied_udp");
+    command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
+    command.args(["--disable-domain-reliability", "--disable-breakpad", "--disable-crash-reporter"]);
+    command.args(["--disable-extensions", "--disable-plugins", "--disable-notifications", "--no-pings"]);
+    command.args(["--deny-permission-prompts", "--disable-client-side-phishing-detection", "--mute-audio"]);
+    command.args([
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        "--disable-print-preview",
+    ]);
+    command.args(["--disable-default-apps", "--password-store=basic", "--use-mock-keychain"]);
+    command.args(["--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,\
+         LocalNetworkAccessChecks,BackForwardCache,Prerender2,SpareRendererForSitePerProcess"]);
+    // A tab that is not in front is as busy as any other.
+    command.args(["--disable-renderer-backgrounding", "--disable-background-timer-throttling"]);
+    command.arg("--disable-backgrounding-occluded-windows");
+    command.arg(format!("--js-flags=--max-old-space-size={}", (settings.memory >> 21).max(64)));
+    if is_root() {
+        // Chromium does not start as root with its own sandbox.
+        command.arg("--no-sandbox");
+    }
+    // Passwords and keys of the crawler are none of its business.
+    command.env_clear().env("HOME", folder).current_dir(folder);
+    // Relative, because the path of a socket has a hundred characters at most.
+    command.env("TMPDIR", ".");
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // Ctrl-C is for the crawler, which decides what becomes of its children.
+        command.process_group(0);
+    }
+    command
+}
+
+/// Starts a program in a network of its own, which leads nowhere.
+const NAMESPACES: &[&str] = &["unshare", "--net"];
+
+/// Can a network be taken away here?
+fn has_namespaces() -> bool {
+    static HAS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *HAS.get_or_init(|| {
+        let mut command = Command::new("unshare");
+        command.args(NAMESPACES.get(1..).unwrap_or_default());
+        if !is_root() {
+            command.args(["--user", "--map-current-user"]);
+        }
+        command.args(["--", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        cfg!(target_os = "linux") && command.status().is_ok_and(|s| s.success())
+    })
+}
+
+#[cfg(unix)]
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(unix))]
+fn is_root() -> bool {
+    false
+}
+
+/// All that a browser writes is in here.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> io::Result<Folder> {
+        // Nobody can guess it, and nobody else may look inside.
+        let chance = RandomState::new().hash_one(std::process::id());
+        let path = std::env::temp_dir().join(format!("{FOLDER}{}-{chance:016x}", std::process::id()));
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::DirBuilderExt;
+            builder.mode(0o700);
+        }
+        builder.create(&path)?;
+        Ok(Folder(path))
+    }
+
+    fn remove(&self) -> bool {
+        std::fs::remove_dir_all(&self.0).is_ok() || !self.0.exists()
+    }
+
+    /// A crawler that was killed could not remove its browser's folder.
+    fn remove_leftovers() {
+        let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let process =
+                name.to_str().and_then(|n| n.strip_prefix(FOLDER)).and_then(|n| n.split('-').next());
+            if process.and_then(|p| p.parse().ok()).is_some_and(|p| !is_running(p)) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_running(process: i32) -> bool {
+    use rustix::process::{Pid, test_kill_process};
+    let known = Pid::from_raw(process).map(test_kill_process);
+    // Someone else's runs, too.
+    !matches!(known, Some(Err(rustix::io::Errno::SRCH)) | None)
+}
+
+#[cfg(not(unix))]
+fn is_running(_process: i32) -> bool {
+    true
+}
+
+/// Memory of the browser's processes. A page can ask for any amount; its process is ended when it has too
+/// much, and the whole browser when all of them together do.
+#[cfg(target_os = "linux")]
+mod watch {
+    use super::{AtomicBool, Ordering, Settings, WATCH_EVERY, io, kill_group};
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::sync::Arc;
+
+    pub fn begin(main: u32, settings: &Settings, closed: Arc<AtomicBool>) -> io::Result<()> {
+        let one = settings.memory;
+        let all = one.saturating_mul(settings.tabs as u64 + 1);
+        std::thread::Builder::new().name("gleaner-browser-watch".into()).spawn(move || {
+            while !closed.load(Ordering::SeqCst) {
+                std::thread::sleep(WATCH_EVERY);
+                let processes = group(main);
+                let sum: u64 = processes.iter().map(|(_, memory)| memory).sum();
+                let largest = processes.iter().filter(|(pid, _)| *pid != main).max_by_key(|(_, m)| *m);
+                if sum > all && !closed.load(Ordering::SeqCst) {
+                    tracing::warn!(bytes = sum, "the browser takes too much memory: it is ended");
+                    return kill_group(main);
+                }
+                if let Some((pid, bytes)) = largest.filter(|(_, memory)| *memory > one)
+                    && let Some(pid) = i32::try_from(*pid).ok().and_then(Pid::from_raw)
+                {
+                    tracing::warn!(bytes, "a page takes too much memory: its process is ended");
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+                if processes.is_empty() {
+                    return;
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    /// The processes of a group, with the bytes that each has for itself.
+    fn group(leader: u32) -> Vec<(u32, u64)> {
+        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+        let pids = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        pids.filter(|pid| group_of(*pid) == Some(leader)).map(|pid| (pid, memory_of(pid))).collect()
+    }
+
+    fn group_of(pid: u32) -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in brackets may hold anything; after it come state, parent, group.
+        stat.rsplit(')').next()?.split_whitespace().nth(2)?.parse().ok()
+    }
+
+    fn memory_of(pid: u32) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let kilobytes = |line: &str| line.split_whitespace().nth(1)?.parse::<u64>().ok();
+        let own = status.lines().filter(|l| l.starts_with("RssAnon:") || l.starts_with("RssShmem:"));
+        own.filter_map(kilobytes).sum::<u64>() << 10
+    }
+}

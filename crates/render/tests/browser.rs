@@ -1,0 +1,315 @@
+//! A real browser, a real server, and pages that want what they must not have. The server's log is the witness.
+
+use fetch::{Http, Settings as FetchSettings};
+use gleaner_render::{Renderer, Settings, Unrendered, find};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use types::{Canon, Rendered, Request, Web};
+
+type Page = (&'static str, &'static str, String);
+
+/// Serves the given pages, `(path, type, body)`, and writes down every request.
+struct Site {
+    port: u16,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Site {
+    fn new(pages: impl Fn(u16) -> Vec<Page>) -> Site {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (log, pages) = (Arc::new(Mutex::new(Vec::new())), pages(port));
+        let (written, pages) = (log.clone(), Arc::new(pages));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (written, pages) = (written.clone(), pages.clone());
+                std::thread::spawn(move || {
+                    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                    let Some(first) = lines.next() else {
+                        return written.lock().unwrap().push("nothing".into());
+                    };
+                    let host = lines
+                        .by_ref()
+                        .take_while(|l| !l.is_empty())
+                        .find(|l| l.to_lowercase().starts_with("host:"));
+                    for _ in lines.by_ref().take_while(|l| !l.is_empty() && host.is_none()) {}
+                    let path = first.split(' ').nth(1).unwrap_or("").to_string();
+                    written.lock().unwrap().push(format!("{} {path}", first.split(' ').next().unwrap_or("")));
+                    let page = pages.iter().find(|(p, ..)| *p == path);
+                    let answer = match page {
+                        Some((_, kind, body)) => format!(
+                            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                            body.len()
+                        ),
+                        None => {
+                            "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".into()
+                        }
+                    };
+                    let _ = (&stream).write_all(answer.as_bytes());
+                });
+            }
+        });
+        Site { port, log }
+    }
+
+    fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// `site.test` is this server; the guard holds for every other name and address.
+    fn http(&self) -> Arc<Http> {
+        let resolve = vec![format!("site.test:80:127.0.0.1:{}", self.port).parse().unwrap()];
+        Arc::new(Http::new(FetchSettings { resolve, ..FetchSettings::default() }).unwrap())
+    }
+}
+
+fn renderer(site: &Site, time: u64, memory: u64) -> Option<Renderer> {
+    let Some(program) = find() else {
+        let required = std::env::var("GLEANER_TOOLS").is_ok_and(|v| v == "required");
+        assert!(!required, "no chromium (Debian's package `chromium`)");
+        eprintln!("left out: no chromium (Debian's package `chromium`)");
+        return None;
+    };
+    let settings = Settings {
+        program,
+        tabs: 2,
+        time: Duration::from_secs(time),
+        memory,
+        scroll: 5,
+        max_html: 5 << 20,
+        robots: true,
+        user_agent: "Gleaner/0.1".into(),
+        signature: "Gleaner/0.1".into(),
+    };
+    Some(Renderer::new(settings, site.http()))
+}
+
+/// Fetches and renders a page of the site.
+async fn show(renderer: &Renderer, site: &Site, path: &str) -> Result<Rendered, Unrendered> {
+    let url = Canon::default().parse(&format!("http://site.test{path}")).unwrap();
+    let page = site.http().fetch(&Request::page(url)).await;
+    assert_eq!(page.status, 200, "{page:?}");
+    renderer.render(&page).await
+}
+
+fn text(rendered: &Rendered) -> String {
+    String::from_utf8(rendered.html.to_vec()).unwrap()
+}
+
+fn html(path: &'static str, body: &str) -> Page {
+    (path, "text/html; charset=utf-8", format!("<!doctype html><html><body>{body}</body></html>"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_as_its_readers_see_it() {
+    let app = r#"
+      const root = document.getElementById('root');
+      fetch('/api/list').then(r => r.json()).then(list => {
+        root.innerHTML = '<h1>Courses &amp; more</h1>' + list.map(x => `<a href="/course/${x}">Course ${x}</a>`).join('');
+        alert('welcome'); confirm('sure?');
+        setTimeout(() => root.insertAdjacentHTML('beforeend', '<p>came late</p>'), 3000);
+        history.replaceState(0, '', '/start/here');
+      });
+      customElements.define('x-card', class extends HTMLElement {
+        connectedCallback() { this.attachShadow({mode: 'closed'}).innerHTML = '<p>in the shadow <a href="deep">deep</a><slot></slot></p>'; }
+      });
+      document.body.insertAdjacentHTML('beforeend', '<x-card>slotted</x-card><iframe src="/frame"></iframe><iframe src="http://elsewhere.test/"></iframe>');
+      const go = document.createElement('div'); go.setAttribute('role', 'link'); go.textContent = 'By a click';
+      go.onclick = () => history.pushState(0, '', '/clicked'); document.body.append(go);
+      const far = document.createElement('a'); far.textContent = 'Far'; far.onclick = () => { location.href = '/far' }; document.body.append(far);
+      const list = document.createElement('ul'), end = document.createElement('div');
+      list.style.paddingTop = '3000px'; let n = 0; document.body.append(list, end);
+      new IntersectionObserver(seen => { if (seen[0].isIntersecting && n < 3) { n++;
+        list.insertAdjacentHTML('beforeend', `<li style="height:2500px">lazy ${n}</li>`); } }).observe(end);
+      const more = document.createElement('button'); more.textContent = 'Load more';
+      more.onclick = () => { more.remove(); list.insertAdjacentHTML('beforeend', '<li>pressed</li>'); }; document.body.append(more);
+      const closed = document.createElement('script'); closed.src = '/closed/secret.js'; document.body.append(closed);
+    "#;
+    let site = Site::new(|_| {
+        vec![
+            html(
+                "/",
+                "<noscript>turn it on</noscript><div id=root></div><img src=/logo.png><script src=/app.js></script>",
+            ),
+            ("/app.js", "text/javascript", app.to_string()),
+            ("/api/list", "application/json", "[1,2,3]".into()),
+            html("/frame", "<p>in the frame</p><a href='x'>frame link</a>"),
+            ("/robots.txt", "text/plain", "User-agent: *\nDisallow: /closed/\n".into()),
+            ("/closed/secret.js", "text/javascript", "document.body.append('forbidden')".into()),
+        ]
+    });
+    let Some(renderer) = renderer(&site, 60, 1 << 30) else { return };
+    let rendered = show(&renderer, &site, "/").await.unwrap();
+    let page = text(&rendered);
+    for part in [
+        "Courses &amp; more",
+        "href=\"http://site.test/course/2\"",
+        "came late",
+        "in the shadow",
+        // Relative to where the script says that it is.
+        "href=\"http://site.test/start/deep\"",
+        "slotted",
+        "in the frame",
+        "href=\"http://site.test/x\"",
+        "lazy 1",
+        "lazy 3",
+        "pressed",
+        "href=\"http://site.test/clicked\" aria-label=\"By a click\"",
+        "href=\"http://site.test/far\" aria-label=\"Far\"",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    for part in ["turn it on", "forbidden", "app.js", "blocked by Chromium"] {
+        assert!(!page.contains(part), "{part} in {page}");
+    }
+    let mut got: Vec<&str> = rendered.resources.iter().map(|r| r.url.path()).collect();
+    got.sort_unstable();
+    assert_eq!(got, ["/api/list", "/app.js", "/frame"]);
+    // The site's program is not asked for with every page; its data is.
+    let again = show(&renderer, &site, "/").await.unwrap();
+    assert!(text(&again).contains("Course 3"));
+    let log = site.log();
+    let count = |path: &str| log.iter().filter(|l| l.ends_with(&format!(" {path}"))).count();
+    assert_eq!((count("/app.js"), count("/robots.txt"), count("/")), (1, 1, 2), "{log:?}");
+    assert_eq!((count("/closed/secret.js"), count("/logo.png"), count("/far")), (0, 0, 0), "{log:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_escapes() {
+    // A server inside the network, and one that listens to datagrams.
+    let inner = Site::new(|_| vec![html("/", "inner secret")]);
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    udp.set_nonblocking(true).unwrap();
+    let (inner_port, udp_port) = (inner.port, udp.local_addr().unwrap().port());
+    let secret = std::env::temp_dir().join(format!("gleaner-secret-{}", std::process::id()));
+    std::fs::write(&secret, "file secret").unwrap();
+    let file = secret.display().to_string();
+    let site = Site::new(|port| {
+        let attack = format!(
+            r#"
+            const say = t => document.body.append(' ' + t + ' ');
+            const want = [`http://127.0.0.1:{inner_port}/`, `http://localhost:{inner_port}/`, `http://[::1]:{inner_port}/`,
+              'http://169.254.169.254/latest/meta-data/', 'http://10.0.0.1/', 'http://0.0.0.0:{inner_port}/', 'file://{file}',
+              'http://127.0.0.1:{port}/steal'];
+            for (const u of want) {{
+              fetch(u, {{mode: 'no-cors'}}).then(r => r.text()).then(t => say('GOT ' + u + t)).catch(() => 0);
+              for (const tag of ['iframe', 'img', 'script', 'video', 'embed', 'object']) {{
+                const e = document.createElement(tag); e.src = u; e.data = u; document.body.append(e);
+              }}
+              document.head.insertAdjacentHTML('beforeend', `<link rel=preconnect href="${{u}}"><link rel=prefetch href="${{u}}"><link rel=stylesheet href="${{u}}">`);
+              try {{ navigator.sendBeacon(u, 'beacon') }} catch (e) {{}}
+            }}
+            for (const u of ['ws://127.0.0.1:{inner_port}/', 'ws://site.test/ws']) try {{ new WebSocket(u) }} catch (e) {{}}
+            try {{ new EventSource('/events') }} catch (e) {{}}
+            try {{ const p = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{udp_port}'}}]}});
+              p.createDataChannel('x'); p.createOffer().then(o => p.setLocalDescription(o)); }} catch (e) {{}}
+            try {{ new WebTransport('https://127.0.0.1:{udp_port}/') }} catch (e) {{}}
+            try {{ navigator.serviceWorker.register('/sw.js') }} catch (e) {{}}
+            try {{ new Worker('/worker.js') }} catch (e) {{}}
+            fetch('/api', {{method: 'POST', body: 'change something'}}).catch(() => 0);
+            for (let i = 0; i < 200; i++) window.open('http://127.0.0.1:{inner_port}/popup' + i);
+            const a = document.createElement('a'); a.href = '/file.zip'; a.download = 'x'; document.body.append(a); a.click();
+            const f = document.createElement('form'); f.method = 'post'; f.action = '/post'; document.body.append(f); f.submit();
+            setInterval(() => {{ location.href = 'http://127.0.0.1:{inner_port}/go' }}, 100);
+            navigator.geolocation.getCurrentPosition(() => say('GOT place'));
+            say('all tried');
+            "#
+        );
+        vec![
+            html("/", "<p>static</p><script src=/attack.js></script>"),
+            ("/attack.js", "text/javascript", attack),
+            ("/sw.js", "text/javascript", format!("fetch('http://127.0.0.1:{inner_port}/sw')")),
+            ("/worker.js", "text/javascript", format!("fetch('http://127.0.0.1:{inner_port}/worker')")),
+            ("/file.zip", "application/zip", "PK".into()),
+        ]
+    });
+    let Some(renderer) = renderer(&site, 60, 1 << 30) else { return };
+    let rendered = show(&renderer, &site, "/").await.unwrap();
+    let page = text(&rendered);
+    assert!(page.contains("all tried"), "{page}");
+    assert!(!page.contains("GOT") && !page.contains("secret</"), "{page}");
+    drop(renderer);
+    assert_eq!(inner.log(), Vec::<String>::new(), "the inner server was reached");
+    assert!(udp.recv(&mut [0; 64]).is_err(), "a datagram was sent");
+    let log = site.log();
+    for line in &log {
+        let known = ["GET /", "GET /attack.js", "GET /robots.txt", "GET /worker.js", "GET /sw.js"];
+        assert!(known.contains(&line.as_str()), "{line} in {log:?}");
+    }
+    let _ = std::fs::remove_file(secret);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_hangs_or_grows_is_ended_and_the_next_page_is_fine() {
+    let site = Site::new(|_| {
+        vec![
+            html("/loop", "<p>static</p><script>while (true) {}</script>"),
+            html(
+                "/timers",
+                "<p id=p>0</p><script>setInterval(() => { p.textContent = +p.textContent + 1 }, 0);\
+                  requestAnimationFrame(function f() { requestAnimationFrame(f) })</script>",
+            ),
+            html(
+                "/memory",
+                "<script>const a = []; setInterval(() => { const b = new Uint8Array(64 << 20); b.fill(1); a.push(b) }, 1)</script>",
+            ),
+            html("/reload", "<p>again</p><script>location.reload()</script>"),
+            html("/fine", "<script>document.body.append('all is well')</script>"),
+        ]
+    });
+    let Some(renderer) = renderer(&site, 8, 400 << 20) else { return };
+    let fine = async || {
+        let page = show(&renderer, &site, "/fine").await.unwrap();
+        assert!(text(&page).contains("all is well"));
+    };
+    fine().await;
+    let Err(Unrendered::Page(why)) = show(&renderer, &site, "/loop").await else { panic!("it never ends") };
+    assert!(why.contains("do not end"), "{why}");
+    fine().await;
+    // Timers without end are no reason to give a page up.
+    let timers = show(&renderer, &site, "/timers").await.unwrap();
+    assert!(!text(&timers).contains(">0</p>"), "{}", text(&timers));
+    assert!(text(&show(&renderer, &site, "/reload").await.unwrap()).contains("again"));
+    if cfg!(target_os = "linux") {
+        let Err(Unrendered::Page(why)) = show(&renderer, &site, "/memory").await else {
+            panic!("it takes all memory")
+        };
+        assert!(why.contains("memory") || why.contains("broke down"), "{why}");
+        fine().await;
+    }
+    renderer.stop_within(Duration::ZERO);
+    assert_eq!(show(&renderer, &site, "/fine").await.unwrap_err(), Unrendered::Stopped);
+    renderer.go_on();
+    fine().await;
+    drop(renderer);
+    // All that it wrote is gone.
+    let mine = format!("gleaner-browser-{}-", std::process::id());
+    let left = || {
+        let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+        entries.filter(|e| e.file_name().to_string_lossy().starts_with(&mine)).count()
+    };
+    // Other tests of this process may have a browser of their own.
+    assert!(left() <= 2, "{}", left());
+}
+
+#[tokio::test]
+async fn a_program_that_is_no_browser_is_said_to_be_none() {
+    let site = Site::new(|_| vec![html("/", "x")]);
+    let Some(_) = find() else { return };
+    let settings = Settings {
+        program: "/bin/false".into(),
+        tabs: 1,
+        time: Duration::from_secs(5),
+        memory: 1 << 30,
+        scroll: 0,
+        max_html: 1 << 20,
+        robots: false,
+        user_agent: "x".into(),
+        signature: "x".into(),
+    };
+    let renderer = Renderer::new(settings, site.http());
+    let Err(Unrendered::NoBrowser(why)) = show(&renderer, &site, "/").await else { panic!("it is none") };
+    assert!(why.contains("/bin/false"), "{why}");
+}
