@@ -11,6 +11,7 @@ mod exporting;
 mod highlight;
 mod labelling;
 mod markdown;
+mod mcp;
 mod pages;
 mod report;
 mod text;

@@ -49,13 +49,23 @@ impl<'r> Writer<'r> {
 
     /// The page's own text. One that is not in the archive has the lines that were kept of it.
     pub fn markdown(&self, record: &Record) -> Result<String, Problem> {
-        let answer = stored::answer(&self.archive, &**self.reader.ledger(), record)?;
-        let page = match &answer.fetched.payload {
-            Payload::Page(page) => page.clone(),
-            _ => read(&answer.fetched).unwrap_or_else(|| stored::kept_page(record)),
-        };
-        Ok(of_page(page, &answer.fetched, Some(&self.repeats)))
+        of_record(&self.archive, self.reader, record, Some(&self.repeats))
     }
+}
+
+/// As [`of_page`], of a page that was kept.
+pub fn of_record(
+    archive: &Stacks,
+    reader: &Reader,
+    record: &Record,
+    repeats: Option<&Repeats>,
+) -> Result<String, Problem> {
+    let answer = stored::answer(archive, &**reader.ledger(), record)?;
+    let page = match &answer.fetched.payload {
+        Payload::Page(page) => page.clone(),
+        _ => read(&answer.fetched).unwrap_or_else(|| stored::kept_page(record)),
+    };
+    Ok(of_page(page, &answer.fetched, repeats))
 }
 
 fn read(fetched: &Fetched) -> Option<Arc<Page>> {

@@ -40,6 +40,7 @@ mod judge;
 mod label;
 mod lines;
 mod lists;
+mod mcp;
 mod new;
 mod output;
 mod picker;
@@ -65,10 +66,13 @@ mod threshold;
 mod train;
 mod trial;
 
+pub use setup::TopicFlags;
+
 use ::crawl::documents::{self as crawl_documents, Program};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::error::Error;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use types::Problem;
 
@@ -123,6 +127,8 @@ enum Command {
     Search(search::Args),
     /// Dashboard and REST API in the browser: watch, search, explain
     Serve(serve::Args),
+    /// Collections as tools of language models (Model Context Protocol)
+    Mcp(mcp::Args),
     /// Why was this page fetched, and how was it judged?
     Explain(explain::Args),
     /// Say of pages whether they are relevant
@@ -182,6 +188,12 @@ enum Command {
     Completions {
         /// For which shell
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder (for those who make packages)
+    #[command(hide = true)]
+    Man {
+        /// Folder for gleaner.1, gleaner-crawl.1 and so on
+        dir: PathBuf,
     },
 }
 
@@ -252,6 +264,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Errors(args) => errors::run(args),
         Command::Search(args) => search::run(args),
         Command::Serve(args) => serve::run(args),
+        Command::Mcp(args) => mcp::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Label(args) => label::run(args),
         Command::Teach(args) => teach::run(args),
@@ -277,6 +290,11 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::ReadDocument(args) => read_document::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "gleaner", &mut output::Stdout);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man { dir } => {
+            let written = clap_mangen::generate_to(Cli::command(), &dir);
+            written.map_err(|e| Problem::io("write the manual", &dir, &e))?;
             Ok(ExitCode::SUCCESS)
         }
     }

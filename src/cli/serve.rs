@@ -2,12 +2,15 @@
 
 use super::setup::{self, FetchFlags, StoreArgs};
 use crate::dashboard::{App, CRAWLS, Guard, Server, SharedShelf, Shelf, listen};
+use crate::text::strip_controls;
 use clap::Args as ClapArgs;
-use std::net::{SocketAddr, TcpListener};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use types::Problem;
 
 const EXAMPLES: &str = "\
@@ -36,6 +39,9 @@ pub struct Args {
     /// Crawls that may run here at once
     #[arg(long, value_name = "N", default_value_t = CRAWLS as u32, value_parser = clap::value_parser!(u32).range(1..))]
     crawls: u32,
+    /// Start nothing: is a dashboard alive at --listen? The exit code says it, for health checks
+    #[arg(long)]
+    check: bool,
     /// How crawls that are started here fetch
     #[command(flatten)]
     fetch: FetchFlags,
@@ -64,15 +70,59 @@ pub struct Door {
     guard: Guard,
 }
 
+/// How long a dashboard may take to say that it is alive.
+const ALIVE: Duration = Duration::from_secs(5);
+
 impl ListenFlags {
-    /// Takes the port, before anything else is done: one that is in use leaves nothing behind.
-    pub fn open(&self) -> Result<Door, Problem> {
-        let address = self.listen.unwrap_or_else(|| ([127, 0, 0, 1], 7700).into());
-        let rate = f64::from(self.rate.unwrap_or(200).max(1));
+    fn address(&self) -> SocketAddr {
+        self.listen.unwrap_or_else(|| ([127, 0, 0, 1], 7700).into())
+    }
+
+    fn token(&self) -> Option<String> {
         // On the command line others on this machine can see it; in the environment they cannot.
         let from_environment = || std::env::var("GLEANER_TOKEN").ok().filter(|t| !t.is_empty());
-        let token = self.token.clone().or_else(from_environment);
-        let mut guard = Guard::new(address, token, self.allow_host.clone(), rate)?;
+        self.token.clone().or_else(from_environment)
+    }
+
+    /// Asks the dashboard that listens there how it is.
+    fn check(&self) -> Result<(), Problem> {
+        let mut address = self.address();
+        // One that listens everywhere is asked from here.
+        if address.ip().is_unspecified() {
+            address.set_ip(if address.is_ipv4() {
+                Ipv4Addr::LOCALHOST.into()
+            } else {
+                Ipv6Addr::LOCALHOST.into()
+            });
+        }
+        let failed =
+            |e: std::io::Error| Problem::new(format!("no dashboard answers at {address}")).because(e);
+        let mut stream = TcpStream::connect_timeout(&address, ALIVE).map_err(failed)?;
+        stream.set_read_timeout(Some(ALIVE)).map_err(failed)?;
+        let token = self.token().unwrap_or_default();
+        let request = format!(
+            "GET /healthz HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).map_err(failed)?;
+        let mut answer = Vec::new();
+        stream.take(1_000).read_to_end(&mut answer).map_err(failed)?;
+        let answer = String::from_utf8_lossy(&answer);
+        match answer.split(' ').nth(1) {
+            Some("200") => Ok(()),
+            Some("401") => Err(Problem::new("the dashboard does not know this token")
+                .hint("set GLEANER_TOKEN as the dashboard has it")),
+            Some(status) => {
+                Err(Problem::new(format!("the dashboard answers with status {}", strip_controls(status))))
+            }
+            None => Err(Problem::new(format!("what listens at {address} is no dashboard"))),
+        }
+    }
+
+    /// Takes the port, before anything else is done: one that is in use leaves nothing behind.
+    pub fn open(&self) -> Result<Door, Problem> {
+        let address = self.address();
+        let rate = f64::from(self.rate.unwrap_or(200).max(1));
+        let mut guard = Guard::new(address, self.token(), self.allow_host.clone(), rate)?;
         let (listener, addr) = listen(address)?;
         guard.listens_on(addr);
         Ok(Door { listener, guard })
@@ -80,6 +130,9 @@ impl ListenFlags {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    if args.check {
+        return args.listen.check().map(|()| ExitCode::SUCCESS);
+    }
     let shelf = match args.shared.store {
         Some(store) => {
             let shared = SharedShelf {
@@ -88,13 +141,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 cache: setup::cache_folder(),
                 warc: args.warc,
             };
-            // What is wrong with it is said now, not with the first request.
-            match &shared.crawl {
-                Some(name) => {
-                    drop(crawl::reader::Reader::open_shared(&shared.store, Some(name), &shared.cache)?)
-                }
-                None => drop(store::SharedReader::crawls(&shared.store)?),
-            }
+            check(&shared)?;
             Shelf::shared(shared)
         }
         None => folder(args.dir)?,
@@ -117,7 +164,16 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn folder(dir: PathBuf) -> Result<Shelf, Problem> {
+/// What is wrong with a database is said now, not with the first request.
+pub fn check(shared: &SharedShelf) -> Result<(), Problem> {
+    match &shared.crawl {
+        Some(name) => drop(crawl::reader::Reader::open_shared(&shared.store, Some(name), &shared.cache)?),
+        None => drop(store::SharedReader::crawls(&shared.store)?),
+    }
+    Ok(())
+}
+
+pub fn folder(dir: PathBuf) -> Result<Shelf, Problem> {
     if !dir.is_dir() {
         return Err(Problem::usage(format!("{} is not a folder", dir.display()))
             .hint("name a collection, or the folder that holds your collections"));

@@ -26,11 +26,15 @@ mod visitors;
 
 pub use guard::Guard;
 pub use jobs::{CRAWLS, Job, Jobs};
+pub use schemas::fits;
 pub use server::{Server, listen};
-pub use shelf::{SharedShelf, Shelf};
+pub use shelf::{SharedShelf, Shelf, View};
 
+use reply::Content;
+use serde_json::Value;
 use std::sync::Mutex;
 use std::time::Instant;
+use types::Problem;
 
 /// Everything a handler may look at.
 pub struct App {
@@ -62,6 +66,30 @@ impl App {
     pub fn close(&self) {
         self.jobs().stop_all();
         self.shelf.stop_teaching();
+    }
+
+    /// Asks as a client of the REST API does, without the network: for whoever speaks another protocol.
+    pub fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        query: Vec<(String, String)>,
+        body: Option<&Value>,
+    ) -> Result<Value, Problem> {
+        let asked = route::Asked {
+            method: method.into(),
+            path: path.into(),
+            query,
+            json: body.is_some(),
+            etag: None,
+            body: body.map_or_else(Default::default, |b| b.to_string().into()),
+        };
+        let reply = route::dispatch(self, &asked).map_err(|refusal| refusal.problem)?;
+        match &reply.body {
+            Content::Bytes(bytes) => serde_json::from_slice(bytes)
+                .map_err(|e| Problem::new("the answer is not JSON").because(e)),
+            Content::Live(_) | Content::Stream(_) => Err(Problem::new("the answer is not JSON")),
+        }
     }
 
     pub fn jobs(&self) -> &Jobs {

@@ -300,6 +300,7 @@ pub fn all() -> Value {
         "NewCrawl": object(&[
             ("name?", maybe(text())), ("topic", json!({ "type": "string", "maxLength": 500_000 })),
             ("seeds?", json!({ "type": "array", "items": text(), "maxItems": 10_000 })),
+            ("settings?", maybe(reference("Settings"))),
         ]),
         "Started": object(&[("name", text())]),
         "Settings": object(&[

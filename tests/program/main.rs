@@ -27,6 +27,7 @@ mod label;
 mod last_mile;
 mod limits;
 mod living;
+mod mcp;
 mod neighbours;
 mod outage;
 mod polite;

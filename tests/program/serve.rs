@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::dashboard::Dashboard;
-use crate::common::{crawl, file, finish, folder, run, serve};
+use crate::common::{crawl, file, finish, folder, gleaner, run, serve};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -238,6 +238,13 @@ fn a_collection_is_shown_searched_and_explained() {
     let metrics = d.get("/metrics").text();
     assert!(metrics.contains("gleaner_pages_total{collection=\"db\"} 4"), "{metrics}");
     assert_eq!(d.json("/healthz")["status"], "ok");
+    // For health checks of containers, which have no other program.
+    let check = |at: &str, token: &str| {
+        finish(gleaner().args(["serve", "--check", "--listen", at]).env("GLEANER_TOKEN", token))
+    };
+    check(&d.addr, &d.token).ok();
+    check(&d.addr, "another-token-of-16").fails(1, &["does not know this token", "GLEANER_TOKEN"]);
+    check("127.0.0.1:1", &d.token).fails(1, &["no dashboard answers at 127.0.0.1:1"]);
 }
 
 #[test]

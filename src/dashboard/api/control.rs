@@ -273,10 +273,13 @@ struct NewCrawl {
     topic: String,
     #[serde(default)]
     seeds: Vec<String>,
+    /// To go by, from the first page on.
+    #[serde(default)]
+    settings: Option<Settings>,
 }
 
 pub fn create(app: &App, call: &Call) -> Result<Reply, Refusal> {
-    let NewCrawl { name, topic, seeds } = call.body()?;
+    let NewCrawl { name, topic, seeds, settings } = call.body()?;
     if app.shelf.is_shared() {
         return Err(Refusal::conflict(
             Problem::new("crawls in a shared database are not begun from here")
@@ -301,7 +304,8 @@ pub fn create(app: &App, call: &Call) -> Result<Reply, Refusal> {
             Problem::new(format!("there is a folder `{name}` already")).hint("choose another name"),
         ));
     }
-    let job = app.shelf.jobs().start(&name, dir, loaded, Task::Crawl { seeds: urls, settings: None })?;
+    let task = Task::Crawl { seeds: urls, settings: settings.map(Box::new) };
+    let job = app.shelf.jobs().start(&name, dir, loaded, task)?;
     opened(&job)?;
     Ok(Reply::json(&json!({ "name": name })))
 }

@@ -218,6 +218,24 @@ pub fn reasons(
     Ok(Some(PageReasons { like_url: like_id.and_then(|id| reader.url(id)), reasons, like_id, like_title }))
 }
 
+/// A page from elsewhere, judged as the judge stands now, after all pages and labels. `None`: it cannot be read.
+pub fn judge(
+    reader: &Reader,
+    answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
+    fetched: &Fetched,
+) -> Result<Option<(Assessment, Verdict)>, Problem> {
+    let store = reader.ledger();
+    let made = made(&**store, reader.loaded(), answer, first_pages(&**store)?)?;
+    let Some((doc, _)) = made.analyst.read(fetched) else { return Ok(None) };
+    let mut judge = (made.make_judge)()?;
+    let lesson = |record: Record| Ok(record.assessment);
+    let roll = Roll::default().read(&**store, judge.as_ref(), &lesson, &mut |_| {}, &mut |_| {})?;
+    roll.show(judge.as_mut(), 0);
+    let assessment = judge.assess(&doc);
+    let verdict = judge.decide(&assessment);
+    Ok(Some((assessment, verdict)))
+}
+
 /// Where the page was linked from, in words.
 fn in_links(store: &(impl Records + ?Sized), id: UrlId) -> Result<InLinks, Problem> {
     let sources = store.sources(id)?;
