@@ -134,7 +134,7 @@ fn long_crawl(pages: u64, dir: Option<PathBuf>, strategy: Option<String>) -> Res
                 now = Millis(now.0 + 3);
                 fetched.started = now;
                 let analysis = open.analyst.analyse(&fetched);
-                open.crawl.arrived(Arrival { lease: *lease, fetched, analysis }, now)?;
+                open.crawl.arrived(Arrival { lease: *lease, fetched, analysis, attempt: None }, now)?;
                 open.crawl.commit()?;
                 if open.crawl.pages() >= synced + SYNC_EVERY {
                     synced = open.crawl.pages();
