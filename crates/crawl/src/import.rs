@@ -209,7 +209,8 @@ impl Import<'_> {
         let origin = self.origin(exchange)?;
         // A URL that ended otherwise (forbidden, gone) stays as it is.
         let Some(lease) = lease(self.crawl, &self.limits, &url, &origin)? else { return self.pass_over() };
-        self.crawl.visit(Arrival { lease, fetched, analysis: Some(analysis), attempt: None }, Millis::now())?;
+        self.crawl
+            .visit(Arrival { lease, fetched, analysis: Some(analysis), attempt: None }, Millis::now())?;
         match is_page(self.crawl, &url)? {
             true => self.done.pages += 1,
             false => self.done.passed_over += 1,

@@ -432,7 +432,8 @@ impl Back<'_> {
         }
         let Some(lease) = lease(self.crawl, &self.limits, &url, origin)? else { return Ok(Came::Not) };
         self.place.lock().unwrap_or_else(PoisonError::into_inner).now = at;
-        self.crawl.visit(Arrival { lease, fetched, analysis: Some(analysis), attempt: None }, Millis::now())?;
+        self.crawl
+            .visit(Arrival { lease, fetched, analysis: Some(analysis), attempt: None }, Millis::now())?;
         self.tried += 1;
         if self.tried.is_multiple_of(BATCH) {
             self.crawl.commit()?;

@@ -475,7 +475,7 @@ mod tests {
         let rows = || pages.iter().map(|p| scales.row(p, &none, -1.0));
         let sample: Vec<Row> = rows().collect();
         let is_wrong = |i: usize| i % 11 == 4;
-        let said = |i: usize| Label { relevant: (i % 3 == 0) != is_wrong(i), who: Who::Model };
+        let said = |i: usize| Label { relevant: i.is_multiple_of(3) != is_wrong(i), who: Who::Model };
         let labelled: Vec<(Row, Label)> = rows().enumerate().map(|(i, row)| (row, said(i))).collect();
         let (w, weighed) = Weights::learn(&labelled, &sample);
         let unseen = |word| w.log_odds(&scales.row(&page(&[word, 105]), &none, -1.0));

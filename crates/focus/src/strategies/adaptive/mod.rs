@@ -302,7 +302,7 @@ impl Adaptive {
     /// topic, whatever the link says.
     fn searches(&self) -> bool {
         let after = if self.has_found { SEARCH } else { SEARCH_FIRST };
-        self.parts.search && self.drought.checked_sub(after).is_some_and(|d| d / TURN % 2 == 0)
+        self.parts.search && self.drought.checked_sub(after).is_some_and(|d| (d / TURN).is_multiple_of(2))
     }
 
     /// How much the second head counts: all at first, less with every relevant page found; all again when

@@ -98,7 +98,13 @@ mod tests {
     fn way(n: u32) -> Way {
         let own = Groups { host: n, dirs: [n, 2, 0, 0], depth: 2, ..Groups::default() };
         let evidence = vec![vec![n as u8; 3]; (n % 3) as usize];
-        Way { parent: n.checked_sub(1).map(UrlId), own, evidence, is_relevant: n % 2 == 0, worth: 0.5 }
+        Way {
+            parent: n.checked_sub(1).map(UrlId),
+            own,
+            evidence,
+            is_relevant: n.is_multiple_of(2),
+            worth: 0.5,
+        }
     }
 
     /// Saved in any pieces, what is read is what was there; and the oldest are forgotten on both sides.
