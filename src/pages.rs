@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use types::{Canon, Fetched, Millis, PageKind, Payload, Problem, Request, Url, UrlId, Web};
+use types::{Canon, Fetched, Format, Millis, PageKind, Payload, Problem, Request, Url, UrlId, Web};
 
 /// Where pages are taken from instead of the live web.
 #[derive(Args, Debug, Default, Clone)]
@@ -224,9 +224,10 @@ pub fn not_a_missing_file(text: &str) -> Result<(), Problem> {
 
 /// `example.org/page.html` may be either; nobody means a host by `/tmp/page.html`, `./page` or `page.html`.
 fn looks_like_a_path(text: &str) -> bool {
-    const ENDINGS: &[&str] = &["html", "htm", "xhtml", "xml", "pdf", "txt", "md"];
+    const ENDINGS: &[&str] = &["html", "htm", "xhtml", "xml"];
     let ending = Path::new(text).extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    let bare = !text.contains(['/', ':']) && ENDINGS.contains(&ending.as_str());
+    let known = ENDINGS.contains(&ending.as_str()) || Format::of_extension(&ending).is_some();
+    let bare = !text.contains(['/', ':']) && known;
     bare || ["/", "./", "../", "~"].iter().any(|start| text.starts_with(start))
 }
 
@@ -251,10 +252,8 @@ pub fn file(path: &Path) -> Result<Fetched, Problem> {
         match path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase().as_str() {
             "html" | "htm" => "text/html",
             "xhtml" => "application/xhtml+xml",
-            "pdf" => "application/pdf",
             "xml" => "application/xml",
-            "txt" | "md" => "text/plain",
-            _ => "",
+            ending => Format::of_extension(ending).and_then(|f| f.media_types.first()).unwrap_or(&""),
         };
     let mut fetched = Fetched::empty(url, Millis(0));
     fetched.status = 200;

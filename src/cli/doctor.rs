@@ -296,7 +296,9 @@ fn documents() -> Finding {
         Ok(page.map_err(|e| e.to_string())?.kind)
     };
     match read() {
-        Ok(PageKind::Pdf) => Finding::fine("documents", "PDF files are read, in a process of their own"),
+        Ok(PageKind::Pdf) => {
+            Finding::fine("documents", "PDF and office files are read, in a process of their own")
+        }
         Ok(kind) => Finding::wrong("documents", format!("a PDF file was read as {kind:?}"), REPORT),
         Err(why) => Finding::wrong(
             "documents",

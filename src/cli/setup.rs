@@ -48,7 +48,7 @@ pub struct FetchFlags {
     /// URL or mail address where site owners can reach you
     #[arg(long, value_name = "URL|MAIL")]
     pub contact: Option<String>,
-    /// An HTTP proxy
+    /// A proxy: http://, https://, socks5:// or socks5h://host:port
     #[arg(long, value_name = "URL")]
     pub proxy: Option<String>,
     /// Send a host (or every host: '*:ADDR:PORT') to an address of your choice
@@ -212,7 +212,7 @@ pub fn load(topic: Option<&Path>, mut flags: Table) -> Result<Loaded, Problem> {
 
 /// Through a proxy the guard cannot see where a name leads. Whoever runs the crawl should know.
 pub fn say_what_a_proxy_hides(config: &Config) {
-    if config.fetch.proxy.is_some() && !config.fetch.allow_private {
+    if !config.fetch.proxy.0.is_empty() && !config.fetch.allow_private {
         eprintln!(
             "{} the proxy looks up the names: inner addresses and names that look inner are refused here, but \
              a public name that leads to an address inside the proxy's network is not seen; let the proxy \

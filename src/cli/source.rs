@@ -66,7 +66,7 @@ async fn render(renderer: &Renderer, page: &mut Fetched) -> Result<(), Problem> 
     let (content_type, body) = page.readable();
     let is_page = (200..300).contains(&page.status)
         && page.failure.is_none()
-        && extract::sniff(content_type, body) == extract::Kind::Html;
+        && extract::sniff(&page.url, content_type, body) == extract::Kind::Html;
     if !is_page {
         return Ok(());
     }

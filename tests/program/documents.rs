@@ -375,3 +375,135 @@ fn backtest(dir: &Path) {
     let ran = finish(command.env("XDG_CACHE_HOME", dir.join("cache")));
     ran.ok();
 }
+
+// ---- other kinds of document ------------------------------------------------------------------------------
+
+/// Words, without marks and capitals.
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// Length of the longest common subsequence of the words, as a share of the longer text.
+fn likeness(one: &[String], other: &[String]) -> f64 {
+    let mut row = vec![0u32; other.len() + 1];
+    for a in one {
+        let mut before = 0;
+        for (at, b) in other.iter().enumerate() {
+            let above = row[at + 1];
+            row[at + 1] = if a == b { before + 1 } else { above.max(row[at]) };
+            before = above;
+        }
+    }
+    f64::from(row[other.len()]) / one.len().max(other.len()).max(1) as f64
+}
+
+fn pandoc(args: &[&str]) -> Option<String> {
+    let ran = Command::new("pandoc").args(args).output().ok()?;
+    assert!(ran.status.success(), "pandoc {args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    Some(String::from_utf8(ran.stdout).unwrap())
+}
+
+/// The pages of our own documentation as office files: what we read of them is what pandoc reads. With
+/// `GLEANER_LONG=1` all pages, more than two hundred files.
+#[test]
+fn office_files_are_read_as_pandoc_reads_them() {
+    if pandoc(&["--version"]).is_none() {
+        return common::tools::missing("pandoc (Debian: pandoc)");
+    }
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let mut pages: Vec<_> = ["", "adr"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(docs.join(folder)).unwrap().flatten())
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .filter(|path| std::fs::metadata(path).is_ok_and(|m| (2_000..40_000).contains(&m.len())))
+        .collect();
+    pages.sort();
+    if !common::long() {
+        pages.truncate(2);
+    }
+    let dir = folder();
+    let mut files = 0;
+    for page in &pages {
+        for ending in ["docx", "odt", "epub", "rtf"] {
+            let name = format!("{}.{ending}", page.file_stem().unwrap().to_string_lossy());
+            let path = dir.path().join(&name);
+            pandoc(&[&page.to_string_lossy(), "-s", "-o", &path.to_string_lossy()]);
+            let theirs = pandoc(&[&path.to_string_lossy(), "-t", "plain", "--wrap=none"]).unwrap();
+            let ours = finish(gleaner().arg("extract").arg(&path).arg("--text"));
+            let like = likeness(&words(&theirs), &words(&ours.ok().out));
+            assert!(like >= 0.95, "{name}: {like:.3}\n--- pandoc\n{theirs}\n--- gleaner\n{}", ours.out);
+            files += 1;
+        }
+    }
+    assert!(files >= if common::long() { 200 } else { 8 }, "{files}");
+}
+
+/// A crawl finds documents of every kind, whatever the server calls them, judges and exports them like pages;
+/// what `[scope] documents` leaves out is not asked for.
+#[test]
+fn documents_are_pages_of_a_crawl() {
+    if pandoc(&["--version"]).is_none() {
+        return common::tools::missing("pandoc (Debian: pandoc)");
+    }
+    let dir = folder();
+    let source = "---\ntitle: A TITLE\nauthor: Ada Lovelace\n---\n\n# SQL\n\nsql joins, see [next](http://pages.test/page1).\n";
+    let made = |ending: &str| {
+        let (from, to) = (dir.path().join("a.md"), dir.path().join(format!("a.{ending}")));
+        std::fs::write(&from, source).unwrap();
+        pandoc(&[&from.to_string_lossy(), "-s", "-o", &to.to_string_lossy()]);
+        std::fs::read(to).unwrap()
+    };
+    let zip_type =
+        |ending: &str| if ending == "docx" { "application/zip" } else { "application/octet-stream" };
+    let kinds = ["docx", "odt", "epub", "rtf", "pptx"];
+    let all: Vec<(&str, Vec<u8>)> = kinds.iter().map(|k| (*k, made(k))).collect();
+    let answer = move |ask: &Ask| {
+        let name = ask.path.trim_start_matches('/');
+        match all.iter().find(|(kind, _)| name == format!("file.{kind}") || name == format!("get-{kind}")) {
+            Some((kind, body)) => Reply::new(200, zip_type(kind), body.clone()),
+            None if name.is_empty() => {
+                let links =
+                    kinds.iter().map(|k| format!("<p><a href='file.{k}'>sql</a> <a href='get-{k}'>sql</a>"));
+                Reply::html(format!("<title>Home</title>{}", links.collect::<String>()))
+            }
+            None if name == "page1" => Reply::html("<title>x</title><p>sql".to_string()),
+            None => Reply::not_found(),
+        }
+    };
+    let server = Server::start(answer, "127.0.0.1:0".parse().unwrap(), Log::in_memory())
+        .unwrap_or_else(|p| panic!("{p}"));
+    let crawl = |documents: &str, out: &Path| {
+        let topic = format!(
+            "name = 'docs'\nquery = 'sql'\n[scope]\n{documents}\n[strategy]\nkind = 'breadth-first'\n[fetch]\ndelay = '1ms'\n"
+        );
+        file(dir.path(), "t.toml", &topic);
+        let ran = finish(common::crawl(&server, &dir.path().join("t.toml"), out).args(["--seed", HOME]));
+        ran.ok();
+        Snapshot::take(out)
+    };
+    let out = dir.path().join("out");
+    let snapshot = crawl("", &out);
+    for kind in kinds {
+        let page = snapshot.pages.get(&format!("{HOME}file.{kind}"));
+        let page = page.unwrap_or_else(|| panic!("no {kind} among {:?}", snapshot.urls));
+        assert!(page.title == "A TITLE" && page.text.contains("sql joins"), "{kind}: {page:?}");
+        assert!(page.verdict.relevant, "{kind}");
+    }
+    assert!(snapshot.pages.contains_key("http://pages.test/page1"), "links in documents are followed");
+    let exported = finish(gleaner().arg("export").arg(&out).args(["--format", "jsonl"]));
+    assert!(exported.ok().out.contains("file.docx") && exported.out.contains("sql joins"), "{exported}");
+
+    let before = server.log().entries().len();
+    let snapshot = crawl("documents = ['odt']", &dir.path().join("less"));
+    let pages: Vec<&String> =
+        snapshot.pages.keys().filter(|u| u.contains("file.") || u.contains("get-")).collect();
+    assert_eq!(
+        pages,
+        ["http://docs.test/file.odt"],
+        "the same file under another name is a duplicate, or not read"
+    );
+    let asked: Vec<String> = server.log().entries().iter().skip(before).map(|e| e.path.clone()).collect();
+    assert!(!asked.iter().any(|path| path == "/file.docx" || path == "/file.rtf"), "{asked:?}");
+}

@@ -8,7 +8,7 @@ use extract::Options;
 use focus::judges::Judge;
 use focus::text::{Doc, Parts, TextOptions};
 use std::sync::{Arc, RwLock};
-use types::{Assessment, Failure, Fetched, Page, PageKind, Payload};
+use types::{Assessment, Fetched, Page, PageKind, Payload};
 
 /// What is known of an answer before anything is decided.
 pub struct Analysis {
@@ -50,7 +50,7 @@ impl Analyst {
         match self.page(fetched) {
             Ok(page) => page.and_then(|(page, digest)| self.assess(page, digest)),
             Err(why) => {
-                fetched.failure = Some(Failure::Unreadable(why.to_string()));
+                fetched.failure = Some(why.failure());
                 None
             }
         }

@@ -46,7 +46,10 @@ use store::files;
 use store::formats::parse_position;
 use store::index::Index;
 use store::s3::{Account, Address, Bucket};
-use types::{Canon, Fetched, Millis, Outcome, Payload, Problem, Request, StateKey, Url, UrlId, Web};
+use types::{
+    Canon, Fetched, Format, Formats, Millis, Outcome, PageKind, Payload, Problem, Request, StateKey, Url,
+    UrlId, Web,
+};
 
 /// How long a request of a crawl waits for its host's name; then others go first.
 const NAME_PATIENCE: Duration = Duration::from_secs(1);
@@ -206,10 +209,13 @@ impl Collection {
             min_rate: f.min_rate.0,
             max_body: usize::try_from(config.limits.page_size.0).unwrap_or(usize::MAX),
             allow_private: f.allow_private,
-            proxy: f.proxy.clone(),
+            proxies: crate::logins::proxies(f)?,
+            logins: crate::logins::logins(f)?,
+            cookie_lines: crate::logins::cookies(f)?,
             resolve,
             languages: f.languages.clone(),
             cookies: f.cookies,
+            accept: accept(Formats::named(&config.scope.documents)?),
             max_idle: defaults.max_idle.max(f.concurrency),
             max_idle_per_origin: defaults.max_idle_per_origin.max(f.per_host_in_flight as usize),
             ..defaults
@@ -286,7 +292,7 @@ impl Collection {
             attempts: f.attempts,
             concurrency: f.concurrency,
             // Addresses that the user made up say nothing about who shares a server; nor does a proxy's.
-            group_by_ip: f.resolve.is_empty() && f.proxy.is_none(),
+            group_by_ip: f.resolve.is_empty() && f.proxy.0.is_empty(),
             watch_network: true,
             grace: Some(GRACE),
             // Pauses that the user chose are waited for.
@@ -427,6 +433,7 @@ impl Collection {
         if fetches {
             made.analyst.rendering = Rendering::open(config, &crawling, ledger.as_ref())?.map(Arc::new);
         }
+        Arc::make_mut(&mut made.analyst.extract).documents = Formats::named(&config.scope.documents)?;
         ledger.set_limits(Self::limits(config));
         if let Some(fleet) = ledger.fleet_mut() {
             fleet.set_budget(Self::has_budget(config));
@@ -549,6 +556,15 @@ pub struct Made {
     pub strategy: Box<dyn Strategy>,
     /// Makes the judge again, as it was before it saw any page.
     pub make_judge: MakeJudge,
+}
+
+/// The media types of pages, and of the documents that are wanted. Text is asked for in any case: lists of
+/// URLs are.
+fn accept(documents: Formats) -> Vec<String> {
+    let wanted = |media: &String| {
+        Format::of_media_type(media).is_none_or(|f| f.kind == PageKind::Text || documents.has(f.kind))
+    };
+    Settings::default().accept.into_iter().filter(wanted).collect()
 }
 
 /// Makes a judge as it is before it has seen a page.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-use types::Problem;
+use types::{FORMATS, Problem};
 
 /// The topic file. All parts are optional except a name (or query) and something that says what is wanted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -114,8 +114,10 @@ pub struct ScopeSection {
     pub domains: Rules,
     /// Regular expressions matched against the whole URL.
     pub patterns: Rules,
-    /// File name extensions of URLs. The default denies what is never text.
+    /// File name extensions of URLs. The default denies what cannot be read.
     pub file_types: Rules,
+    /// Kinds of document that are read: all that can be, unless some are named.
+    pub documents: Vec<String>,
     /// ISO 639-1 codes. A page in another language is not relevant.
     pub languages: Vec<String>,
     /// Stay on the hosts of the seeds.
@@ -127,11 +129,10 @@ pub struct ScopeSection {
 /// Extensions of things that are never a page.
 const BINARY: &[&str] = &[
     "7z", "aac", "ai", "apk", "avi", "avif", "bin", "bmp", "bz2", "class", "css", "dat", "deb", "dll", "dmg",
-    "doc", "docx", "eot", "eps", "exe", "flac", "flv", "gif", "gz", "ico", "img", "iso", "jar", "jpeg",
-    "jpg", "js", "m4a", "m4v", "mid", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg", "msi", "o", "odp", "ods",
-    "odt", "ogg", "ogv", "otf", "pkg", "png", "ppt", "pptx", "ps", "psd", "rar", "rpm", "rtf", "so", "svg",
-    "swf", "tar", "tgz", "tif", "tiff", "ttf", "wasm", "wav", "webm", "webp", "wma", "wmv", "woff", "woff2",
-    "xls", "xlsx", "xz", "z", "zip", "zst",
+    "doc", "eot", "eps", "exe", "flac", "flv", "gif", "gz", "ico", "img", "iso", "jar", "jpeg", "jpg", "js",
+    "m4a", "m4v", "mid", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg", "msi", "o", "ogg", "ogv", "otf", "pkg",
+    "png", "ppt", "ps", "psd", "rar", "rpm", "so", "svg", "swf", "tar", "tgz", "tif", "tiff", "ttf", "wasm",
+    "wav", "webm", "webp", "wma", "wmv", "woff", "woff2", "xls", "xz", "z", "zip", "zst",
 ];
 
 impl Default for ScopeSection {
@@ -141,6 +142,7 @@ impl Default for ScopeSection {
             domains: Rules::default(),
             patterns: Rules::default(),
             file_types: Rules { allow: Vec::new(), deny: BINARY.iter().map(|s| s.to_string()).collect() },
+            documents: FORMATS.iter().map(|f| f.name.to_string()).collect(),
             languages: Vec::new(),
             seed_hosts_only: false,
             drop_params: Vec::new(),
@@ -303,8 +305,9 @@ pub struct Fetch {
     pub min_rate: Size,
     /// Tries per URL.
     pub attempts: u8,
-    /// `http://[user:password@]host:port`, for all requests.
-    pub proxy: Option<String>,
+    /// `http://[user:password@]host:port` (or `https`, `socks5`, `socks5h`), for all requests; of several
+    /// each host keeps to one. `$NAME`: it is in the environment.
+    pub proxy: Proxies,
     /// Obey robots.txt. Turning it off is for your own servers.
     pub robots: bool,
     /// Use the sitemaps that robots.txt names as a source of links.
@@ -313,6 +316,10 @@ pub struct Fetch {
     pub nofollow: bool,
     /// Keep and send cookies, in memory, within each site.
     pub cookies: bool,
+    /// A `cookies.txt` with the cookies to begin with.
+    pub cookies_file: Option<String>,
+    /// What is sent to some hosts only, by host: names of environment variables.
+    pub logins: BTreeMap<String, LoginSection>,
     /// Allow addresses that are not on the public internet.
     pub allow_private: bool,
     /// `HOST:PORT:ADDR:PORT`, or `*:ADDR:PORT` for every host.
@@ -355,11 +362,13 @@ impl Default for Fetch {
             connect_timeout: Span(Duration::from_secs(10)),
             min_rate: Size(1_000),
             attempts: 3,
-            proxy: None,
+            proxy: Proxies::default(),
             robots: true,
             sitemaps: true,
             nofollow: true,
             cookies: false,
+            cookies_file: None,
+            logins: BTreeMap::new(),
             allow_private: false,
             resolve: Vec::new(),
             languages: Vec::new(),
@@ -367,6 +376,38 @@ impl Default for Fetch {
             scroll: 5,
         }
     }
+}
+
+/// One proxy, or a list of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Proxies(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for Proxies {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Proxies, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "the address of a proxy, or a list of them")]
+        enum Either {
+            One(String),
+            List(Vec<String>),
+        }
+        Ok(Proxies(match Either::deserialize(d)? {
+            Either::One(one) => vec![one],
+            Either::List(list) => list,
+        }))
+    }
+}
+
+/// What is sent to some hosts. All values are names of environment variables: secrets are in no file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoginSection {
+    /// The variable with `user:password`.
+    pub basic: Option<String>,
+    /// The variable with a token.
+    pub bearer: Option<String>,
+    /// Headers, each with the variable that holds its value.
+    pub headers: BTreeMap<String, String>,
 }
 
 /// What is kept of the pages.

@@ -34,6 +34,7 @@ mod links;
 mod listed;
 mod listings;
 pub mod live;
+mod logins;
 pub mod marks;
 mod measured;
 mod mirrors;

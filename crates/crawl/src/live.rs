@@ -266,9 +266,9 @@ async fn fetch_and_read(
         match reading.await.unwrap_or_else(|_| lost()) {
             Ok(read) => page = Some(Arc::new(read)),
             Err(Unread::Stopped) => return Back::Withheld { lease, contacted: true },
-            Err(Unread::Limits(why)) => {
-                tracing::warn!(url = %lease.url, why, "the document is not read");
-                fetched.failure = Some(Failure::Unreadable(why));
+            Err(why) => {
+                tracing::warn!(url = %lease.url, %why, "the document is not read");
+                fetched.failure = Some(why.failure());
                 return arrived(lease, fetched, None, mark);
             }
         }

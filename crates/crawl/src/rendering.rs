@@ -220,7 +220,7 @@ impl Rendering {
             && fetched.failure.is_none()
             && !html.is_empty()
             && html.len() <= LONGEST
-            && sniff(content_type, html) == Kind::Html;
+            && sniff(&fetched.url, content_type, html) == Kind::Html;
         if !is_page || !(self.always || shell::has_scripts(html)) {
             return None;
         }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use types::{Problem, Url};
+use types::{Format, Problem, Url};
 
 /// Where Debian's `wordnet-base` puts it.
 const USUAL_WORDNET: &str = "/usr/share/wordnet";
@@ -119,11 +119,9 @@ fn place(canon: &types::Canon, path: &str, name: &str) -> Option<Url> {
 fn content_type(name: &str) -> Option<&'static str> {
     let ending = name.rsplit_once('.').map(|(_, e)| e.to_ascii_lowercase());
     match ending.as_deref() {
-        Some("txt" | "text" | "md") => Some("text/plain"),
-        Some("pdf") => Some("application/pdf"),
         Some("html" | "htm" | "xhtml") => Some("text/html"),
-        // Looked at, not guessed from the name.
-        _ => None,
+        // What is no document is looked at, not guessed from the name.
+        ending => ending.and_then(Format::of_extension)?.media_types.first().copied(),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::config::{Rules, ScopeSection};
 use crate::remove::Selector;
 use regex::RegexSet;
 use std::collections::HashSet;
-use types::{Problem, Url};
+use types::{Format, Formats, Problem, Url};
 
 /// What may be fetched at all: hosts, domains, patterns, file types.
 #[derive(Clone, Debug)]
@@ -16,6 +16,7 @@ pub struct Scope {
     deny: Option<RegexSet>,
     allow_types: HashSet<String>,
     deny_types: HashSet<String>,
+    documents: Formats,
     languages: Vec<String>,
     /// `Some` = only these hosts.
     seed_hosts: Option<HashSet<String>>,
@@ -113,6 +114,7 @@ impl Scope {
             deny: set(&section.patterns.deny)?,
             allow_types: types(&section.file_types.allow),
             deny_types: types(&section.file_types.deny),
+            documents: Formats::named(&section.documents)?,
             languages: section.languages.iter().map(|l| l.to_lowercase()).collect(),
             seed_hosts: section
                 .seed_hosts_only
@@ -150,7 +152,8 @@ impl Scope {
         if let Some(ext) = extension(url.path()) {
             let ext = ext.to_ascii_lowercase();
             let allowed = self.allow_types.is_empty() || self.allow_types.contains(&ext);
-            if !allowed || (self.deny_types.contains(&ext) && !self.allow_types.contains(&ext)) {
+            let read = Format::of_extension(&ext).is_none_or(|f| self.documents.has(f.kind));
+            if !allowed || !read || (self.deny_types.contains(&ext) && !self.allow_types.contains(&ext)) {
                 return Err(OutOfScope::FileType);
             }
         }
@@ -190,6 +193,22 @@ mod tests {
     fn check(toml: &str, u: &str) -> Result<(), OutOfScope> {
         let section: ScopeSection = toml::from_str(toml).unwrap();
         Scope::new(&section, &[url("http://seed.org/")]).unwrap().check(&url(u))
+    }
+
+    #[test]
+    fn documents_are_read_unless_switched_off() {
+        for name in ["pdf", "docx", "pptx", "xlsx", "odt", "odp", "ods", "epub", "rtf", "md", "txt"] {
+            assert_eq!(check("", &format!("http://a.org/x.{name}")), Ok(()), "{name}");
+        }
+        assert_eq!(check("", "http://a.org/x.doc"), Err(OutOfScope::FileType), "it cannot be read");
+        let some = "documents = [\"pdf\", \"docx\"]";
+        assert_eq!(check(some, "http://a.org/x.DOCX"), Ok(()));
+        assert_eq!(check(some, "http://a.org/x.epub"), Err(OutOfScope::FileType));
+        assert_eq!(check(some, "http://a.org/x.html"), Ok(()));
+        assert_eq!(check("documents = []", "http://a.org/x.pdf"), Err(OutOfScope::FileType));
+        let section: ScopeSection = toml::from_str("documents = [\"word\"]").unwrap();
+        let e = Scope::new(&section, &[]).unwrap_err().to_string();
+        assert!(e.contains("`word` is no kind of document") && e.contains("docx"), "{e}");
     }
 
     #[test]

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use store::Records;
 use store::archive::{HttpLimits, Limits, Stacks, http_message};
-use types::{Block, Canon, Fetched, Page, PageKind, Payload, Problem, Record, Region, Rendered, Span};
+use types::{
+    Block, Canon, Fetched, Format, Page, PageKind, Payload, Problem, Record, Region, Rendered, Span,
+};
 
 /// The answer that made this record. `from_archive` is false when only the kept text could be had.
 pub struct Answer {
@@ -56,7 +58,7 @@ pub fn kept_page(record: &Record) -> Arc<Page> {
 
 fn page_of(record: &Record) -> Page {
     Page {
-        kind: if record.media_type == "application/pdf" { PageKind::Pdf } else { PageKind::Html },
+        kind: Format::of_media_type(&record.media_type).map_or(PageKind::Html, |f| f.kind),
         charset: record.charset.clone(),
         title: record.title.clone(),
         description: record.description.clone(),

@@ -73,13 +73,13 @@ fn real_pages(web: &Path, rounds: usize) {
     let files = files(web);
     let total: u64 = files.iter().map(|f| f.1).sum();
     let every = (total / SAMPLE + 1) as usize;
+    let url = Canon::default().parse("http://example.org/some/dir/page.html").expect("a URL");
     let pages: Vec<Vec<u8>> = files
         .iter()
         .step_by(every)
         .filter_map(|(path, _)| std::fs::read(path).ok())
-        .filter(|body| sniff(None, body) == Kind::Html || body.starts_with(b"<"))
+        .filter(|body| sniff(&url, None, body) == Kind::Html || body.starts_with(b"<"))
         .collect();
-    let url = Canon::default().parse("http://example.org/some/dir/page.html").expect("a URL");
     let plain = Options { detect_language: false, detect_simhash: false, ..Options::default() };
     let language = Options { detect_language: true, ..plain.clone() };
     let simhash = Options { detect_simhash: true, ..plain.clone() };

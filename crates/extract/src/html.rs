@@ -17,13 +17,7 @@ pub fn html(
     let (text, charset) = charset::decode(body, content_type, url.host());
     let mut page =
         Page { kind: PageKind::Html, charset: charset.into(), cut: body.len() < body_whole, ..page };
-    // The parser is not ours and asserts its own invariants; a page must not be able to stop a crawl with
-    // one.
-    let walked = catch_unwind(AssertUnwindSafe(|| read(&text, url, xhtml, options, &page)));
-    match walked {
-        Ok(walked) => page = walked,
-        Err(_) => page.cut = true,
-    }
+    page = read_safely(&text, url, xhtml, options, page);
     if page.text.len() < LITTLE
         && let Some(inner) = without_frames(&text)
     {
@@ -34,6 +28,19 @@ pub fn html(
     }
     finish(&mut page, options);
     page
+}
+
+/// Text, links and all else of a piece of HTML of our own; [`finish`] is yet to come.
+pub fn read_markup(markup: &str, url: &Url, options: &Options, page: Page) -> Page {
+    read_safely(markup, url, false, options, page)
+}
+
+/// The parser is not ours and asserts its own invariants; a page must not be able to stop a crawl with one.
+fn read_safely(text: &str, url: &Url, xhtml: bool, options: &Options, page: Page) -> Page {
+    match catch_unwind(AssertUnwindSafe(|| read(text, url, xhtml, options, &page))) {
+        Ok(walked) => walked,
+        Err(_) => Page { cut: true, ..page },
+    }
 }
 
 /// A page with less text than this, in bytes, has nothing else to read than what it says to browsers without

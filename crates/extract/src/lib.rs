@@ -36,12 +36,14 @@ mod language;
 mod markdown;
 mod meta;
 mod names;
+mod office;
 #[doc(hidden)]
 pub mod parse;
 mod paths;
 mod pdf;
 mod plain;
 mod quick;
+mod rtf;
 mod simhash;
 mod sniff;
 mod source;
@@ -51,10 +53,10 @@ mod xml;
 
 pub use markdown::markdown;
 pub use sniff::{Kind, sniff};
-use types::{Canon, Page, PageKind, Url};
+use types::{Canon, Formats, Page, PageKind, Url};
 
 /// Changes whenever the same bytes may give another page, so that caches of pages know.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// How much of a page is kept, and how its links are read.
 #[derive(Clone, Debug)]
@@ -69,6 +71,8 @@ pub struct Options {
     pub detect_language: bool,
     /// Compute [`Page::simhash`].
     pub detect_simhash: bool,
+    /// Documents that are read; others are opaque.
+    pub documents: Formats,
 }
 
 impl Default for Options {
@@ -79,6 +83,7 @@ impl Default for Options {
             max_text: 2 << 20,
             detect_language: true,
             detect_simhash: true,
+            documents: Formats::all(),
         }
     }
 }
@@ -108,7 +113,7 @@ pub fn extract(
     body: &[u8],
     options: &Options,
 ) -> Page {
-    extract_as(sniff(content_type, body), url, content_type, x_robots_tag, body, options)
+    extract_as(sniff(url, content_type, body), url, content_type, x_robots_tag, body, options)
 }
 
 /// As [`extract()`], when it is known already what [`sniff`] makes of the body.
@@ -126,10 +131,16 @@ pub fn extract_as(
         Kind::Html => html::html(url, content_type, &body, false, options, page),
         Kind::Xhtml => html::html(url, content_type, &body, true, options, page),
         Kind::Text => plain::plain(url, content_type, &body, options, page),
-        Kind::Pdf => pdf::pdf(&body, options, page),
+        Kind::Markdown => plain::markdown(url, content_type, &body, options, page),
+        Kind::Pdf => pdf::pdf(url, &body, options, page),
+        Kind::Office => office::office(url, &body, options, page),
+        Kind::Rtf => rtf::rtf(url, &body, options, page),
         Kind::Sitemap => xml::sitemap(url, content_type, &body, options, page),
         Kind::Feed => xml::feed(url, content_type, &body, options, page),
         Kind::Opaque => Page { kind: PageKind::Opaque, ..page },
     };
+    if !options.documents.has(page.kind) {
+        return Page { url: Some(url.clone()), kind: PageKind::Opaque, ..html::with_header(x_robots_tag) };
+    }
     Page { url: Some(url.clone()), ..page }
 }

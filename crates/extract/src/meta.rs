@@ -102,6 +102,57 @@ pub fn language_tag(tag: &str) -> String {
     }
 }
 
+/// A date as `2026-11-16`, `2026-11` or `2026`, from the many ways to write one; empty when it is none.
+pub fn date(text: &str) -> String {
+    let text = text.trim();
+    let numbers = text.strip_prefix("D:").unwrap_or(text);
+    written_in_numbers(numbers).or_else(|| written_in_words(text)).unwrap_or_default()
+}
+
+/// `2026-11-16T10:00:00Z`, `2026/11/16`, `20261116`, `2026-11`, `2026`.
+fn written_in_numbers(text: &str) -> Option<String> {
+    let digits = |text: &str, n: usize| {
+        let digits = text.get(..n)?;
+        digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u32>().ok())?
+    };
+    let year = digits(text, 4).filter(|year| (1_000..3_000).contains(year))?;
+    let after = |text: &str, n: usize| {
+        let rest = text.get(n..).unwrap_or("");
+        rest.strip_prefix(['-', '/', '.']).unwrap_or(rest).to_string()
+    };
+    let rest = after(text, 4);
+    let Some(month) = digits(&rest, 2) else {
+        return rest.trim_start_matches(['-', ' ']).is_empty().then(|| format!("{year:04}"));
+    };
+    if !(1..=12).contains(&month) {
+        return Some(format!("{year:04}"));
+    }
+    let day = digits(&after(&rest, 2), 2).filter(|day| (1..=31).contains(day));
+    Some(day.map_or(format!("{year:04}-{month:02}"), |day| format!("{year:04}-{month:02}-{day:02}")))
+}
+
+/// `Mon, 16 Nov 2026 10:00:00 GMT`, `November 16, 2026`, `16 November 2026`.
+fn written_in_words(text: &str) -> Option<String> {
+    const MONTHS: [&str; 12] =
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let (mut day, mut month, mut year) = (None, None, None);
+    for word in text.split([' ', ',', '-']).filter(|word| !word.is_empty()).take(8) {
+        let number = word.trim_end_matches("st").trim_end_matches("nd").trim_end_matches("rd");
+        match number.trim_end_matches("th").parse::<u32>() {
+            Ok(n @ 1..=31) if day.is_none() => day = Some(n),
+            Ok(n @ 1_000..3_000) if year.is_none() => year = Some(n),
+            Ok(_) => {}
+            Err(_) if month.is_none() => {
+                let start = word.get(..3).unwrap_or("").to_ascii_lowercase();
+                month = MONTHS.iter().position(|m| *m == start).map(|at| at + 1);
+            }
+            Err(_) => {}
+        }
+    }
+    let (month, year) = (month?, year?);
+    Some(day.map_or(format!("{year:04}-{month:02}"), |day| format!("{year:04}-{month:02}-{day:02}")))
+}
+
 /// Three-letter codes (639-3, 639-2/T and /B) of languages that have a two-letter one.
 pub fn iso_639_1(code: &str) -> &'static str {
     match code {
@@ -219,6 +270,30 @@ mod tests {
         assert_eq!(of("otherbot: noindex, *: nofollow"), (false, true, false));
         assert_eq!(of("unavailable_after: 25 Jun 2010 15:00:00 PST, noindex"), (true, false, false));
         assert_eq!(of("max-snippet: 5, noindex"), (true, false, false));
+    }
+
+    #[test]
+    fn dates() {
+        for (text, date_of) in [
+            ("2026-11-16T10:00:00+01:00", "2026-11-16"),
+            ("D:20261116100000Z", "2026-11-16"),
+            ("2026/11/16", "2026-11-16"),
+            ("2026-11", "2026-11"),
+            ("2026", "2026"),
+            ("2026-13-01", "2026"),
+            ("2026-11-99", "2026-11"),
+            ("Mon, 16 Nov 2026 10:00:00 GMT", "2026-11-16"),
+            ("November 3rd, 2026", "2026-11-03"),
+            ("16 November 2026", "2026-11-16"),
+            ("May 2026", "2026-05"),
+            ("yesterday", ""),
+            ("20261", ""),
+            ("0000-00-00", ""),
+            ("日本", ""),
+            ("", ""),
+        ] {
+            assert_eq!(date(text), date_of, "{text:?}");
+        }
     }
 
     #[test]

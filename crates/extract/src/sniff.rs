@@ -1,7 +1,10 @@
 //! What kind of thing the bytes are: the declared type first, the bytes where it says too little.
 
+use crate::office::OLD_CONTAINER;
+use memchr::memmem;
 use std::borrow::Cow;
 use std::io::Read;
+use types::{Format, PageKind, Url};
 
 /// What the bytes of an answer are, by the server's word and their beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,8 +15,14 @@ pub enum Kind {
     Xhtml,
     /// Plain text.
     Text,
+    /// Text that its type or its name calls Markdown.
+    Markdown,
     /// Begins with `%PDF-`, or the server says so.
     Pdf,
+    /// A ZIP file that holds a document: of Word, Excel, PowerPoint or OpenDocument, or a book.
+    Office,
+    /// Begins with `{\\rtf`.
+    Rtf,
     /// A list of URLs for crawlers, or a list of such lists.
     Sitemap,
     /// RSS or Atom.
@@ -26,7 +35,7 @@ impl Kind {
     /// Is it read by a library that was made for files one trusts? Nothing bounds the time and memory it
     /// takes, so a crawler reads it in a process of its own.
     pub fn is_document(self) -> bool {
-        self == Kind::Pdf
+        matches!(self, Kind::Pdf | Kind::Office | Kind::Rtf | Kind::Markdown)
     }
 }
 
@@ -35,12 +44,12 @@ pub const MAX_UNZIPPED: u64 = 64 << 20;
 /// How much is looked at.
 const LOOK: usize = 2_048;
 
-/// The kind of an answer, from its `Content-Type` and its first bytes.
-pub fn sniff(content_type: Option<&str>, body: &[u8]) -> Kind {
+/// The kind of an answer, from its first bytes, its `Content-Type` and the name in its URL.
+pub fn sniff(url: &Url, content_type: Option<&str>, body: &[u8]) -> Kind {
     if is_gzip(body) {
-        return sniff_plain(inner_type(content_type), &unzip(body, LOOK as u64));
+        return sniff_plain(url, inner_type(content_type), &unzip(body, LOOK as u64));
     }
-    sniff_plain(content_type, body)
+    sniff_plain(url, content_type, body)
 }
 
 /// The body, unzipped if it is a gzip file (sitemaps often are), and the type that then holds.
@@ -71,12 +80,19 @@ fn media_type(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
 }
 
-fn sniff_plain(content_type: Option<&str>, body: &[u8]) -> Kind {
+fn sniff_plain(url: &Url, content_type: Option<&str>, body: &[u8]) -> Kind {
     let media = content_type.map(media_type).unwrap_or_default();
     let head = body.get(..LOOK).unwrap_or(body);
     if head.starts_with(b"%PDF-") {
         return Kind::Pdf;
     }
+    if head.starts_with(b"{\\rtf") {
+        return Kind::Rtf;
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        return if is_office(body) { Kind::Office } else { Kind::Opaque };
+    }
+    let named = || Format::of_path(url.path()).map(|f| f.kind);
     match media.as_str() {
         // Sitemaps and feeds are often served as HTML; an XML declaration is asked what it declares.
         "text/html" => match xml_root(head) {
@@ -87,18 +103,38 @@ fn sniff_plain(content_type: Option<&str>, body: &[u8]) -> Kind {
         "application/rss+xml" | "application/atom+xml" | "application/rdf+xml" => Kind::Feed,
         "text/xml" | "application/xml" => xml_root(head).unwrap_or(Kind::Opaque),
         "application/pdf" | "application/x-pdf" => Kind::Pdf,
-        "text/plain" | "text/markdown" | "text/x-markdown" | "text/x-rst" | "text/rtf" | "text/x-tex" => {
-            text(head)
-        }
-        "" | "*/*" | "unknown/unknown" | "application/unknown" => unknown(head),
-        // "Some bytes": a page under a wrong name is known by its markup. What is only text (notebooks,
-        // sources, data) was not meant to be read as a page.
-        "application/octet-stream" => match unknown(head) {
-            Kind::Text => Kind::Opaque,
+        "text/plain" | "text/x-rst" | "text/rtf" | "text/x-tex" => match text(head) {
+            Kind::Text if named() == Some(PageKind::Markdown) => Kind::Markdown,
             kind => kind,
         },
+        "text/markdown" | "text/x-markdown" => match text(head) {
+            Kind::Text => Kind::Markdown,
+            kind => kind,
+        },
+        "" | "*/*" | "unknown/unknown" | "application/unknown" => unknown(head),
+        // "Some bytes": a page under a wrong name is known by its markup. What is only text (notebooks,
+        // sources, data) was not meant to be read as a page, unless its name says so.
+        "application/octet-stream" => match (unknown(head), named()) {
+            (Kind::Text, Some(PageKind::Markdown)) => Kind::Markdown,
+            (Kind::Text, Some(PageKind::Text)) => Kind::Text,
+            (Kind::Text, _) => Kind::Opaque,
+            (kind, _) => kind,
+        },
+        // With a password, Word and its like make something else of their files.
+        _ if head.starts_with(OLD_CONTAINER) && Format::of_media_type(&media).is_some() => Kind::Office,
         _ => Kind::Opaque,
     }
+}
+
+/// Is there a part in this ZIP file that only documents have? Names are not compressed.
+fn is_office(body: &[u8]) -> bool {
+    let parts: [&[u8]; 4] = [
+        b"[Content_Types].xml",
+        b"META-INF/container.xml",
+        b"META-INF/manifest.xml",
+        b"mimetypeapplication/",
+    ];
+    parts.iter().any(|part| memmem::find(body, part).is_some())
 }
 
 /// No usable type: markup, XML, text, or something else.
@@ -198,10 +234,27 @@ fn xml_root(head: &[u8]) -> Option<Kind> {
 mod tests {
     use super::*;
 
+    fn url(text: &str) -> Url {
+        types::Canon::default().parse(text).unwrap()
+    }
+
+    #[test]
+    fn by_name() {
+        for (name, content_type, kind) in [
+            ("http://a.org/README.md", "text/plain", Kind::Markdown),
+            ("http://a.org/README.md", "application/octet-stream", Kind::Markdown),
+            ("http://a.org/notes.TXT", "application/octet-stream", Kind::Text),
+            ("http://a.org/data.ipynb", "application/octet-stream", Kind::Opaque),
+            ("http://a.org/README.md", "text/html", Kind::Html),
+        ] {
+            assert_eq!(sniff(&url(name), Some(content_type), b"# words"), kind, "{name} {content_type}");
+        }
+    }
+
     #[test]
     fn by_type_and_by_bytes() {
         let urlset = "<?xml version='1.0'?><!-- made --><urlset xmlns='x'>";
-        let table: [(Option<&str>, &[u8], Kind); 27] = [
+        let table: [(Option<&str>, &[u8], Kind); 32] = [
             (Some("text/html; charset=x"), b"hello", Kind::Html),
             (Some("TEXT/HTML"), b"", Kind::Html),
             (Some("application/xhtml+xml"), b"<html/>", Kind::Xhtml),
@@ -220,6 +273,11 @@ mod tests {
             (Some("image/png"), b"<html>", Kind::Opaque),
             (Some("application/pdf"), b"garbage", Kind::Pdf),
             (Some("application/octet-stream"), b"%PDF-1.4", Kind::Pdf),
+            (Some("text/markdown"), b"# x", Kind::Markdown),
+            (Some("application/msword"), b"{\\rtf1 x}", Kind::Rtf),
+            (Some("application/zip"), b"PK\x03\x04 mimetypeapplication/epub+zip", Kind::Office),
+            (Some("application/zip"), b"PK\x03\x04 holiday.jpg", Kind::Opaque),
+            (Some("application/vnd.oasis.opendocument.text"), b"holiday", Kind::Opaque),
             (Some("application/octet-stream"), b"<!doctype html><p>x", Kind::Html),
             (Some("application/octet-stream"), b"{ \"cells\": [] }", Kind::Opaque),
             (Some("application/octet-stream"), b"just text", Kind::Opaque),
@@ -232,7 +290,7 @@ mod tests {
         ];
         for (content_type, body, kind) in table {
             assert_eq!(
-                sniff(content_type, body),
+                sniff(&url("http://a.org/x"), content_type, body),
                 kind,
                 "{content_type:?} {:?}",
                 String::from_utf8_lossy(body)

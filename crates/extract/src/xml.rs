@@ -249,7 +249,7 @@ fn reference(value: &mut String, r: &BytesRef) {
     }
 }
 
-fn local(name: &str) -> &str {
+pub fn local(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or(name)
 }
 
@@ -257,8 +257,10 @@ fn attribute(tag: &BytesStart, name: &str) -> Option<String> {
     let mut all = tag.attributes();
     // Without the check for duplicates, which is quadratic.
     let found = all.with_checks(false).take(64).flatten().find(|a| a.key.0 == name)?;
-    Some(
-        quick_xml::escape::unescape(&found.value)
-            .map_or_else(|_| found.value.to_string(), |v| v.into_owned()),
-    )
+    Some(unescaped(&found.value))
+}
+
+/// The value of an attribute with its references resolved; as it is when it has one that is none.
+pub fn unescaped(value: &str) -> String {
+    quick_xml::escape::unescape(value).map_or_else(|_| value.to_string(), |v| v.into_owned())
 }

@@ -1,7 +1,7 @@
 //! What an answer means for the ledger: read it, follow it, try again, or settle it.
 
 use std::time::Duration;
-use types::{Failure, Fetched, Outcome};
+use types::{Failure, Fetched, NoText, Outcome};
 
 /// What to do with an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub enum Class {
     Unwanted,
     /// A document that cannot be read within the limits.
     Unreadable,
+    /// A document without text that could be read.
+    NoText(NoText),
     /// The guard, or a URL that cannot be fetched at all.
     Refused,
     /// No HTTP answer, and trying again will not help (TLS, oversized headers).
@@ -47,6 +49,8 @@ impl Class {
             Class::Error(status) => Some(Outcome::HttpError(status)),
             Class::Unwanted => Some(Outcome::Unwanted),
             Class::Unreadable => Some(Outcome::Unreadable),
+            Class::NoText(NoText::Encrypted) => Some(Outcome::Encrypted),
+            Class::NoText(NoText::Scanned) => Some(Outcome::Scanned),
             Class::Refused => Some(Outcome::Refused),
             Class::Unreachable => Some(Outcome::Unreachable),
         }
@@ -83,6 +87,7 @@ pub fn classify(fetched: &Fetched) -> Class {
         return match failure {
             Failure::Unwanted(_) => Class::Unwanted,
             Failure::Unreadable(_) => Class::Unreadable,
+            Failure::NoText(why) => Class::NoText(*why),
             Failure::Guarded(_) | Failure::Unsupported(_) => Class::Refused,
             Failure::Tls(_) | Failure::TooLarge(_) => Class::Unreachable,
             Failure::Postponed(_) => {
@@ -178,6 +183,7 @@ mod tests {
             (Failure::Unsupported(s()), Class::Refused),
             (Failure::Unwanted(s()), Class::Unwanted),
             (Failure::Unreadable(s()), Class::Unreadable),
+            (Failure::NoText(NoText::Scanned), Class::NoText(NoText::Scanned)),
         ];
         for (failure, class) in table {
             let transient = failure.is_transient();

@@ -6,7 +6,7 @@
 
 use crate::dns::{Names, NoAddress, Resolve};
 use crate::guard::{Guard, looks_inner};
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, Target, Way};
 use crate::rule::ResolveRule;
 use crate::stream::Transport;
 use crate::{Settings, proxy};
@@ -29,12 +29,24 @@ pub(crate) struct Connector {
     rules: Vec<ResolveRule>,
     names: Names,
     tls: TlsConnector,
-    pub proxy: Option<Proxy>,
+    /// For proxies: they speak HTTP/1.1.
+    proxy_tls: TlsConnector,
+    proxies: Vec<Proxy>,
     timeout: Duration,
 }
 
 /// Addresses to connect to: the host's, or the proxy's.
-pub(crate) struct Place(Vec<SocketAddr>);
+pub(crate) struct Place {
+    addresses: Vec<SocketAddr>,
+    /// The host's own address, where a proxy wants it.
+    target: Option<SocketAddr>,
+}
+
+impl Place {
+    fn at(addresses: Vec<SocketAddr>) -> Place {
+        Place { addresses, target: None }
+    }
+}
 
 /// Why there is no place to connect to.
 #[derive(Debug)]
@@ -63,10 +75,29 @@ impl Connector {
             guard: Guard { allow_private: settings.allow_private, except: Vec::new() },
             rules: settings.resolve.clone(),
             names: Names::new(resolver, settings.connect_timeout, settings.name_patience),
-            tls: TlsConnector::from(Arc::new(tls_config(settings)?)),
-            proxy: settings.proxy.as_deref().map(Proxy::parse).transpose()?,
+            tls: TlsConnector::from(Arc::new(tls_config(settings, settings.http2)?)),
+            proxy_tls: TlsConnector::from(Arc::new(tls_config(settings, false)?)),
+            proxies: settings.proxies.iter().map(|p| Proxy::parse(p)).collect::<Result<_, _>>()?,
             timeout: settings.connect_timeout,
         })
+    }
+
+    /// The proxy that requests to this host go through, always the same one. Hidden services need one that
+    /// looks up names.
+    pub fn proxy(&self, url: &Url) -> Option<&Proxy> {
+        if is_onion(url) {
+            return self.proxies.iter().find(|p| p.way == Way::SocksWithNames);
+        }
+        let hash = url.host_key().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let at = hash.checked_rem(self.proxies.len() as u64)?;
+        self.proxies.get(at as usize)
+    }
+
+    /// Is the whole request handed to a proxy, which asks the host itself?
+    pub fn is_forwarded(&self, url: &Url) -> bool {
+        url.scheme() == "http" && self.proxy(url).is_some_and(Proxy::forwards)
     }
 
     /// Is the URL itself already out of the question? Said before any connection, new or kept, is used.
@@ -80,7 +111,16 @@ impl Connector {
         };
         // A proxy looks up the names, so the addresses behind them are never seen here: what a name looks
         // like is all there is to go by.
-        let unseen = self.proxy.is_some() && !self.guard.allow_private;
+        let proxy = self.proxy(url);
+        if is_onion(url) {
+            return match proxy {
+                Some(_) => Ok(()),
+                None => Err(Failure::Unsupported(
+                    "hidden services need a proxy such as socks5h://127.0.0.1:9050".into(),
+                )),
+            };
+        }
+        let unseen = proxy.is_some_and(Proxy::looks_up) && !self.guard.allow_private;
         match url.as_url().host() {
             Some(url::Host::Domain(name)) if !self.guard.permits_name(name) => Err(refused(name.to_string())),
             Some(url::Host::Domain(name)) if unseen && looks_inner(name) => Err(refused(name.to_string())),
@@ -96,12 +136,24 @@ impl Connector {
     pub async fn locate(&self, url: &Url) -> Result<Place, Nowhere> {
         self.admit(url)?;
         let (host, port) = (url.host(), port(url));
-        if let Some(proxy) = &self.proxy {
-            return self.locate_proxy(proxy).await;
+        if let Some(proxy) = self.proxy(url) {
+            let addresses = self.locate_proxy(proxy).await?;
+            // An address in the URL is no name.
+            let named = matches!(url.as_url().host(), Some(url::Host::Domain(_)));
+            let target = match named && proxy.looks_up() {
+                true => None,
+                false => self.addresses(url, host, port).await?.first().copied(),
+            };
+            return Ok(Place { addresses, target });
         }
         if let Some(address) = self.rule(host, port) {
-            return Ok(Place(vec![address]));
+            return Ok(Place::at(vec![address]));
         }
+        Ok(Place::at(self.addresses(url, host, port).await?))
+    }
+
+    /// The host's own addresses, as far as the guard lets them through.
+    async fn addresses(&self, url: &Url, host: &str, port: u16) -> Result<Vec<SocketAddr>, Nowhere> {
         let addresses = match url.as_url().host() {
             Some(url::Host::Ipv4(ip)) => vec![SocketAddr::new(ip.into(), port)],
             Some(url::Host::Ipv6(ip)) => vec![SocketAddr::new(ip.into(), port)],
@@ -114,7 +166,7 @@ impl Connector {
                 )?
             }
         };
-        Ok(Place(addresses))
+        Ok(addresses)
     }
 
     /// Opens a connection, ready for HTTP.
@@ -129,10 +181,21 @@ impl Connector {
         self.admit(url)?;
         let (host, port) = (url.host(), port(url));
         let https = url.scheme() == "https";
-        let (tcp, ip) = match &self.proxy {
+        let (tcp, ip) = match self.proxy(url) {
             Some(proxy) => {
                 let tcp = dial_proxy(proxy, place).await?;
-                (if https { proxy::tunnel(tcp, proxy, host, port).await? } else { tcp }, None)
+                let tcp = match (proxy.way, place.target) {
+                    (Way::Http, _) if https => proxy::tunnel(tcp, proxy, host, port).await?,
+                    (Way::Http, _) => tcp,
+                    (Way::Https, _) => return self.open_in_tls(tcp, proxy, url).await,
+                    (Way::Socks | Way::SocksWithNames, Some(address)) => {
+                        proxy::socks(tcp, proxy, Target::Address(address)).await?
+                    }
+                    (Way::Socks | Way::SocksWithNames, None) => {
+                        proxy::socks(tcp, proxy, Target::Name(host, port)).await?
+                    }
+                };
+                (tcp, None)
             }
             None => {
                 let tcp = self.dial(host, port, place).await?;
@@ -144,11 +207,24 @@ impl Connector {
         if !https {
             return Ok(Connected { transport: Transport::Plain(tcp), ip, http2: false });
         }
-        let name = ServerName::try_from(host.trim_start_matches('[').trim_end_matches(']').to_string())
-            .map_err(|e| Failure::Unsupported(format!("{host} cannot be a TLS server name: {e}")))?;
-        let tls = self.tls.connect(name, tcp).await.map_err(tls_failure)?;
+        let tls = self.tls.connect(server_name(host)?, tcp).await.map_err(tls_failure)?;
         let http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
         Ok(Connected { transport: Transport::Tls(Box::new(tls)), ip, http2 })
+    }
+
+    /// Through a proxy that itself is spoken to over TLS.
+    async fn open_in_tls(&self, tcp: TcpStream, proxy: &Proxy, url: &Url) -> Result<Connected, Failure> {
+        let _ = tcp.set_nodelay(true);
+        let outer = self.proxy_tls.connect(server_name(&proxy.host)?, tcp).await.map_err(|e| {
+            Failure::Connect(format!("proxy {}:{}: {}", proxy.host, proxy.port, tls_failure(e)))
+        })?;
+        if url.scheme() != "https" {
+            return Ok(Connected { transport: Transport::Tls(Box::new(outer)), ip: None, http2: false });
+        }
+        let outer = proxy::tunnel(outer, proxy, url.host(), port(url)).await?;
+        let inner = self.tls.connect(server_name(url.host())?, outer).await.map_err(tls_failure)?;
+        let http2 = inner.get_ref().1.alpn_protocol() == Some(b"h2");
+        Ok(Connected { transport: Transport::TlsInTls(Box::new(inner)), ip: None, http2 })
     }
 
     fn rule(&self, host: &str, port: u16) -> Option<SocketAddr> {
@@ -156,7 +232,7 @@ impl Connector {
     }
 
     async fn dial(&self, host: &str, port: u16, place: &Place) -> Result<TcpStream, Failure> {
-        let stream = tcp(&place.0).await.inspect_err(|_| self.names.forget(host))?;
+        let stream = tcp(&place.addresses).await.inspect_err(|_| self.names.forget(host))?;
         if self.rule(host, port).is_some() {
             return Ok(stream); // the user named the address
         }
@@ -182,7 +258,7 @@ impl Connector {
     }
 
     /// The proxy is the user's own choice: no guard.
-    async fn locate_proxy(&self, proxy: &Proxy) -> Result<Place, Nowhere> {
+    async fn locate_proxy(&self, proxy: &Proxy) -> Result<Vec<SocketAddr>, Nowhere> {
         let ips = match proxy.host.trim_start_matches('[').trim_end_matches(']').parse() {
             Ok(ip) => Arc::from([ip]),
             Err(_) => self
@@ -191,7 +267,7 @@ impl Connector {
                 .await
                 .map_err(|e| no_address(e, |e| Failure::Connect(format!("proxy {}: {e}", proxy.host))))?,
         };
-        Ok(Place(ips.iter().map(|ip| SocketAddr::new(*ip, proxy.port)).collect()))
+        Ok(ips.iter().map(|ip| SocketAddr::new(*ip, proxy.port)).collect())
     }
 }
 
@@ -203,7 +279,7 @@ fn no_address(why: NoAddress, failed: impl Fn(String) -> Failure) -> Nowhere {
 }
 
 async fn dial_proxy(proxy: &Proxy, place: &Place) -> Result<TcpStream, Failure> {
-    tcp(&place.0).await.map_err(|e| match e {
+    tcp(&place.addresses).await.map_err(|e| match e {
         Failure::Connect(why) => Failure::Connect(format!("proxy {}:{}: {why}", proxy.host, proxy.port)),
         other => other,
     })
@@ -213,6 +289,16 @@ fn guarded(host: &str, ip: IpAddr) -> Failure {
     Failure::Guarded(format!(
         "{host} is at {ip}, which is not on the public web (--allow-private lifts this)"
     ))
+}
+
+/// A hidden service of the Tor network: its name is in no name server.
+fn is_onion(url: &Url) -> bool {
+    url.host().ends_with(".onion")
+}
+
+fn server_name(host: &str) -> Result<ServerName<'static>, Failure> {
+    ServerName::try_from(host.trim_start_matches('[').trim_end_matches(']').to_string())
+        .map_err(|e| Failure::Unsupported(format!("{host} cannot be a TLS server name: {e}")))
 }
 
 pub(crate) fn port(url: &Url) -> u16 {
@@ -266,7 +352,7 @@ async fn tcp(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
     }
 }
 
-fn tls_config(settings: &Settings) -> Result<rustls::ClientConfig, Problem> {
+fn tls_config(settings: &Settings, http2: bool) -> Result<rustls::ClientConfig, Problem> {
     let mut roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     for der in &settings.extra_roots {
         roots
@@ -278,7 +364,7 @@ fn tls_config(settings: &Settings) -> Result<rustls::ClientConfig, Problem> {
         .with_safe_default_protocol_versions()
         .map_err(|e| Problem::new("TLS cannot be set up").because(e))?;
     let mut config = config.with_root_certificates(roots).with_no_client_auth();
-    if settings.http2 {
+    if http2 {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     }
     Ok(config)

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
-use types::Url;
+use types::{Problem, Url, domain_of};
 
 const MAX_DOMAINS: usize = 10_000;
 const MAX_PER_DOMAIN: usize = 50;
@@ -28,6 +28,26 @@ struct Cookie {
 pub(crate) struct Jar(Mutex<HashMap<Box<str>, Vec<Cookie>>>);
 
 impl Jar {
+    /// A jar with the cookies of a `cookies.txt`; none when cookies are not wanted and there are none.
+    pub fn begin(wanted: bool, lines: &str) -> Result<Option<Jar>, Problem> {
+        let jar = Jar::default();
+        let mut any = false;
+        for (number, line) in lines.lines().enumerate() {
+            let Some(cookie) = Cookie::of_line(line).map_err(|why| {
+                // Not the line itself: it is a secret.
+                Problem::usage(format!("the file of cookies cannot be read: line {}: {why}", number + 1))
+                    .hint("seven fields with tabs between them, as browsers' extensions and `curl -c` write them")
+            })?
+            else {
+                continue;
+            };
+            any = true;
+            let mut domains = jar.0.lock().unwrap_or_else(PoisonError::into_inner);
+            domains.entry(domain_of(&cookie.domain).into()).or_default().push(cookie);
+        }
+        Ok((wanted || any).then_some(jar))
+    }
+
     /// Remembers the `Set-Cookie` values of an answer.
     pub fn keep<'a>(&self, url: &Url, values: impl Iterator<Item = &'a str>, now: SystemTime) {
         for cookie in values.take(MAX_PER_DOMAIN).filter_map(|value| Cookie::parse(url, value, now)) {
@@ -61,6 +81,35 @@ impl Jar {
 }
 
 impl Cookie {
+    /// `domain, include subdomains, path, secure, expires, name, value`, with tabs between them. `None`: a
+    /// comment.
+    fn of_line(line: &str) -> Result<Option<Cookie>, &'static str> {
+        let line = line.strip_prefix("#HttpOnly_").unwrap_or(line).trim_end_matches('\r');
+        if line.trim().is_empty() || line.starts_with('#') {
+            return Ok(None);
+        }
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [domain, below, path, secure, expires, name, value] = fields[..] else {
+            return Err("it has not seven fields");
+        };
+        let is_true = |field: &str| field.eq_ignore_ascii_case("true");
+        // 0: until the browser is closed.
+        let expires = expires.trim().parse::<f64>().map_err(|_| "the fifth field is no time")?;
+        let expires = Duration::try_from_secs_f64(expires).ok().filter(|after| !after.is_zero());
+        if name.is_empty() || name.len() + value.len() > MAX_SIZE {
+            return Err("the cookie has no name, or is too long");
+        }
+        Ok(Some(Cookie {
+            name: name.into(),
+            value: value.into(),
+            domain: domain.trim().trim_start_matches('.').to_ascii_lowercase(),
+            host_only: !is_true(below) && !domain.trim().starts_with('.'),
+            path: if path.starts_with('/') { path.into() } else { "/".into() },
+            secure: is_true(secure),
+            expires: expires.map(|after| SystemTime::UNIX_EPOCH + after),
+        }))
+    }
+
     fn parse(url: &Url, text: &str, now: SystemTime) -> Option<Cookie> {
         let mut parts = text.split(';');
         let (name, value) = parts.next()?.split_once('=')?;

@@ -5,6 +5,7 @@ use crate::cookies::Jar;
 use crate::decode::{self, Coding, codings, decode};
 use crate::dns::{Resolve, System};
 use crate::exchange::{self, Late, NoHead, Pace, Piece, Timer};
+use crate::login::Logins;
 use crate::media::{Check, ENOUGH, Wanted};
 use crate::pool::{Conn, Limits, NoBody, Pool};
 use crate::{Settings, headers, robots};
@@ -38,6 +39,7 @@ pub struct Http {
     limits: Limits,
     /// Only when the settings want cookies.
     jar: Option<Jar>,
+    logins: Logins,
     /// Headers that are the same in every request, in the order they are sent.
     common: Vec<(HeaderName, HeaderValue)>,
     /// The same as text, for `request_head`.
@@ -102,7 +104,8 @@ impl Http {
             pace: Pace::new(settings.min_rate, settings.rate_window),
             max_body: settings.max_body,
             limits: Limits { max_headers: settings.max_headers },
-            jar: settings.cookies.then(Jar::default),
+            jar: Jar::begin(settings.cookies, &settings.cookie_lines)?,
+            logins: Logins::new(&settings.logins)?,
             common,
             common_text,
             canon: Canon::exact(),
@@ -352,12 +355,11 @@ impl Http {
     }
 
     /// Which connections this URL may use: those of its origin, or any to the proxy for plain http.
-    fn origin<'a>(&self, url: &'a Url) -> &'a str {
-        if self.through_proxy(url) { "proxy" } else { &url.as_url()[..Position::BeforePath] }
-    }
-
-    fn through_proxy(&self, url: &Url) -> bool {
-        self.connector.proxy.is_some() && url.scheme() == "http"
+    fn origin<'a>(&'a self, url: &'a Url) -> &'a str {
+        match self.connector.proxy(url).filter(|_| self.connector.is_forwarded(url)) {
+            Some(proxy) => &proxy.origin,
+            None => &url.as_url()[..Position::BeforePath],
+        }
     }
 
     /// The headers of every request as text, with another `Accept` if there is one.
@@ -376,7 +378,7 @@ impl Http {
         let path = &url[Position::BeforePath..Position::AfterQuery];
         let whole = &url[..Position::AfterQuery];
         let http2 = protocol == "HTTP/2";
-        let proxied = self.through_proxy(hop.url);
+        let proxied = self.connector.is_forwarded(hop.url);
         // HTTP/2 has scheme and authority as fields of their own, proxies want the whole URL.
         let target = if http2 || proxied { whole } else { path };
         let bad = |e: &dyn std::fmt::Display| Failure::Unsupported(format!("cannot be sent: {e}"));
@@ -403,7 +405,6 @@ impl Http {
         let optional = [
             (header::IF_NONE_MATCH, "If-None-Match", hop.etag),
             (header::IF_MODIFIED_SINCE, "If-Modified-Since", hop.last_modified),
-            (header::COOKIE, "Cookie", cookie.as_deref()),
         ];
         for (name, label, value) in optional {
             // These come from servers; what cannot be sent back is left out.
@@ -416,11 +417,17 @@ impl Http {
                 }
             }
         }
-        if proxied
-            && let Some(secret) = self.connector.proxy.as_ref().and_then(|p| p.authorization.as_deref())
+        // What follows is sent, but not in `head`: that goes to the archive.
+        if let Some(value) = cookie.and_then(|cookie| HeaderValue::try_from(cookie).ok()) {
+            map.insert(header::COOKIE, value);
+        }
+        for (name, value) in self.logins.headers(hop.url) {
+            map.insert(name.clone(), value.clone());
+        }
+        if let Some(proxy) = self.connector.proxy(hop.url).filter(|_| proxied)
+            && let Some(secret) = proxy.authorization.as_deref()
             && let Ok(value) = HeaderValue::from_str(secret)
         {
-            // Sent, but not in `head`: that goes to the archive.
             map.insert(header::PROXY_AUTHORIZATION, value);
         }
         head.push_str("\r\n");

@@ -25,7 +25,7 @@
 //! | file | what |
 //! |---|---|
 //! | `http` | one hop: request, answer, limits |
-//! | `exchange`, `pool`, `connect`, `proxy`, `stream` | from bytes on a socket to a request and its answer |
+//! | `exchange`, `pool`, `connect`, `proxy`, `login`, `stream` | from bytes on a socket to a request and its answer |
 //! | `dns`, `rule`, `guard` | which address, and whether it may be contacted |
 //! | `decode`, `media`, `headers`, `cookies` | what the answer says |
 //! | `classify`, `retry`, `robots` | what it means |
@@ -42,6 +42,7 @@ mod exchange;
 pub mod guard;
 mod headers;
 mod http;
+mod login;
 mod media;
 mod pool;
 pub mod post;
@@ -55,5 +56,6 @@ mod stream;
 pub use classify::{Class, classify};
 pub use dns::{Resolve, ResolveFuture, System};
 pub use http::Http;
+pub use login::Login;
 pub use rule::ResolveRule;
 pub use settings::Settings;

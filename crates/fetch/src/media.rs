@@ -10,6 +10,8 @@ pub enum Sniffed {
     Xml,
     Pdf,
     Gzip,
+    /// A ZIP file that begins as documents do.
+    Office,
     Text,
     Binary,
 }
@@ -21,6 +23,7 @@ impl Sniffed {
             Sniffed::Xml => "application/xml",
             Sniffed::Pdf => "application/pdf",
             Sniffed::Gzip => "application/gzip",
+            Sniffed::Office => "application/zip",
             Sniffed::Text => "text/plain",
             Sniffed::Binary => "application/octet-stream",
         }
@@ -36,6 +39,9 @@ pub fn sniff(bytes: &[u8]) -> Sniffed {
     let bytes = bytes.get(..LOOK).unwrap_or(bytes);
     if bytes.starts_with(&[0x1f, 0x8b]) {
         return Sniffed::Gzip;
+    }
+    if bytes.starts_with(b"PK\x03\x04") && begins_as_document(bytes) {
+        return Sniffed::Office;
     }
     // UTF-16 text is full of zero bytes, but it says what it is.
     if bytes.starts_with(&[0xfe, 0xff]) || bytes.starts_with(&[0xff, 0xfe]) {
@@ -83,6 +89,23 @@ pub fn sniff(bytes: &[u8]) -> Sniffed {
     if bytes.iter().any(binary) { Sniffed::Binary } else { Sniffed::Text }
 }
 
+/// Is the first part of this ZIP file one that documents begin with? Other archives do not.
+fn begins_as_document(bytes: &[u8]) -> bool {
+    const FIRST: [&[u8]; 9] = [
+        b"mimetypeapplication/epub",
+        b"mimetypeapplication/vnd.oasis.opendocument",
+        b"[Content_Types].xml",
+        b"_rels/",
+        b"docProps/",
+        b"customXml/",
+        b"word/",
+        b"ppt/",
+        b"xl/",
+    ];
+    let name = bytes.get(30..).unwrap_or_default();
+    FIRST.iter().any(|first| name.starts_with(first))
+}
+
 fn starts_with(bytes: &[u8], tag: &[u8]) -> bool {
     bytes.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
 }
@@ -119,6 +142,16 @@ impl Wanted {
         })
     }
 
+    /// Is any document wanted that is a ZIP file?
+    fn has_office(&self) -> bool {
+        self.0.iter().any(|w| {
+            w.starts_with("application/vnd.openxmlformats")
+                || w.starts_with("application/vnd.oasis")
+                || w == "application/epub+zip"
+                || w == "*/*"
+        })
+    }
+
     /// `media_type` is lower-case and without parameters.
     pub fn check(&self, media_type: &str) -> Check {
         match media_type {
@@ -130,6 +163,8 @@ impl Wanted {
             t if !t.contains('/') => Check::Look,
             // Servers call anything text/plain that they do not know: binary bytes say otherwise.
             "text/plain" if self.has("text/plain") => Check::Look,
+            // Documents are ZIP files; so is much else.
+            "application/zip" | "application/x-zip-compressed" if self.has_office() => Check::Look,
             // Compressed sitemaps are files of this type; so are software archives.
             "application/gzip" | "application/x-gzip" if self.has("application/gzip") => Check::Look,
             t if self.has(t) => Check::Wanted,
@@ -149,6 +184,9 @@ impl Wanted {
                 s @ (Sniffed::Html | Sniffed::Xml | Sniffed::Text) => s,
                 _ => Sniffed::Binary,
             };
+        }
+        if seen == Sniffed::Office && self.has_office() {
+            return Ok(());
         }
         if seen != Sniffed::Binary && self.has(seen.media_type()) { Ok(()) } else { Err(seen.media_type()) }
     }
@@ -182,7 +220,9 @@ mod tests {
             ("image/svg+xml", Check::Unwanted),
             ("video/mp4", Check::Unwanted),
             ("application/json", Check::Unwanted),
-            ("application/zip", Check::Unwanted),
+            ("application/zip", Check::Look),
+            ("application/epub+zip", Check::Wanted),
+            ("application/msword", Check::Unwanted),
             ("text/css", Check::Unwanted),
             ("text/javascript", Check::Unwanted),
         ];
@@ -192,11 +232,12 @@ mod tests {
         assert_eq!(Wanted::new(&["text/*".into()]).check("text/css"), Check::Wanted);
         assert_eq!(Wanted::new(&["*/*".into()]).check("video/mp4"), Check::Wanted);
         assert_eq!(Wanted::new(&["text/html".into()]).check("text/plain"), Check::Unwanted);
+        assert_eq!(Wanted::new(&["text/html".into()]).check("application/zip"), Check::Unwanted);
     }
 
     #[test]
     fn first_bytes() {
-        let table: [(&[u8], Sniffed); 20] = [
+        let table: [(&[u8], Sniffed); 22] = [
             (b"<!DOCTYPE html><html>", Sniffed::Html),
             (b"\xef\xbb\xbf \r\n<HTML lang=en>", Sniffed::Html),
             (b"<!-- saved from --><html>", Sniffed::Html),
@@ -213,6 +254,8 @@ mod tests {
             (b"\x89PNG\r\n\x1a\n\x00\x00", Sniffed::Binary),
             (b"GIF89a\x01\x00", Sniffed::Binary),
             (b"PK\x03\x04\x14\x00", Sniffed::Binary),
+            (b"PK\x03\x04\x14\x00\x06\x00\x08\x00____________________[Content_Types].xml", Sniffed::Office),
+            (b"PK\x03\x04\x14\x00\x06\x00\x08\x00____________________holiday.jpg", Sniffed::Binary),
             (b"\x00\x00\x00\x18ftypmp42", Sniffed::Binary),
             (b"\x7fELF\x02\x01\x01\x00", Sniffed::Binary),
             (b"\xff\xd8\xff\xe0\x00\x10JFIF", Sniffed::Binary),

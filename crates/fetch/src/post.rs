@@ -53,7 +53,7 @@ impl Endpoint {
             allow_private: true,
             http2: false,
             // A proxy is for the world; what is here is asked directly.
-            proxy: settings.proxy.clone().filter(|_| !guard::is_near(&url)),
+            proxies: if guard::is_near(&url) { Vec::new() } else { settings.proxies.clone() },
             resolve: Vec::new(),
             name_patience: None,
             connect_timeout: settings.connect_timeout,
@@ -83,7 +83,8 @@ impl Endpoint {
         }
         let connector = Connector::new(&own, Arc::new(System))?;
         if url.scheme() == "http"
-            && let Some(secret) = connector.proxy.as_ref().and_then(|p| p.authorization.as_deref())
+            && let Some(proxy) = connector.proxy(&url).filter(|p| p.forwards())
+            && let Some(secret) = proxy.authorization.as_deref()
         {
             add(header::PROXY_AUTHORIZATION, secret, "the proxy's password", true)?;
         }
@@ -116,7 +117,7 @@ impl Endpoint {
         let (mut sender, connection) = builder.handshake(io).await.map_err(|e| failure(&e))?;
         let mut request = hyper::Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
-        let target = match self.connector.proxy.is_some() && self.url.scheme() == "http" {
+        let target = match self.connector.is_forwarded(&self.url) {
             true => self.url.as_str().split('#').next().unwrap_or_default(),
             false => &self.url.as_url()[Position::BeforePath..Position::AfterQuery],
         };

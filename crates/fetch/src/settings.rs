@@ -1,8 +1,12 @@
 //! What one crawl decides about fetching.
 
+use crate::login::Login;
 use crate::rule::ResolveRule;
 use std::time::Duration;
-use types::Problem;
+use types::{FORMATS, Format, PageKind, Problem};
+
+/// Documents that `Accept` names.
+const NAMED: [PageKind; 2] = [PageKind::Text, PageKind::Pdf];
 
 /// How to fetch. [`Default`] is polite and safe; the application fills in the rest from the user's settings.
 #[derive(Clone, Debug)]
@@ -33,8 +37,13 @@ pub struct Settings {
     pub accept: Vec<String>,
     /// Lifts the SSRF guard.
     pub allow_private: bool,
-    /// `http://[user:password@]host:port` of an HTTP proxy.
-    pub proxy: Option<String>,
+    /// `http://[user:password@]host:port` of proxies, or with `https`, `socks5` or `socks5h`. Each host keeps
+    /// to one of them.
+    pub proxies: Vec<String>,
+    /// What is sent to some hosts only.
+    pub logins: Vec<Login>,
+    /// Cookies to begin with, as in a `cookies.txt`.
+    pub cookie_lines: String,
     /// Where hosts are; the first rule that matches wins.
     pub resolve: Vec<ResolveRule>,
     /// Keep and send cookies, in memory, within each site.
@@ -56,17 +65,16 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let accept = [
+        let pages = [
             "text/html",
             "application/xhtml+xml",
             "application/xml",
             "text/xml",
-            "text/plain",
-            "application/pdf",
             "application/rss+xml",
             "application/atom+xml",
             "application/gzip",
         ];
+        let documents = FORMATS.iter().flat_map(|f| f.media_types).copied();
         Settings {
             user_agent: "Gleaner/0.1".into(),
             contact: None,
@@ -78,9 +86,11 @@ impl Default for Settings {
             rate_window: Duration::from_secs(10),
             max_body: 5 << 20,
             max_headers: 64 << 10,
-            accept: accept.map(String::from).to_vec(),
+            accept: pages.into_iter().chain(documents).map(String::from).collect(),
             allow_private: false,
-            proxy: None,
+            proxies: Vec::new(),
+            logins: Vec::new(),
+            cookie_lines: String::new(),
             resolve: Vec::new(),
             cookies: false,
             http2: true,
@@ -136,7 +146,7 @@ impl Settings {
             ResolveRule::Host { to, .. } => to.ip().is_loopback(),
             ResolveRule::Every { .. } => true,
         });
-        self.proxy.is_none() && others_local && every.is_some_and(|ip| ip.is_loopback())
+        self.proxies.is_empty() && others_local && every.is_some_and(|ip| ip.is_loopback())
     }
 
     pub(crate) fn check(&self) -> Result<(), Problem> {
@@ -154,7 +164,7 @@ impl Settings {
         if self.max_body == 0 {
             return Err(Problem::usage("the page size limit is zero: nothing could ever be fetched"));
         }
-        if self.proxy.is_some() && !self.resolve.is_empty() {
+        if !self.proxies.is_empty() && !self.resolve.is_empty() {
             return Err(Problem::usage("--proxy and --resolve contradict each other")
                 .because("through a proxy, the proxy looks up the names")
                 .hint("leave one of them out"));
@@ -165,7 +175,13 @@ impl Settings {
     pub(crate) fn accept_header(&self) -> String {
         // `*/*` at the end: some servers answer 406 to anyone who does not take everything.
         let mut out = String::new();
-        for (i, media_type) in self.accept.iter().filter(|t| *t != "*/*").enumerate() {
+        // There are too many kinds of documents to name them all to everyone.
+        let named = |t: &&String| {
+            *t != "*/*"
+                && Format::of_media_type(t)
+                    .is_none_or(|f| f.media_types.first() == Some(&t.as_str()) && NAMED.contains(&f.kind))
+        };
+        for (i, media_type) in self.accept.iter().filter(named).enumerate() {
             out.push_str(media_type.trim());
             out.push_str(if i < 2 { "," } else { ";q=0.9," });
         }
@@ -221,7 +237,7 @@ mod tests {
     #[test]
     fn contradictions() {
         let s = Settings {
-            proxy: Some("http://127.0.0.1:3128".into()),
+            proxies: vec!["http://127.0.0.1:3128".into()],
             resolve: vec!["*:127.0.0.1:80".parse().unwrap()],
             ..Settings::default()
         };

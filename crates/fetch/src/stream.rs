@@ -12,6 +12,8 @@ use tokio_rustls::client::TlsStream;
 pub(crate) enum Transport {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    /// To a host, inside of that to a proxy.
+    TlsInTls(Box<TlsStream<TlsStream<TcpStream>>>),
 }
 
 /// A transport whose bytes are counted.
@@ -86,6 +88,10 @@ macro_rules! either {
                 $call
             }
             Transport::Tls(s) => {
+                let $inner = Pin::new(s.as_mut());
+                $call
+            }
+            Transport::TlsInTls(s) => {
                 let $inner = Pin::new(s.as_mut());
                 $call
             }

@@ -267,7 +267,7 @@ async fn through_a_proxy() {
     let server = secure(&["h2", "http/1.1"]).await;
     let (address, heads) = proxy(server.address).await;
     let settings = Settings {
-        proxy: Some(format!("http://me:s3cret@{address}")),
+        proxies: vec![format!("http://me:s3cret@{address}")],
         extra_roots: vec![server.root.clone()],
         allow_private: false,
         ..local()
@@ -315,10 +315,175 @@ async fn through_a_proxy() {
 #[tokio::test]
 async fn a_proxy_that_is_not_there() {
     // Nobody listens there, and nobody is given that port by chance.
-    let w = web(Settings { proxy: Some("127.0.0.1:1".into()), ..local() });
+    let w = web(Settings { proxies: vec!["127.0.0.1:1".into()], ..local() });
     let got = get(&w, url("http://one.example/")).await;
     assert!(
         matches!(&got.failure, Some(Failure::Connect(why)) if why.contains("proxy 127.0.0.1")),
         "{got:?}"
     );
+}
+
+/// A SOCKS5 proxy that connects everything to `target` and remembers what it was asked: `me:s3cret name:port`.
+async fn socks(target: SocketAddr, login: bool) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = asked.clone();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let seen = seen.clone();
+            let serve = async move {
+                let mut said = String::new();
+                let count = {
+                    let mut head = [0; 2];
+                    client.read_exact(&mut head).await?;
+                    head[1]
+                };
+                let mut methods = vec![0; usize::from(count)];
+                client.read_exact(&mut methods).await?;
+                let method = if login { 2 } else { 0 };
+                if !methods.contains(&method) {
+                    client.write_all(&[5, 255]).await?;
+                    return Ok(());
+                }
+                client.write_all(&[5, method]).await?;
+                if login {
+                    client.read_u8().await?;
+                    for _ in 0..2 {
+                        let mut text = vec![0; usize::from(client.read_u8().await?)];
+                        client.read_exact(&mut text).await?;
+                        said.push_str(&String::from_utf8(text).unwrap());
+                        said.push(':');
+                    }
+                    client.write_all(&[1, u8::from(said != "me:s3cret:")]).await?;
+                }
+                let mut head = [0; 4];
+                client.read_exact(&mut head).await?;
+                let host = match head[3] {
+                    1 => {
+                        let mut ip = [0; 4];
+                        client.read_exact(&mut ip).await?;
+                        std::net::Ipv4Addr::from(ip).to_string()
+                    }
+                    _ => {
+                        let mut name = vec![0; usize::from(client.read_u8().await?)];
+                        client.read_exact(&mut name).await?;
+                        String::from_utf8(name).unwrap()
+                    }
+                };
+                let port = client.read_u16().await?;
+                seen.lock().unwrap().push(format!("{said}{host}:{port}"));
+                if host.starts_with("refused") {
+                    client.write_all(&[5, 5, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
+                    return Ok(());
+                }
+                let mut server = TcpStream::connect(target).await?;
+                client.write_all(&[5, 0, 0, 3, 3, b'a', b'.', b'b', 0, 1]).await?;
+                tokio::io::copy_bidirectional(&mut client, &mut server).await.map(drop)
+            };
+            tokio::spawn(async move { drop::<std::io::Result<()>>(serve.await) });
+        }
+    });
+    (address, asked)
+}
+
+#[tokio::test]
+async fn through_a_socks_proxy() {
+    let server = secure(&["http/1.1"]).await;
+    let plain = Server::start(|_| html("x")).await;
+    let (address, asked) = socks(server.address, true).await;
+    let extra_roots = vec![server.root.clone()];
+    let proxies = vec![format!("socks5h://me:s3cret@{address}")];
+    let w = web(Settings { proxies, extra_roots, allow_private: false, ..local() });
+    let got = get(&w, url("https://secure.example/s")).await;
+    assert_eq!(got.payload.decoded(), b"/s", "{:?}", got.failure);
+    assert_eq!(*asked.lock().unwrap(), ["me:s3cret:secure.example:443"], "the proxy looks up the name");
+    let got = get(&w, url("http://127.0.0.1/")).await;
+    assert!(matches!(got.failure, Some(Failure::Guarded(_))), "{got:?}");
+    let got = get(&w, url("http://refused.example/")).await;
+    assert!(matches!(&got.failure, Some(Failure::Connect(why)) if why.contains("refused")), "{got:?}");
+    // Wrong passwords, and none where one is wanted.
+    for proxy in [format!("socks5h://me:wr0ng@{address}"), format!("socks5h://{address}")] {
+        let got = get(&web(Settings { proxies: vec![proxy], ..local() }), url("http://one.example/")).await;
+        let why = format!("{:?}", got.failure);
+        assert!(why.contains("user name and password") && !why.contains("wr0ng"), "{why}");
+    }
+    // Hidden services, and only through such a proxy.
+    let (address, asked) = socks(plain.address, false).await;
+    let onion = "http://exampleexampleexample.onion/";
+    let with = |scheme: &str| {
+        web(Settings { proxies: vec![format!("{scheme}://{address}")], allow_private: false, ..local() })
+    };
+    assert_eq!(get(&with("socks5h"), url(onion)).await.status, 200);
+    assert_eq!(asked.lock().unwrap().pop().as_deref(), Some("exampleexampleexample.onion:80"));
+    for w in [with("http"), with("socks5"), web(Settings { allow_private: false, ..local() })] {
+        let got = get(&w, url(onion)).await;
+        assert!(
+            matches!(&got.failure, Some(Failure::Unsupported(why)) if why.contains("socks5h")),
+            "{got:?}"
+        );
+    }
+    // With `socks5` names are looked up here, and the guard sees the addresses.
+    let w = web(Settings { proxies: vec![format!("socks5://{address}")], allow_private: true, ..local() });
+    assert_eq!(get(&w, url("http://localhost:81/")).await.status, 200);
+    assert_eq!(asked.lock().unwrap().pop().as_deref(), Some("127.0.0.1:81"));
+}
+
+/// TLS to the proxy, TLS through it to the host.
+#[tokio::test]
+async fn through_a_proxy_over_tls() {
+    let server = secure(&["h2", "http/1.1"]).await;
+    let (inner, heads) = proxy(server.address).await;
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config =
+        rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let (Ok(mut tls), Ok(mut to)) = (acceptor.accept(tcp).await, TcpStream::connect(inner).await)
+                else {
+                    return;
+                };
+                let _ = tokio::io::copy_bidirectional(&mut tls, &mut to).await;
+            });
+        }
+    });
+    let extra_roots = vec![server.root.clone(), made.cert.der().to_vec()];
+    let w = web(Settings { proxies: vec![format!("https://me:s3cret@{address}")], extra_roots, ..local() });
+    let got = get(&w, url("http://one.example/x")).await;
+    assert_eq!(got.payload.decoded(), b"GET http://one.example/x HTTP/1.1", "{:?}", got.failure);
+    let got = get(&w, url("https://secure.example/tunnelled")).await;
+    assert_eq!((got.payload.decoded(), got.protocol), (&b"/tunnelled"[..], "HTTP/2"), "{:?}", got.failure);
+    assert!(heads.lock().unwrap().iter().all(|h| h.contains("Proxy-Authorization: Basic bWU6czNjcmV0")));
+}
+
+#[tokio::test]
+async fn a_host_keeps_to_one_of_several_proxies() {
+    let server = secure(&["http/1.1"]).await;
+    let (one, two) = (proxy(server.address).await, proxy(server.address).await);
+    let w = web(Settings { proxies: [&one, &two].map(|p| format!("http://{}", p.0)).to_vec(), ..local() });
+    for round in 0..3 {
+        for host in 0..8 {
+            assert_eq!(get(&w, url(&format!("http://h{host}.example/{round}"))).await.status, 200);
+        }
+    }
+    let hosts = |heads: &Arc<Mutex<Vec<String>>>| -> std::collections::BTreeMap<String, usize> {
+        let mut count = std::collections::BTreeMap::new();
+        for head in heads.lock().unwrap().iter() {
+            let host = head.lines().find_map(|l| l.strip_prefix("Host: ")).unwrap();
+            *count.entry(host.to_string()).or_insert(0) += 1;
+        }
+        count
+    };
+    let (first, second) = (hosts(&one.1), hosts(&two.1));
+    assert!(!first.is_empty() && !second.is_empty(), "both are used");
+    assert_eq!(first.len() + second.len(), 8, "and no host uses both: {first:?} {second:?}");
+    assert!(first.values().chain(second.values()).all(|n| *n == 3));
 }

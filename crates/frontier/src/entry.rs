@@ -107,7 +107,7 @@ impl Entry {
 }
 
 /// Number of different outcomes, the status of an `HttpError` aside.
-pub(crate) const OUTCOMES: usize = 11;
+pub(crate) const OUTCOMES: usize = 13;
 
 pub(crate) fn code_of(outcome: Outcome) -> (u8, u16) {
     match outcome {
@@ -122,6 +122,8 @@ pub(crate) fn code_of(outcome: Outcome) -> (u8, u16) {
         Outcome::Dropped => (8, 0),
         Outcome::Unreadable => (9, 0),
         Outcome::Crashed => (10, 0),
+        Outcome::Encrypted => (11, 0),
+        Outcome::Scanned => (12, 0),
     }
 }
 
@@ -137,6 +139,8 @@ pub(crate) fn outcome_of(code: u8, status: u16) -> Outcome {
         7 => Outcome::OutOfScope,
         9 => Outcome::Unreadable,
         10 => Outcome::Crashed,
+        11 => Outcome::Encrypted,
+        12 => Outcome::Scanned,
         _ => Outcome::Dropped,
     }
 }

@@ -1,4 +1,4 @@
-use crate::{Millis, Page, Url};
+use crate::{Millis, NoText, Page, Url};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -119,6 +119,8 @@ pub enum Failure {
     Postponed(String),
     /// The answer is here, but its document cannot be read within the limits.
     Unreadable(String),
+    /// The answer is here, but its document has no text that could be read.
+    NoText(NoText),
 }
 
 impl Failure {
@@ -143,6 +145,7 @@ impl std::fmt::Display for Failure {
             Failure::Slow(why) => write!(f, "its answer only drips: {why}"),
             Failure::Postponed(why) => write!(f, "not asked yet: {why}"),
             Failure::Unreadable(why) => write!(f, "the document cannot be read: {why}"),
+            Failure::NoText(why) => write!(f, "the document cannot be read: {why}"),
         }
     }
 }
@@ -154,7 +157,7 @@ impl Failure {
             Failure::Dns(_) | Failure::Connect(_) | Failure::Timeout(_) | Failure::Protocol(_) => true,
             Failure::Slow(_) | Failure::Postponed(_) => true,
             Failure::Tls(_) | Failure::TooLarge(_) | Failure::Unwanted(_) | Failure::Unreadable(_) => false,
-            Failure::Guarded(_) | Failure::Unsupported(_) => false,
+            Failure::Guarded(_) | Failure::Unsupported(_) | Failure::NoText(_) => false,
         }
     }
 
@@ -173,6 +176,8 @@ impl Failure {
             Failure::Slow(_) => "slow",
             Failure::Postponed(_) => "postponed",
             Failure::Unreadable(_) => "document-limits",
+            Failure::NoText(NoText::Encrypted) => "document-encrypted",
+            Failure::NoText(NoText::Scanned) => "document-scanned",
         }
     }
 }

@@ -12,6 +12,7 @@
 mod canon;
 mod features;
 mod fetched;
+mod format;
 mod judged;
 mod order;
 mod page;
@@ -25,12 +26,15 @@ mod web;
 pub use canon::Canon;
 pub use features::{Cursor, Features, Shelf};
 pub use fetched::{Failure, Fetched, Payload, Rendered, Truncation};
+pub use format::{FORMATS, Format, Formats};
 pub use judged::{Assessment, Hit, Label, Part, Verdict, Who};
 pub use order::{
     Candidate, HostUpdate, Lease, LinkKind, Outcome, Priority, Rescored, RobotsAnswer, Settle, Source,
     Target, Task, Ties, Turn, UrlId, Version,
 };
-pub use page::{Block, Heading, Leaf, Link, MetaRobots, NESTED_SITEMAP, Page, PageKind, Region, Rel, Span};
+pub use page::{
+    About, Block, Heading, Leaf, Link, MetaRobots, NESTED_SITEMAP, NoText, Page, PageKind, Region, Rel, Span,
+};
 pub use problem::{Problem, ProblemKind, with_causes};
 pub use record::{ArchiveRef, Record};
 pub use state::{Holder, StateKey};

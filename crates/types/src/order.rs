@@ -211,6 +211,10 @@ pub enum Outcome {
     Unreadable,
     /// Given up: the crawler died while it read this page, twice.
     Crashed,
+    /// A document that only a password opens.
+    Encrypted,
+    /// A document whose pages are pictures.
+    Scanned,
 }
 
 impl Outcome {

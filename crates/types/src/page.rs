@@ -74,6 +74,50 @@ pub struct Page {
     pub simhash: u64,
     /// The parser stopped early (depth, steps or size guard): the page is what was read until then.
     pub cut: bool,
+    /// Why a document has no text.
+    pub no_text: Option<NoText>,
+    /// What the page says of itself.
+    pub about: About,
+}
+
+/// What a page or document says of itself, in fields for catalogues. Empty: it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Names of those who wrote it.
+    pub authors: Vec<String>,
+    /// When it was published, as `2026-11-16`, `2026-11` or `2026`.
+    pub published: String,
+    /// When it was changed last, in the same form.
+    pub modified: String,
+    /// What it is, in the words of schema.org: `Article`, `Course`, `Book` …
+    pub kind: String,
+    /// Who published it.
+    pub publisher: String,
+}
+
+impl About {
+    /// It says nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == About::default()
+    }
+}
+
+/// Why there is no text in a document that is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NoText {
+    /// A password opens it.
+    Encrypted,
+    /// Its pages are pictures.
+    Scanned,
+}
+
+impl std::fmt::Display for NoText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            NoText::Encrypted => "it is encrypted, and only a password opens it",
+            NoText::Scanned => "its pages are scanned pictures without text",
+        })
+    }
 }
 
 /// What the bytes of an answer are.
@@ -84,8 +128,26 @@ pub enum PageKind {
     Html,
     /// Plain text.
     Text,
+    /// Text with the marks of Markdown.
+    Markdown,
     /// A PDF file; read only with the feature `pdf` of `extract`.
     Pdf,
+    /// Word's format since 2007.
+    Docx,
+    /// PowerPoint's format since 2007.
+    Pptx,
+    /// Excel's format since 2007.
+    Xlsx,
+    /// OpenDocument text.
+    Odt,
+    /// OpenDocument slides.
+    Odp,
+    /// OpenDocument tables.
+    Ods,
+    /// An electronic book.
+    Epub,
+    /// Rich text.
+    Rtf,
     /// A sitemap or an index of sitemaps.
     Sitemap,
     /// An RSS or Atom feed.

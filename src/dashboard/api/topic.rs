@@ -146,8 +146,11 @@ fn from_outside(config: &Config) -> Result<(), Problem> {
         return refuse("[text] with files");
     }
     let f = &config.fetch;
-    if f.allow_private || !f.resolve.is_empty() || f.proxy.is_some() || !f.robots {
-        return refuse("[fetch] allow_private, resolve, proxy or robots");
+    let ways = !f.resolve.is_empty() || !f.proxy.0.is_empty();
+    // Files and variables of whoever runs the server are nobody else's.
+    let secrets = f.cookies_file.is_some() || !f.logins.is_empty();
+    if f.allow_private || ways || secrets || !f.robots {
+        return refuse("[fetch] allow_private, resolve, proxy, cookies_file, logins or robots");
     }
     if config.judge.model.is_some() || config.strategy.model.is_some() {
         return refuse("[judge] or [strategy] model");

@@ -13,6 +13,8 @@ const KINDS = {
   'too-large': 'longer than [limits] page_size; the rest was cut off',
   postponed: 'the host had no time; it is asked again',
   'document-limits': 'a document that cannot be read within the limits on time and memory',
+  'document-encrypted': 'a document that only a password opens',
+  'document-scanned': 'a document whose pages are scanned pictures, without text',
   crashed: 'reading it ended the program twice; it is left alone',
   'http-error': 'the server answered that there is no such page, or that it failed',
   unreachable: 'no answer after all tries',

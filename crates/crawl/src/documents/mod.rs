@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::oneshot;
-use types::{Fetched, Page, Payload, Url};
+use types::{Failure, Fetched, NoText, Page, Payload, Url};
 
 /// What one document may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +56,35 @@ impl Default for DocumentLimits {
 pub enum Unread {
     /// It takes more than it may, or its reader broke down. For people.
     Limits(String),
+    /// There is nothing in it that could be read.
+    NoText(NoText),
     /// Nothing is wrong with it: the crawl ends.
     Stopped,
+}
+
+impl Unread {
+    /// What became of the answer.
+    pub fn failure(self) -> Failure {
+        match self {
+            Unread::NoText(why) => Failure::NoText(why),
+            other => Failure::Unreadable(other.to_string()),
+        }
+    }
+}
+
+/// A page, unless it says that it has no text.
+fn with_text(page: Page) -> Result<Page, Unread> {
+    match page.no_text {
+        Some(why) => Err(Unread::NoText(why)),
+        None => Ok(page),
+    }
 }
 
 impl std::fmt::Display for Unread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Unread::Limits(why) => f.write_str(why),
+            Unread::NoText(why) => why.fmt(f),
             Unread::Stopped => f.write_str("the crawl ends"),
         }
     }
@@ -136,13 +157,13 @@ impl Documents {
         body: &[u8],
         options: &Options,
     ) -> Result<Page, Unread> {
-        let kind = sniff(content_type, body);
+        let kind = sniff(url, content_type, body);
         match &self.pool {
             Some(pool) if kind.is_document() => {
                 let question = wire::Question::new(url, content_type, x_robots_tag, options);
                 pool.read(&question, body.into())
             }
-            _ => Ok(extract::extract_as(kind, url, content_type, x_robots_tag, body, options)),
+            _ => with_text(extract::extract_as(kind, url, content_type, x_robots_tag, body, options)),
         }
     }
 
@@ -153,7 +174,7 @@ impl Documents {
         let content_type = fetched.header("content-type");
         if !(200..300).contains(&fetched.status)
             || fetched.failure.is_some()
-            || !sniff(content_type, decoded).is_document()
+            || !sniff(&fetched.url, content_type, decoded).is_document()
         {
             return None;
         }

@@ -203,7 +203,7 @@ impl Shared {
                 page = self.read(number, &mut reader, &job);
             }
             job.answer.give(match page {
-                Outcome::Page(page) => Ok(*page),
+                Outcome::Page(page) => super::with_text(*page),
                 Outcome::Unread(why) => Err(why),
                 Outcome::Lost(why) => Err(Unread::Limits(why)),
             });

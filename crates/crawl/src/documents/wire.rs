@@ -10,7 +10,7 @@
 use extract::Options;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
-use types::{Canon, Url};
+use types::{Canon, Formats, Url};
 
 /// No document and no page is longer. A damaged length must not cost memory.
 pub const LONGEST: u32 = 256 << 20;
@@ -27,6 +27,7 @@ pub struct Question {
     max_text: usize,
     detect_language: bool,
     detect_simhash: bool,
+    documents: Formats,
 }
 
 impl Question {
@@ -46,6 +47,7 @@ impl Question {
             max_text: options.max_text,
             detect_language: options.detect_language,
             detect_simhash: options.detect_simhash,
+            documents: options.documents,
         }
     }
 
@@ -56,6 +58,7 @@ impl Question {
             max_text: self.max_text,
             detect_language: self.detect_language,
             detect_simhash: self.detect_simhash,
+            documents: self.documents,
         }
     }
 }

@@ -228,6 +228,8 @@ pub(super) fn describe(outcome: Outcome) -> String {
         OutOfScope => "out of the topic's scope".into(),
         Dropped => "dropped: a cap was reached or it was forgotten".into(),
         Unreadable => "its document cannot be read within the limits on time and memory".into(),
+        Encrypted => "its document is encrypted: only a password opens it".into(),
+        Scanned => "its document has no text: its pages are scanned pictures".into(),
         Crashed => "given up: the crawler died twice while it read this page".into(),
     }
 }

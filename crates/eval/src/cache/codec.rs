@@ -5,7 +5,7 @@
 //! allocation; changed bytes are the business of the checksum around every record (a parsed URL is believed).
 
 use types::{
-    Block, Heading, Leaf, Link, LinkKind, MetaRobots, Page, PageKind, Region, Rel, Span, Trusted, Url,
+    About, Block, Heading, Leaf, Link, LinkKind, MetaRobots, Page, PageKind, Region, Rel, Span, Trusted, Url,
 };
 
 /// Adds a page to what is written already.
@@ -49,6 +49,11 @@ pub fn write(page: &Page, out: &mut Vec<u8>) {
     );
     w.0.extend_from_slice(&page.simhash.to_le_bytes());
     w.byte(page.cut as u8);
+    w.number(page.about.authors.len() as u64);
+    let about = &page.about;
+    for s in about.authors.iter().chain([&about.published, &about.modified, &about.kind, &about.publisher]) {
+        w.text(s);
+    }
 }
 
 pub fn read(bytes: &[u8]) -> Option<Page> {
@@ -73,6 +78,9 @@ pub fn read(bytes: &[u8]) -> Option<Page> {
     let robots = MetaRobots { noindex: bits & 1 != 0, nofollow: bits & 2 != 0, noarchive: bits & 4 != 0 };
     let simhash = u64::from_le_bytes(r.take(8)?.try_into().ok()?);
     let cut = r.byte()? != 0;
+    let authors = r.list(1, |r| r.text().map(String::from))?;
+    let (published, modified) = (r.text()?.into(), r.text()?.into());
+    let about = About { authors, published, modified, kind: r.text()?.into(), publisher: r.text()?.into() };
     Some(Page {
         url,
         kind,
@@ -91,23 +99,24 @@ pub fn read(bytes: &[u8]) -> Option<Page> {
         robots,
         simhash,
         cut,
+        // What is not read is not kept.
+        no_text: None,
+        about,
     })
 }
 
-fn kind_code(k: PageKind) -> u8 {
-    match k {
-        PageKind::Html => 0,
-        PageKind::Text => 1,
-        PageKind::Pdf => 2,
-        PageKind::Sitemap => 3,
-        PageKind::Feed => 4,
-        PageKind::Opaque => 5,
-    }
+/// The number of a kind is its place here.
+const KINDS: [PageKind; 15] = {
+    use PageKind::*;
+    [Html, Text, Pdf, Sitemap, Feed, Opaque, Markdown, Docx, Pptx, Xlsx, Odt, Odp, Ods, Epub, Rtf]
+};
+
+fn kind_code(kind: PageKind) -> u8 {
+    KINDS.iter().position(|k| *k == kind).unwrap_or(0) as u8
 }
 
 fn kind_of(code: u8) -> Option<PageKind> {
-    use PageKind::*;
-    [Html, Text, Pdf, Sitemap, Feed, Opaque].get(code as usize).copied()
+    KINDS.get(code as usize).copied()
 }
 
 fn region_code(r: Region) -> u8 {

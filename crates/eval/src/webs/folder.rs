@@ -22,7 +22,7 @@ use crate::Tally;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use types::{Canon, FetchFuture, Fetched, Problem, Request, Url, Web};
+use types::{Canon, FetchFuture, Fetched, Format, Problem, Request, Url, Web};
 use xxhash_rust::xxh3::Xxh3;
 
 /// A folder of pages with a list of their URLs.
@@ -461,11 +461,10 @@ fn content_type(file: &str) -> &'static str {
     match extension.to_ascii_lowercase().as_str() {
         "html" | "htm" | "shtml" | "php" | "asp" | "aspx" | "jsp" | "cgi" => "text/html",
         "xhtml" => "application/xhtml+xml",
-        "txt" | "md" | "rst" | "text" | "log" => "text/plain",
+        "rst" | "log" => "text/plain",
         "xml" => "application/xml",
         "rss" => "application/rss+xml",
         "atom" => "application/atom+xml",
-        "pdf" => "application/pdf",
         "json" => "application/json",
         "css" => "text/css",
         "js" => "text/javascript",
@@ -476,7 +475,9 @@ fn content_type(file: &str) -> &'static str {
         "svg" => "image/svg+xml",
         "zip" => "application/zip",
         "gz" => "application/gzip",
-        _ => "application/octet-stream",
+        other => Format::of_extension(other)
+            .and_then(|f| f.media_types.first())
+            .unwrap_or(&"application/octet-stream"),
     }
 }
 

@@ -26,12 +26,12 @@ pub fn markdown(
     options: &Options,
 ) -> String {
     let (content_type, body) = sniff::unzipped(content_type, body);
-    let xhtml = match sniff(content_type, &body) {
+    let Some(url) = page.url.as_ref().filter(|_| !page.text.is_empty()) else { return plain(page, own) };
+    let xhtml = match sniff(url, content_type, &body) {
         Kind::Html => false,
         Kind::Xhtml => true,
         _ => return plain(page, own),
     };
-    let Some(url) = page.url.as_ref().filter(|_| !page.text.is_empty()) else { return plain(page, own) };
     let body = body.get(..parse::MAX_INPUT).unwrap_or(&body);
     let (source, _) = charset::decode(body, content_type, url.host());
     // The parser is not ours and asserts its own invariants.
@@ -45,8 +45,8 @@ pub fn markdown(
 
 /// Lines without structure.
 fn plain(page: &Page, own: &[Span]) -> String {
-    // A line of HTML is a block; those of other texts are lines.
-    let gap = if page.kind == PageKind::Html { "\n\n" } else { "\n" };
+    // A line of plain text is a line, one of anything else a block.
+    let gap = if matches!(page.kind, PageKind::Text | PageKind::Pdf) { "\n" } else { "\n\n" };
     let lines = own.iter().flat_map(|span| span.of(&page.text).lines());
     let lines = lines.map(|line| escape::start_of_line(&escape::text(line.trim())));
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(gap)

@@ -413,9 +413,14 @@ fn is_compressed(fetched: &Fetched) -> bool {
         || (media.starts_with("image/") && media != "image/svg+xml")
         || media.starts_with("video/")
         || media.starts_with("audio/")
+        || media.starts_with("application/vnd.o")
         || matches!(
             media.as_str(),
-            "application/pdf" | "application/zip" | "application/gzip" | "application/x-gzip"
+            "application/pdf"
+                | "application/zip"
+                | "application/epub+zip"
+                | "application/gzip"
+                | "application/x-gzip"
         )
 }
 

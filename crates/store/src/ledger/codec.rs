@@ -283,6 +283,8 @@ pub fn outcome_code(outcome: Outcome) -> (u8, u16) {
         Outcome::Dropped => (8, 0),
         Outcome::Unreadable => (9, 0),
         Outcome::Crashed => (10, 0),
+        Outcome::Encrypted => (11, 0),
+        Outcome::Scanned => (12, 0),
     }
 }
 pub fn outcome_of(code: u8, status: u16) -> Option<Outcome> {
@@ -298,6 +300,8 @@ pub fn outcome_of(code: u8, status: u16) -> Option<Outcome> {
         8 => Outcome::Dropped,
         9 => Outcome::Unreadable,
         10 => Outcome::Crashed,
+        11 => Outcome::Encrypted,
+        12 => Outcome::Scanned,
         _ => return None,
     })
 }

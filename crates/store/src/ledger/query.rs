@@ -365,7 +365,7 @@ impl<L: Log + Send> Storage for Ledger<L> {
 }
 
 /// Every outcome by name, all statuses of an HTTP error together.
-pub(crate) const OUTCOMES: [(&str, Outcome); 11] = [
+pub(crate) const OUTCOMES: [(&str, Outcome); 13] = [
     ("fetched", Outcome::Fetched),
     ("redirected", Outcome::Redirected),
     ("http-error", Outcome::HttpError(0)),
@@ -377,6 +377,8 @@ pub(crate) const OUTCOMES: [(&str, Outcome); 11] = [
     ("dropped", Outcome::Dropped),
     ("document-limits", Outcome::Unreadable),
     ("crashed", Outcome::Crashed),
+    ("document-encrypted", Outcome::Encrypted),
+    ("document-scanned", Outcome::Scanned),
 ];
 
 /// The name of an outcome, as [`Stats::outcomes`] has it.
