@@ -116,13 +116,8 @@ impl Errands {
     /// Is this host there to watch visitors?
     pub fn is_tracker(url: &Url) -> bool {
         let host = url.host();
-<<<<<<< HEAD
-        let is = |t: &&str| host.strip_suffix(*t).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-        TRACKERS.iter().any(is)
-=======
         let is = |t: &str| host.strip_suffix(t).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
         TRACKERS.iter().any(|t| is(t))
->>>>>>> h-render
     }
 
     pub async fn fetch(&self, url: &Url, kind: Kind, accept: &str) -> Errand {
