@@ -86,8 +86,9 @@ impl App {
         };
         let reply = route::dispatch(self, &asked).map_err(|refusal| refusal.problem)?;
         match &reply.body {
-            Content::Bytes(bytes) => serde_json::from_slice(bytes)
-                .map_err(|e| Problem::new("the answer is not JSON").because(e)),
+            Content::Bytes(bytes) => {
+                serde_json::from_slice(bytes).map_err(|e| Problem::new("the answer is not JSON").because(e))
+            }
             Content::Live(_) | Content::Stream(_) => Err(Problem::new("the answer is not JSON")),
         }
     }
