@@ -330,6 +330,11 @@ const MISSES: usize = 1_000;
 /// Nothing was fetched: what became of the seeds is all there is to say.
 fn no_page(seeds: &[(Url, Option<String>)], stop: Stop, reason: &str) -> Problem {
     const SHOWN: usize = 5;
+    if matches!(stop, Stop::Disk | Stop::DiskFull) {
+        return Problem::new(format!("nothing was fetched: {reason}")).hint(
+            "free some space and run the same command again, or change [limits] disk (--max-disk) or disk_free",
+        );
+    }
     let silent = |kind: &Option<String>| kind.as_deref().is_some_and(is_silence);
     let what = match (seeds.len(), seeds.iter().all(|(_, kind)| silent(kind))) {
         (0, _) => "no seed could be fetched".to_string(),

@@ -18,7 +18,7 @@ pub struct Args {
     url: String,
     #[command(flatten)]
     fetch: FetchFlags,
-    /// Write the body of the last answer to standard output (with --render: the document after its scripts ran)
+    /// Write the body of the last answer to standard output (of a rendered page, the document after its scripts ran)
     #[arg(long)]
     body: bool,
 }

@@ -270,7 +270,9 @@ fn goes_on(server: &madeup::Server, topic: &Path, out: &Path, failed: &common::R
 #[test]
 fn a_full_disk_stops_the_crawl_and_costs_nothing() {
     let dir = folder();
-    let topic = file(dir.path(), "t.toml", "name = \"x\"\nquery = \"sql\"\n");
+    // By default a crawl stops before.
+    let whatever = file(dir.path(), "t.toml", "name = \"x\"\nquery = \"sql\"\n[limits]\ndisk_free = 0\n");
+    let careful = file(dir.path(), "careful.toml", "name = \"x\"\nquery = \"sql\"\n");
     let disk = dir.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
     let mount = |options: &str| {
@@ -294,7 +296,10 @@ fn a_full_disk_stops_the_crawl_and_costs_nothing() {
     }
     let _unmount = Unmount(&disk);
     let server = common::serve(&wordy_web(WORDY));
-    let out = disk.join("out");
+    let (topic, out) = (whatever, disk.join("out"));
+    let stopped = finish(&mut crawl_wordy(&server, &careful, &disk.join("careful")));
+    stopped.fails(1, &["nothing was fetched: the disk is nearly full", "disk_free"]);
+    std::fs::remove_dir_all(disk.join("careful")).unwrap();
     let failed = finish(&mut crawl_wordy(&server, &topic, &out));
     failed.fails(
         1,
