@@ -19,6 +19,7 @@ mod log;
 mod mark;
 pub(crate) mod page;
 mod query;
+mod recent;
 mod replay;
 mod rewrite;
 mod salvage;
@@ -34,6 +35,7 @@ pub use salvage::{Found, Salvage, salvage};
 
 use codec::{FRAME_HEAD, In, Kind};
 use frontier::{Limits, Order};
+use recent::Recent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 use std::path::Path;
@@ -102,6 +104,7 @@ pub struct Ledger<L: Log> {
     /// What is wrong with the log (only when reading; a writer refuses to start).
     damage: Option<Damage>,
     canon: Canon,
+    recent: Recent,
 }
 
 impl Ledger<MemLog> {
@@ -207,6 +210,7 @@ impl<L: Log> Ledger<L> {
             damage: None,
             // URLs in the log are canonical already; whatever made them so may have allowed any length.
             canon: Canon { drop_params: Vec::new(), max_length: usize::MAX },
+            recent: Recent::default(),
         }
     }
 

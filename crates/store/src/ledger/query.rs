@@ -169,17 +169,23 @@ impl<L: Log> Records for Ledger<L> {
     }
 
     fn sources(&self, id: UrlId) -> Result<Vec<Source>, Problem> {
-        let mut out = Vec::new();
-        self.chain(id, |_, link| {
-            match link {
-                Link::Admit(a) => out.push(a.seen.source()),
-                Link::Sight(s) => out.push(s.seen.source()),
-                _ => {}
-            }
-            ControlFlow::<()>::Continue(())
-        })?;
-        out.reverse();
-        Ok(out)
+        let Some(newest) = self.order.offset(id) else { return Err(self.unknown(id)) };
+        self.recent.get(id, newest, |known| {
+            let mut out = Vec::new();
+            self.chain(id, |at, link| {
+                if known == Some(at) {
+                    return ControlFlow::Break(());
+                }
+                match link {
+                    Link::Admit(a) => out.push(a.seen.source()),
+                    Link::Sight(s) => out.push(s.seen.source()),
+                    _ => {}
+                }
+                ControlFlow::Continue(())
+            })?;
+            out.reverse();
+            Ok(out)
+        })
     }
 
     fn children(&self, id: UrlId) -> Result<Vec<UrlId>, Problem> {
