@@ -6,6 +6,7 @@ use super::sight::{DIRS, Groups};
 use crate::text::vector::Plain;
 use learn::bytes::{Reader, Writer, damaged};
 use learn::logistic::HEADS;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use types::Problem;
 
@@ -98,6 +99,67 @@ pub(super) struct Tally {
     untold: Option<Changes>,
     /// Something was loaded: not all that is known was counted here.
     loaded: bool,
+    memo: RefCell<Memo>,
+}
+
+/// What a group's rates are, and by how much they are better than those of everything.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rated {
+    rates: [f64; HEADS],
+    lift: [f64; HEADS],
+}
+
+/// Groups that were rated since anything was counted: links of one page, and those that are scored again before a fetch, share
+/// most of theirs.
+#[derive(Clone, Debug, Default)]
+struct Memo {
+    places: Vec<(u32, Kind, [u32; 2], Rated)>,
+    /// Goes up whenever what was rated may have changed.
+    now: u32,
+    base: [f64; HEADS],
+}
+
+impl Memo {
+    const SIZE: usize = 128;
+
+    fn forget(&mut self) {
+        self.now = self.now.wrapping_add(1);
+        if self.now == 0 {
+            self.places.clear();
+        }
+    }
+
+    fn under(&mut self, base: &Base) {
+        if self.places.is_empty() {
+            self.places = vec![(0, Kind::Host, [0; 2], Rated::default()); Memo::SIZE];
+            self.now = 1;
+        }
+        if self.base != base.rates {
+            self.base = base.rates;
+            self.forget();
+        }
+    }
+
+    /// What is known of a group, or what `make` says of it.
+    fn get(&mut self, base: &Base, kind: Kind, key: [u32; 2], make: impl FnOnce() -> [f64; HEADS]) -> Rated {
+        let mixed = (u64::from(key[0]) << 32 | u64::from(key[1])).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let at = (mixed >> 57) as usize ^ (kind as usize) << 3;
+        let Some(place) = self.places.get_mut(at % Memo::SIZE) else { return base.rated(make()) };
+        if (place.0, place.1, place.2) != (self.now, kind, key) {
+            *place = (self.now, kind, key, base.rated(make()));
+        }
+        place.3
+    }
+}
+
+impl Base {
+    fn rated(&self, rates: [f64; HEADS]) -> Rated {
+        let lift = match rates == self.rates {
+            true => [0.0; HEADS],
+            false => [0, 1, 2].map(|h: usize| logit(rates[h]) - self.logits[h]),
+        };
+        Rated { rates, lift }
+    }
 }
 
 /// Sums and marks added since some moment.
@@ -206,29 +268,35 @@ impl Tally {
 
     /// How much better than everything each of the link's groups is.
     pub fn lifts(&self, base: &Base, g: &Groups) -> Lifts {
-        let dir = self.place(base, g);
-        let Base { rates: base, logits: zero } = *base;
-        let host = self.sum(g.host).shrunk(5.0, base);
-        let path = self.sum(g.tag_path).shrunk(5.0, base);
-        let host_path = self.sum(g.host_path).shrunk(3.0, path);
-        let shape = self.sum(g.shape).shrunk(3.0, base);
-        let siblings = self.sum(g.parent).shrunk(2.0, base);
-        let list = self.sum(g.list).shrunk(2.0, siblings);
-        let mut near = self.near(g).shrunk(1.5, list);
-        near[AHEAD] = list[AHEAD];
-        let rates = [host, dir, path, host_path, shape, siblings, near, list];
-        let mut out = [[0.0; HEADS]; KINDS];
-        for i in 0..KINDS {
-            // A group of which nothing is known has the rates of another: no need to take logarithms again.
-            out[i] = if rates[i] == base {
-                [0.0; HEADS]
-            } else if let Some(same) = (0..i).find(|j| rates[*j] == rates[i]) {
-                out[same]
-            } else {
-                [0, 1, 2].map(|h: usize| logit(rates[i][h]) - zero[h])
-            };
-        }
-        out
+        let mut memo = self.memo.borrow_mut();
+        memo.under(base);
+        let sum = |key: u32| self.sum(key);
+        let zero = base.rates;
+        let host = memo.get(base, Kind::Host, [g.host, 0], || sum(g.host).shrunk(5.0, zero));
+        // The smallest directory names the others.
+        let depth = usize::from(g.depth).min(DIRS);
+        let dir = match depth.checked_sub(1).and_then(|last| g.dirs.get(last)) {
+            Some(dir) => memo.get(base, Kind::Directory, [*dir, g.host], || self.place(base, g)),
+            None => host,
+        };
+        let path = memo.get(base, Kind::TagPath, [g.tag_path, 0], || sum(g.tag_path).shrunk(5.0, zero));
+        let on_host = [g.host_path, g.tag_path];
+        let host_path = memo.get(base, Kind::HostPath, on_host, || sum(g.host_path).shrunk(3.0, path.rates));
+        let shape = memo.get(base, Kind::Shape, [g.shape, 0], || sum(g.shape).shrunk(3.0, zero));
+        let siblings = memo.get(base, Kind::Siblings, [g.parent, 0], || sum(g.parent).shrunk(2.0, zero));
+        let on_page = [g.list, g.parent];
+        let list = memo.get(base, Kind::List, on_page, || sum(g.list).shrunk(2.0, siblings.rates));
+        let marks = self.near(g);
+        let nearest = || {
+            let mut near = marks.shrunk(1.5, list.rates);
+            near[AHEAD] = list.rates[AHEAD];
+            near
+        };
+        let near = match marks == Sum::default() {
+            true => memo.get(base, Kind::Near, on_page, nearest),
+            false => base.rated(nearest()),
+        };
+        [host, dir, path, host_path, shape, siblings, near, list].map(|group| group.lift)
     }
 
     /// One more page: once for what is the URL's own, once per page that links to it.
@@ -278,6 +346,7 @@ impl Tally {
     }
 
     fn merge(&mut self, changes: &Changes, ours: bool) {
+        self.memo.get_mut().forget();
         self.total.add(changes.total);
         for (key, sum) in &changes.sums {
             let s = self.groups.entry(*key).or_default();
@@ -384,6 +453,7 @@ impl Tally {
     }
 
     pub fn load(&mut self, r: &mut Reader) -> Result<(), Problem> {
+        self.memo.get_mut().forget();
         let full = r.u8()? == 1;
         self.total = Sum::read(r)?;
         if full {
