@@ -23,6 +23,8 @@ const MOST_HEADINGS: usize = 10;
 const MOST_HEADING_WORDS: usize = 30;
 /// Links to the page that are read, the first that were found.
 const MOST_IN_LINKS: usize = 8;
+/// Terms, and words of a field, that are read back: more is damage.
+const MOST_READ: u64 = 4096;
 
 /// The fields of a page whose words are told apart.
 pub(super) const FIELDS: usize = 7;
@@ -95,7 +97,7 @@ impl Features {
         };
         (f.list, f.terms, f.topical) = topic.count(&own, doc.title(), &headings, path, doc.language());
         f.words = [
-            words(BODY, own.iter().flat_map(|l| l.iter()), MOST_WORDS),
+            body_words(&own, f.length as usize),
             words(TITLE, doc.title().iter(), MOST_SHORT),
             words(HEADINGS, headings.iter().flat_map(|h| h.iter()), MOST_SHORT),
             words(URL, path.iter(), MOST_SHORT),
@@ -141,6 +143,32 @@ impl Features {
 
     fn read(bytes: &[u8], words: bool) -> Result<Features, Problem> {
         let mut r = Reader(bytes);
+        let (mut f, fields) = Features::read_terms(&mut r)?;
+        if !words {
+            return Ok(f);
+        }
+        for field in f.words.iter_mut().take(fields) {
+            let n = r.var()?.min(MOST_READ) as usize;
+            field.reserve_exact(n);
+            each_word(&mut r, n, |bucket, count| field.push((bucket, count)))?;
+        }
+        r.end()?;
+        Ok(f)
+    }
+
+    /// Calls `word(field, bucket)` for every word. What is damaged is an error, maybe after some words.
+    fn read_words(bytes: &[u8], mut word: impl FnMut(usize, u32)) -> Result<(), Problem> {
+        let mut r = Reader(bytes);
+        let (_, fields) = Features::read_terms(&mut r)?;
+        for field in 0..fields {
+            let n = r.var()?.min(MOST_READ) as usize;
+            each_word(&mut r, n, |bucket, _| word(field, bucket))?;
+        }
+        r.end()
+    }
+
+    /// All but the words, and in how many fields they are.
+    fn read_terms(r: &mut Reader) -> Result<(Features, usize), Problem> {
         let mut number = || r.var().map(|n| n as u32);
         let mut f = Features {
             length: number()?,
@@ -156,26 +184,12 @@ impl Features {
             f.list &= !HAS_TOPICAL;
             f.topical = r.var()? as u32;
         }
-        for _ in 0..r.var()?.min(4096) {
+        for _ in 0..r.var()?.min(MOST_READ) {
             let packed = r.var()?;
             let (term, in_title, in_url) = ((packed >> 2) as u32, packed & 2 != 0, packed & 1 != 0);
             f.terms.push(TermCount { term, count: r.var()? as u32, in_title, in_url });
         }
-        if !words {
-            return Ok(f);
-        }
-        for field in f.words.iter_mut().take(fields) {
-            let n = r.var()?.min(4096) as usize;
-            field.reserve_exact(n);
-            let mut last = 0u64;
-            for _ in 0..n {
-                let packed = r.var()?;
-                last += packed >> 3;
-                field.push(((last as usize % BUCKETS) as u32, (packed & 7) as u8));
-            }
-        }
-        r.end()?;
-        Ok(f)
+        Ok((f, fields))
     }
 
     /// Which row of weights a word of some field has.
@@ -184,6 +198,17 @@ impl Features {
             .wrapping_mul(0xff51_afd7_ed55_8ccd);
         (mixed >> 40) as u32 % BUCKETS as u32
     }
+}
+
+/// Reads the words of one field.
+fn each_word(r: &mut Reader, n: usize, mut word: impl FnMut(u32, u8)) -> Result<(), Problem> {
+    let mut last = 0u64;
+    for _ in 0..n {
+        let packed = r.var()?;
+        last += packed >> 3;
+        word((last as usize % BUCKETS) as u32, (packed & 7) as u8);
+    }
+    Ok(())
 }
 
 /// Fields by name, for people.
@@ -225,9 +250,15 @@ fn anchors(doc: &Doc) -> Vec<(u32, u8)> {
 fn sources(pages: &[types::Features]) -> Vec<(u32, u8)> {
     let mut all = Vec::new();
     for page in pages.iter().take(MOST_IN_LINKS) {
-        let Ok(page) = Features::decode(&page.read()) else { continue };
-        let short = [TITLE, HEADINGS, URL].into_iter().filter_map(|field| page.words.get(field));
-        all.extend(short.flatten().map(|(bucket, _)| of_source(*bucket)));
+        let before = all.len();
+        let read = Features::read_words(&page.read(), |field, bucket| {
+            if matches!(field, TITLE | HEADINGS | URL) {
+                all.push(of_source(bucket));
+            }
+        });
+        if read.is_err() {
+            all.truncate(before);
+        }
     }
     most_frequent(all.into_iter(), MOST_SHORT)
 }
@@ -263,9 +294,19 @@ fn words<'a>(field: usize, tokens: impl Iterator<Item = &'a Token>, most: usize)
     most_frequent(tokens.filter(|t| !t.is_stop()).map(|t| Features::bucket(field, t.hash)), most)
 }
 
+/// Those of the page's own text: as [`words`], of lines.
+fn body_words(own: &[&[Token]], length: usize) -> Vec<(u32, u8)> {
+    let mut buckets: Vec<u32> = Vec::with_capacity(length);
+    let tokens = own.iter().flat_map(|line| line.iter()).filter(|t| !t.is_stop());
+    buckets.extend(tokens.map(|t| Features::bucket(BODY, t.hash)));
+    most_frequent(buckets.into_iter(), MOST_WORDS)
+}
+
 /// The most frequent buckets, sorted; how often is kept in steps of doubling: 1, 2, 3–4, 5–8 …
 fn most_frequent(buckets: impl Iterator<Item = u32>, most: usize) -> Vec<(u32, u8)> {
-    let mut counts: HashMap<u32, (u32, u32), Plain> = HashMap::default();
+    // A page says most of its words several times.
+    let expected = buckets.size_hint().0 / 2;
+    let mut counts: HashMap<u32, (u32, u32), Plain> = HashMap::with_capacity_and_hasher(expected, Plain);
     for (at, bucket) in buckets.enumerate() {
         counts.entry(bucket).or_insert((0, at as u32)).0 += 1;
     }
