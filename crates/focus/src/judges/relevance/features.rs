@@ -3,7 +3,7 @@
 
 use super::terms::TopicTerms;
 use crate::text::vector::Plain;
-use crate::text::{Doc, Token};
+use crate::text::{Doc, Language, Token};
 use learn::bytes::{Reader, Writer};
 use std::collections::HashMap;
 use types::Problem;
@@ -16,6 +16,8 @@ const MOST_WORDS: usize = 200;
 const HAS_TOPICAL: u8 = 0x80;
 /// Set in the same byte when words of links to the page follow. Pages kept by versions before 0.4 lack them.
 const HAS_IN_LINKS: u8 = 0x40;
+/// Set in the same byte when it is known where on the page each term stands. Pages kept by versions before 0.5 lack it.
+const HAS_PLACES: u8 = 0x20;
 /// Words of title, headings and URL that are kept.
 const MOST_SHORT: usize = 40;
 /// Headings that are read. One of more words is text whose heading was never closed.
@@ -23,6 +25,8 @@ const MOST_HEADINGS: usize = 10;
 const MOST_HEADING_WORDS: usize = 30;
 /// Links to the page that are read, the first that were found.
 const MOST_IN_LINKS: usize = 8;
+/// The beginning of a page: its lines until so many words were read.
+const BEGINNING: usize = 60;
 /// Terms, and words of a field, that are read back: more is damage.
 const MOST_READ: u64 = 4096;
 
@@ -49,6 +53,42 @@ pub(super) struct TermCount {
     pub count: u32,
     pub in_title: bool,
     pub in_url: bool,
+    /// At the beginning of the own text.
+    pub in_beginning: bool,
+    pub in_heading: bool,
+    /// In the text of a link to the page.
+    pub in_link: bool,
+}
+
+impl TermCount {
+    fn packed(self) -> u64 {
+        let TermCount { in_title, in_url, in_beginning, in_heading, in_link, .. } = self;
+        let flags = [in_link, in_heading, in_beginning, in_title, in_url];
+        flags.iter().fold(u64::from(self.term), |all, flag| all << 1 | u64::from(*flag))
+    }
+}
+
+/// The texts on a page, and of the links to it, in which the topic's terms are looked for.
+pub(super) struct Places<'a> {
+    pub own: &'a [&'a [Token]],
+    pub title: &'a [Token],
+    pub headings: &'a [&'a [Token]],
+    pub url: &'a [Token],
+    pub links: &'a [Vec<Token>],
+    pub language: Option<Language>,
+}
+
+impl Places<'_> {
+    /// Lines at the beginning.
+    pub fn beginning(&self) -> usize {
+        let mut words = 0;
+        let goes_on = |line: &&[Token]| {
+            let so_far = words;
+            words += line.len();
+            so_far <= BEGINNING
+        };
+        self.own.iter().copied().take_while(goes_on).count()
+    }
 }
 
 /// What is measured on one page.
@@ -64,6 +104,8 @@ pub(super) struct Features {
     pub depth: u32,
     /// The list of presets that counts on this page, as an index into the languages; 0 = none.
     pub list: u8,
+    /// Is it known where on the page each term stands?
+    pub has_places: bool,
     pub terms: Vec<TermCount>,
     /// Bucket and how often, by field, sorted by bucket.
     pub words: [Vec<(u32, u8)>; FIELDS],
@@ -95,13 +137,24 @@ impl Features {
                 .map_or(0, |u| u.as_str().matches('/').count().saturating_sub(2) as u32),
             ..Features::default()
         };
-        (f.list, f.terms, f.topical) = topic.count(&own, doc.title(), &headings, path, doc.language());
+        let links: Vec<Vec<Token>> =
+            doc.in_links().anchors.iter().take(MOST_IN_LINKS).map(|text| doc.tokens(text)).collect();
+        let places = Places {
+            own: &own,
+            title: doc.title(),
+            headings: &headings,
+            url: path,
+            links: &links,
+            language: doc.language(),
+        };
+        f.has_places = true;
+        (f.list, f.terms, f.topical) = topic.count(&places);
         f.words = [
             body_words(&own, f.length as usize),
             words(TITLE, doc.title().iter(), MOST_SHORT),
             words(HEADINGS, headings.iter().flat_map(|h| h.iter()), MOST_SHORT),
             words(URL, path.iter(), MOST_SHORT),
-            anchors(doc),
+            words(ANCHORS, links.iter().flatten(), MOST_SHORT),
             sources(&doc.in_links().pages),
             Vec::new(),
         ];
@@ -114,11 +167,13 @@ impl Features {
         for n in [self.length, self.links, self.headings, self.depth] {
             w.var(u64::from(n));
         }
-        w.u8(self.list | HAS_TOPICAL | HAS_IN_LINKS)
+        let places = if self.has_places { HAS_PLACES } else { 0 };
+        w.u8(self.list | HAS_TOPICAL | HAS_IN_LINKS | places)
             .var(u64::from(self.topical))
             .var(self.terms.len() as u64);
         for t in &self.terms {
-            w.var(u64::from(t.term) << 2 | u64::from(t.in_title) << 1 | u64::from(t.in_url));
+            let few = u64::from(t.term) << 2 | u64::from(t.in_title) << 1 | u64::from(t.in_url);
+            w.var(if self.has_places { t.packed() } else { few });
             w.var(u64::from(t.count));
         }
         for field in &self.words {
@@ -179,15 +234,24 @@ impl Features {
         };
         f.list = r.u8()?;
         let fields = if f.list & HAS_IN_LINKS != 0 { FIELDS } else { ON_PAGE };
-        f.list &= !HAS_IN_LINKS;
+        f.has_places = f.list & HAS_PLACES != 0;
+        f.list &= !(HAS_IN_LINKS | HAS_PLACES);
         if f.list & HAS_TOPICAL != 0 {
             f.list &= !HAS_TOPICAL;
             f.topical = r.var()? as u32;
         }
         for _ in 0..r.var()?.min(MOST_READ) {
             let packed = r.var()?;
-            let (term, in_title, in_url) = ((packed >> 2) as u32, packed & 2 != 0, packed & 1 != 0);
-            f.terms.push(TermCount { term, count: r.var()? as u32, in_title, in_url });
+            let (in_title, in_url) = (packed & 2 != 0, packed & 1 != 0);
+            let mut t = TermCount { count: r.var()? as u32, in_title, in_url, ..TermCount::default() };
+            if f.has_places {
+                t.term = (packed >> 5) as u32;
+                (t.in_link, t.in_heading, t.in_beginning) =
+                    (packed & 16 != 0, packed & 8 != 0, packed & 4 != 0);
+            } else {
+                t.term = (packed >> 2) as u32;
+            }
+            f.terms.push(t);
         }
         Ok((f, fields))
     }
@@ -237,13 +301,6 @@ pub(super) fn named(doc: &Doc) -> HashMap<u32, (usize, String)> {
         texts.iter().for_each(|text| add(field, text, &mut doc.tokens(text).iter()));
     }
     out
-}
-
-/// The words of the links to a page.
-fn anchors(doc: &Doc) -> Vec<(u32, u8)> {
-    let links = doc.in_links().anchors.iter().take(MOST_IN_LINKS);
-    let tokens: Vec<Token> = links.flat_map(|text| doc.tokens(text)).collect();
-    words(ANCHORS, tokens.iter(), MOST_SHORT)
 }
 
 /// The short words of the pages that link to a page: on how many of them each stands.
@@ -332,7 +389,14 @@ mod tests {
             headings: 2,
             depth: 4,
             list: 1,
-            terms: vec![TermCount { term: 9, count: 300, in_title: true, in_url: false }],
+            has_places: true,
+            terms: vec![TermCount {
+                term: 9,
+                count: 300,
+                in_title: true,
+                in_link: true,
+                ..TermCount::default()
+            }],
             words: [
                 vec![(0, 0), (262_143, 7)],
                 vec![],
@@ -344,6 +408,24 @@ mod tests {
             ],
         };
         assert_eq!(Features::decode(&f.encode()).unwrap(), f);
+        for place in 0..5 {
+            let mut f = f.clone();
+            let is = |nth| nth == place;
+            f.terms = vec![TermCount {
+                term: 9,
+                count: 1,
+                in_title: is(0),
+                in_url: is(1),
+                in_beginning: is(2),
+                in_heading: is(3),
+                in_link: is(4),
+            }];
+            assert_eq!(Features::decode(&f.encode()).unwrap(), f);
+        }
+        // As it was kept before 0.5.
+        let mut old = f.clone();
+        (old.has_places, old.terms[0].in_link) = (false, false);
+        assert_eq!(Features::decode(&old.encode()).unwrap(), old);
         let bytes = f.encode();
         for end in 0..bytes.len() {
             assert!(Features::decode(&bytes[..end]).is_err());

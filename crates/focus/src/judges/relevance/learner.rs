@@ -97,7 +97,7 @@ fn dense(page: &Features, measures: &[f64; MEASURES]) -> [f64; DENSE] {
 }
 
 impl Scales {
-    pub fn of<'a>(sample: impl Iterator<Item = (&'a Features, [f64; MEASURES])>) -> Scales {
+    pub fn of<'a>(sample: impl Iterator<Item = (&'a Features, &'a [f64; MEASURES])>) -> Scales {
         let mut df = vec![0u32; BUCKETS];
         let (mut n, mut sum, mut squares) = (0.0, [0.0; DENSE], [0.0; DENSE]);
         for (page, measures) in sample {
@@ -107,7 +107,7 @@ impl Scales {
                     *d += 1;
                 }
             }
-            for ((s, q), v) in sum.iter_mut().zip(&mut squares).zip(dense(page, &measures)) {
+            for ((s, q), v) in sum.iter_mut().zip(&mut squares).zip(dense(page, measures)) {
                 *s += v;
                 *q += v * v;
             }
@@ -453,7 +453,7 @@ mod tests {
         let none = [0.0; MEASURES];
         let pages: Vec<Features> =
             (0..60).map(|i| page(&[if i % 3 == 0 { 1 } else { 3 }, 2, 100 + i])).collect();
-        let scales = Scales::of(pages.iter().map(|p| (p, none)));
+        let scales = Scales::of(pages.iter().map(|p| (p, &none)));
         let row = |i: usize| scales.row(&pages[i], &none, -3.0);
         let sample: Vec<Row> = (0..60).map(row).collect();
         let (untaught, _) = Weights::learn(&[], &sample);
@@ -471,7 +471,7 @@ mod tests {
         let none = [0.0; MEASURES];
         let pages: Vec<Features> =
             (0..120).map(|i| page(&[if i % 3 == 0 { 1 } else { 3 }, 100 + i % 10])).collect();
-        let scales = Scales::of(pages.iter().map(|p| (p, none)));
+        let scales = Scales::of(pages.iter().map(|p| (p, &none)));
         let rows = || pages.iter().map(|p| scales.row(p, &none, -1.0));
         let sample: Vec<Row> = rows().collect();
         let is_wrong = |i: usize| i % 11 == 4;

@@ -18,7 +18,7 @@ use learn::bytes::{Reader, Writer, damaged};
 use learn::sigmoid;
 use learner::{Row, Scales, Weights};
 use line::Aim;
-use prior::{Background, MEASURES, Prior};
+use prior::{Background, Measured, Prior};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
@@ -142,7 +142,7 @@ impl Fitted {
     fn odds(&self, terms: &TopicTerms, page: &Features) -> (Start, f64) {
         let start = Start::of(&self.prior, terms, page);
         let odds = match &self.learned {
-            Some((scales, weights)) => weights.log_odds(&scales.row(page, &start.measures, start.odds)),
+            Some((scales, weights)) => weights.log_odds(&scales.row(page, &start.measures.of, start.odds)),
             None => start.odds,
         };
         (start, odds)
@@ -180,7 +180,7 @@ fn usual_odds() -> f64 {
 
 /// What the topic alone makes of a page.
 struct Start {
-    measures: [f64; MEASURES],
+    measures: Measured,
     stuffing: f64,
     /// Log-odds before anything is learnt.
     odds: f64,
@@ -304,8 +304,8 @@ impl Relevance {
         }
         let pages: Vec<&Features> = sample.iter().chain(labelled.iter().map(|l| &l.0)).collect();
         let starts: Vec<Start> = pages.iter().map(|p| Start::of(&fitted.prior, &self.terms, p)).collect();
-        let scales = Scales::of(pages.iter().zip(&starts).map(|(p, s)| (*p, s.measures)));
-        let row = |(page, start): (&Features, &Start)| scales.row(page, &start.measures, start.odds);
+        let scales = Scales::of(pages.iter().zip(&starts).map(|(p, s)| (*p, &s.measures.of)));
+        let row = |(page, start): (&Features, &Start)| scales.row(page, &start.measures.of, start.odds);
         let (of_sample, of_labelled) = starts.split_at(sample.len());
         let labelled = labelled.iter().zip(of_labelled);
         let rows: Vec<(Row, Label)> = labelled.map(|((p, label), s)| (row((p, s)), *label)).collect();
@@ -331,7 +331,7 @@ impl Relevance {
         for (i, (kept, label)) in self.lessons().enumerate() {
             let Some(page) = Features::decode(&kept.read()).ok().filter(|_| kept != own) else { continue };
             let measures = prior.measure(&self.terms, &page);
-            let similarity = scales.row(&page, &measures, 0.0).similarity(&words);
+            let similarity = scales.row(&page, &measures.of, 0.0).similarity(&words);
             if best.is_none_or(|b| similarity > b.similarity) {
                 best = Some(Like { nth: i.checked_sub(examples), label: label.relevant, similarity });
             }
@@ -450,7 +450,7 @@ impl Judge for Relevance {
             ..Reasons::default()
         };
         let Some((scales, weights)) = &fitted.learned else { return Some(out) };
-        let row = scales.row(&page, &start.measures, start.odds);
+        let row = scales.row(&page, &start.measures.of, start.odds);
         let names = features::named(doc);
         for (bucket, x) in row.words() {
             let value = f64::from(*x) * weights.of_bucket(*bucket);

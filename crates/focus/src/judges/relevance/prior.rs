@@ -2,18 +2,18 @@
 //!
 //! The terms of genre and content are measured apart, by BM25 with the idf of the pages crawled so far, as a share of
 //! what a page with all of them would have; a page needs both (their geometric mean and the smaller of the two count,
-//! not their mean). Words in the title and in the URL, and the words of the topic's name, add to it; length takes away,
-//! because a long page has every word. The weights of these eight measures are constants, fitted by logistic regression
-//! to 20 labelled topics of two webs (12 on 1997 university pages, 8 on modern documentation) and checked by leaving a
-//! topic, and a web, out: docs/adr/0022-relevance.md has the table.
+//! not their mean). Where the words stand adds to it: in the title, the URL, at the beginning, in headings, in the links
+//! that lead to the page. Length takes away, because a long page has every word. The weights are constants, fitted by
+//! logistic regression to 20 labelled topics of two webs (12 on 1997 university pages, 8 on modern documentation) and
+//! checked by leaving a topic, and a web, out: docs/adr/0056-where-the-words-stand.md has the table.
 //!
 //! A page that is stuffed with the topic's words loses what they gave it ([`stuffing`]).
 
-use super::features::Features;
+use super::features::{Features, TermCount};
 use super::terms::{CONTENT, GENRE, TopicTerms, URL, WISH};
 
 /// How many measures there are.
-pub(super) const MEASURES: usize = 8;
+pub(super) const MEASURES: usize = 13;
 
 /// Their names, for people.
 pub(super) const NAMES: [&str; MEASURES] = [
@@ -25,14 +25,37 @@ pub(super) const NAMES: [&str; MEASURES] = [
     "words of the topic's name",
     "name in the title",
     "name in the address",
+    "genre at the beginning",
+    "subject at the beginning",
+    "name at the beginning",
+    "name in headings",
+    "subject in links to it",
 ];
 
 /// Weights of the measures, and the constant.
-const WEIGHTS: [f64; MEASURES] = [1.147, 2.15, 2.781, -0.348, 1.371, 1.425, 1.934, 1.524];
-const CONSTANT: f64 = 8.636;
-/// The same for topics whose name says no more than their content terms, or whose words stand on no page.
-const WITHOUT_NAME: [f64; MEASURES] = [1.65, 2.206, 4.794, -0.335, 2.175, 0.0, 0.0, 0.0];
-const CONSTANT_WITHOUT_NAME: f64 = 10.296;
+struct Weights {
+    of: [f64; MEASURES],
+    constant: f64,
+}
+
+const WEIGHTS: Weights = Weights {
+    of: [1.162, 1.79, 1.329, -0.269, 0.646, 0.813, 0.78, 1.524, 0.615, 0.15, 0.944, 0.364, 1.041],
+    constant: 7.384,
+};
+/// For topics whose name says no more than their content terms, or whose words stand on no page.
+const WITHOUT_NAME: Weights = Weights {
+    of: [1.675, 1.775, 2.296, -0.316, 0.953, 0.0, 0.0, 0.0, 0.584, 0.45, 0.0, 0.0, 1.161],
+    constant: 9.259,
+};
+/// The same for pages of which nobody knows where the words stand, because a version before 0.5 kept them.
+const WITHOUT_PLACES: Weights = Weights {
+    of: [1.147, 2.15, 2.781, -0.348, 1.371, 1.425, 1.934, 1.524, 0.0, 0.0, 0.0, 0.0, 0.0],
+    constant: 8.636,
+};
+const WITHOUT_NAME_AND_PLACES: Weights = Weights {
+    of: [1.65, 2.206, 4.794, -0.335, 2.175, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    constant: 10.296,
+};
 
 /// BM25's constants.
 const K: f64 = 1.2;
@@ -115,39 +138,58 @@ impl Background {
 #[derive(Clone, Debug)]
 pub(super) struct Prior {
     background: Background,
-    weights: [f64; MEASURES],
-    constant: f64,
+    /// Does the topic's name count?
+    named: bool,
+}
+
+/// What the topic alone sees of a page.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub of: [f64; MEASURES],
+    has_places: bool,
 }
 
 impl Prior {
     pub fn new(terms: &TopicTerms, background: Background) -> Prior {
         let named = terms.name_says_more() && terms.active(WISH, 0).any(|t| background.is_met(t));
-        let (weights, constant) = match named {
-            true => (WEIGHTS, CONSTANT),
-            false => (WITHOUT_NAME, CONSTANT_WITHOUT_NAME),
-        };
-        Prior { background, weights, constant }
+        Prior { background, named }
     }
 
-    pub fn log_odds(&self, measures: &[f64; MEASURES], stuffing: f64) -> f64 {
-        self.constant + measures.iter().zip(self.weights).map(|(m, w)| m * w).sum::<f64>() + cost(stuffing)
+    fn weights(&self, has_places: bool) -> &'static Weights {
+        match (self.named, has_places) {
+            (true, true) => &WEIGHTS,
+            (false, true) => &WITHOUT_NAME,
+            (true, false) => &WITHOUT_PLACES,
+            (false, false) => &WITHOUT_NAME_AND_PLACES,
+        }
+    }
+
+    pub fn log_odds(&self, page: &Measured, stuffing: f64) -> f64 {
+        let weights = self.weights(page.has_places);
+        weights.constant + page.of.iter().zip(weights.of).map(|(m, w)| m * w).sum::<f64>() + cost(stuffing)
     }
 
     /// The measures of a page of the usual length that has no word of the topic: what people compare with.
     fn of_any_page(&self) -> [f64; MEASURES] {
+        let mut any = [0.0; MEASURES];
         let nothing = libm::log(NOTHING);
-        [nothing, nothing, 0.0, libm::log1p(self.background.usual_length()), 0.0, 0.0, 0.0, 0.0]
+        (any[0], any[1], any[3]) = (nothing, nothing, libm::log1p(self.background.usual_length()));
+        any
     }
 
     /// The log-odds of any page, and what each measure of this one adds to them.
-    pub fn parts(&self, measures: &[f64; MEASURES]) -> (f64, [f64; MEASURES]) {
-        let any = self.of_any_page();
-        let added = std::array::from_fn(|i| self.weights[i] * (measures[i] - any[i]));
+    pub fn parts(&self, page: &Measured) -> (f64, [f64; MEASURES]) {
+        let any = Measured { of: self.of_any_page(), has_places: page.has_places };
+        let weights = self.weights(page.has_places);
+        let mut added = [0.0; MEASURES];
+        for (((a, w), m), any) in added.iter_mut().zip(weights.of).zip(page.of).zip(any.of) {
+            *a = w * (m - any);
+        }
         (self.log_odds(&any, 0.0), added)
     }
 
     /// The measures of a page. A topic without terms has only its name.
-    pub fn measure(&self, terms: &TopicTerms, page: &Features) -> [f64; MEASURES] {
+    pub fn measure(&self, terms: &TopicTerms, page: &Features) -> Measured {
         let sets = [GENRE, CONTENT].map(|set| self.matched(terms, set, page));
         // A topic with one set asks for that set.
         let (genre, content) = match sets {
@@ -156,17 +198,25 @@ impl Prior {
             [None, None] => (0.0, 0.0),
         };
         let content_set = if terms.set_is_empty(CONTENT) { GENRE } else { CONTENT };
+        let genre_set = if terms.set_is_empty(GENRE) { CONTENT } else { GENRE };
         let (wish, wish_title, wish_url) = self.wish(terms, page);
-        [
+        let beginning = |set| self.share(terms, set, page, |t| t.in_beginning);
+        let of = [
             0.5 * (libm::log(genre + NOTHING) + libm::log(content + NOTHING)),
             libm::log(genre.min(content) + NOTHING),
             self.url(terms, page),
             libm::log1p(f64::from(page.length)),
-            self.in_title(terms, content_set, page),
+            self.rarest(terms, content_set, page, |t| t.in_title),
             wish,
             wish_title,
             wish_url,
-        ]
+            beginning(genre_set),
+            beginning(content_set),
+            beginning(WISH),
+            self.share(terms, WISH, page, |t| t.in_heading),
+            self.rarest(terms, content_set, page, |t| t.in_link),
+        ];
+        Measured { of, has_places: page.has_places }
     }
 
     /// BM25 of a set's terms, as a share of what a page full of all of them has. `None` for an empty set.
@@ -189,17 +239,28 @@ impl Prior {
         best / libm::log(1.0 + f64::from(self.background.pages) + IMAGINED)
     }
 
-    /// The rarest of a set's terms in the title, as a share of the rarest of the set.
-    fn in_title(&self, terms: &TopicTerms, set: usize, page: &Features) -> f64 {
+    /// The rarest of a set's terms that stand in a place, as a share of the rarest of the set.
+    fn rarest(&self, terms: &TopicTerms, set: usize, page: &Features, place: fn(TermCount) -> bool) -> f64 {
         let (mut best, mut most) = (0.0, 0.0f64);
         for term in terms.active(set, page.list) {
             let idf = self.background.idf(term);
             most = most.max(idf);
-            if count(page, term).in_title {
+            if place(count(page, term)) {
                 best = f64::max(best, idf);
             }
         }
         if most > 0.0 { best / most } else { 0.0 }
+    }
+
+    /// Those of a set's terms that stand in a place, by idf. Of the name only words that stand anywhere count.
+    fn share(&self, terms: &TopicTerms, set: usize, page: &Features, place: fn(TermCount) -> bool) -> f64 {
+        let (mut here, mut all) = (0.0, 0.0);
+        for term in terms.active(set, page.list).filter(|t| set != WISH || self.background.is_met(*t)) {
+            let idf = self.background.idf(term);
+            all += idf;
+            here += if place(count(page, term)) { idf } else { 0.0 };
+        }
+        if all > 0.0 { here / all } else { 0.0 }
     }
 
     /// The words of the topic's name on the page and in its title, by idf; the rarest of them in the address.
@@ -244,7 +305,7 @@ pub(super) fn cost(stuffing: f64) -> f64 {
     -STUFFED * stuffing
 }
 
-fn count(page: &Features, term: u32) -> super::features::TermCount {
+fn count(page: &Features, term: u32) -> TermCount {
     let found = page.terms.binary_search_by_key(&term, |t| t.term).ok();
     found.and_then(|i| page.terms.get(i)).copied().unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! The topic's words, compiled: genre terms, content terms, URL terms, and the words of the wish (the topic's name and
 //! description). A term also matches with its last word in the plural or the singular.
 
-use super::features::TermCount;
+use super::features::{Places, TermCount};
 use crate::text::{Language, Terms, TermsBuilder, TextOptions, Token};
 use crate::topic::Topic;
 use std::collections::BTreeMap;
@@ -121,14 +121,7 @@ impl TopicTerms {
 
     /// Counts the terms on a page, field by field. Returns which list of presets counts there, too, and how many words of its
     /// own text belong to a term of genre or content (of the wish, if there are no such terms).
-    pub fn count(
-        &self,
-        own: &[&[Token]],
-        title: &[Token],
-        headings: &[&[Token]],
-        url: &[Token],
-        language: Option<Language>,
-    ) -> (u8, Vec<TermCount>, u32) {
+    pub fn count(&self, page: &Places) -> (u8, Vec<TermCount>, u32) {
         let mut found: BTreeMap<u32, TermCount> = BTreeMap::new();
         // Words of topical terms, each once, however many terms it belongs to.
         let mut note = |tokens: &[Token], field: fn(&mut TermCount)| -> usize {
@@ -145,13 +138,19 @@ impl TopicTerms {
             });
             words
         };
-        let topical: usize = own.iter().map(|line| note(line, |t| t.count += 1)).sum();
-        for heading in headings {
-            note(heading, |t| t.count += 1);
+        let (beginning, rest) = page.own.split_at(page.beginning());
+        let first = |t: &mut TermCount| (t.count, t.in_beginning) = (t.count + 1, true);
+        let topical: usize = beginning.iter().map(|line| note(line, first)).sum::<usize>()
+            + rest.iter().map(|line| note(line, |t| t.count += 1)).sum::<usize>();
+        for heading in page.headings {
+            note(heading, |t| (t.count, t.in_heading) = (t.count + 1, true));
         }
-        note(title, |t| (t.count, t.in_title) = (t.count + 1, true));
-        note(url, |t| t.in_url = true);
-        let list = self.compiled.list_for(language).map_or(0, number);
+        note(page.title, |t| (t.count, t.in_title) = (t.count + 1, true));
+        note(page.url, |t| t.in_url = true);
+        for link in page.links {
+            note(link, |t| t.in_link = true);
+        }
+        let list = self.compiled.list_for(page.language).map_or(0, number);
         (list, found.into_values().collect(), topical as u32)
     }
 }
@@ -235,13 +234,23 @@ mod tests {
         let t = TopicTerms::new(&topic());
         let text = TextOptions::default();
         let tokens = |s: &str| text.tokens(s);
-        let (list, found, topical) = t.count(
-            &[&tokens("office hour office hours"), &tokens("indexes queries query")],
-            &tokens("syllabi"),
-            &[],
-            &tokens("courses"),
-            None,
+        let lines = [tokens("office hour office hours"), tokens("indexes queries query")];
+        let own: Vec<&[Token]> = lines.iter().map(|l| l.as_slice()).collect();
+        let links = [tokens("an office hour")];
+        let page = Places {
+            own: &own,
+            title: &tokens("syllabi"),
+            headings: &[],
+            url: &tokens("courses"),
+            links: &links,
+            language: None,
+        };
+        let (list, found, topical) = t.count(&page);
+        assert_eq!(
+            found.iter().filter(|f| f.in_link).map(|f| t.text(f.term)).collect::<Vec<_>>(),
+            ["office hours"]
         );
+        assert!(found.iter().all(|f| f.in_beginning == (f.count > 0) && !f.in_heading));
         let said: Vec<(&str, u32, bool)> =
             found.iter().map(|f| (t.text(f.term), f.count, f.in_url)).collect();
         assert_eq!((list, topical), (0, 7));
@@ -259,7 +268,8 @@ mod tests {
         );
         assert_eq!(t.active(WISH, 0).map(|w| t.text(w)).collect::<Vec<_>>(), ["database", "courses"]);
         assert_eq!(t.active(GENRE, 0).count(), 2, "spellings are not terms of their own");
-        let (_, _, topical) = t.count(&[&tokens("office hours of the index course")], &[], &[], &[], None);
+        let line = tokens("office hours of the index course");
+        let (_, _, topical) = t.count(&Places { own: &[&line], title: &[], url: &[], links: &[], ..page });
         assert_eq!(topical, 3, "a course is only in the address");
     }
 }
