@@ -183,7 +183,11 @@ fn obey_orders(crawl: &mut Crawl, orders: &Receiver<Order>) -> Result<bool, Prob
 fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Result<(), Problem> {
     crawl.take_lesson(Duration::ZERO)?;
     let until = Instant::now() + crawl.teacher_wait();
-    while stop != Stop::User && matches!(crawl.ask_teacher()?, Asked::Pages(_) | Asked::Known(_)) {
+    while stop != Stop::User {
+        let asked = crawl.ask_teacher()?;
+        if !matches!(asked, Asked::Pages(_) | Asked::Known(_) | Asked::Waiting) {
+            break;
+        }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
@@ -193,13 +197,17 @@ fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Resu
             ..crawl.progress(Millis::steady())?
         };
         crawl.emit(Event::Progress(Box::new(progress)));
+        if asked == Asked::Waiting {
+            std::thread::sleep(left.min(NAP));
+        }
         crawl.take_lesson(left.min(NAP))?;
+        crawl.maintain_membership(Millis::steady())?;
         crawl.commit()?;
         if obey_orders(crawl, orders)? {
             return Ok(());
         }
     }
-    Ok(())
+    crawl.hear_last_lessons()
 }
 
 /// What became of a lease.
