@@ -629,6 +629,11 @@ impl Crawl {
         Ok(shared)
     }
 
+    /// Do other workers ask the same teacher?
+    pub(crate) fn has_fellows(&self) -> bool {
+        self.fleet.news.workers > 1 && self.teaching.as_ref().is_some_and(|t| t.turns.is_some())
+    }
+
     /// Of a shared crawl that ends: learns what was answered last.
     pub(crate) fn hear_last_lessons(&mut self) -> Result<(), Problem> {
         let is_shared = self.teaching.as_ref().is_some_and(|t| t.turns.is_some());
