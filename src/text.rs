@@ -62,12 +62,14 @@ pub fn duration(d: Duration) -> String {
     }
 }
 
-/// `found about 85 % (60–98 %) of what can be reached; 1 page in 40 from here`
+/// `found about 85 % (60–98 %) of what can be reached; about 1 in 40 of the next pages is relevant`
 pub fn outlook(o: &Outlook) -> String {
     let rate = match o.next {
         _ if o.remaining == Some(0.0) => return "all that can be reached was fetched".to_string(),
-        n if n >= 0.5 => format!("{:.0} % of the next pages", 100.0 * n),
-        n if n > 1e-6 => format!("1 page in {} from here", count((1.0 / n).round() as u64)),
+        n if n >= 0.5 => format!("about {:.0} % of the next pages are relevant", 100.0 * n),
+        n if n > 1e-6 => {
+            format!("about 1 in {} of the next pages is relevant", count((1.0 / n).round() as u64))
+        }
         _ => "nothing promising is left".to_string(),
     };
     match o.recall {
@@ -86,16 +88,22 @@ pub fn share(s: &Share) -> String {
     format!("{:.2} ({:.2}–{:.2})", s.value, s.low, s.high)
 }
 
-/// `12 labelled (9 relevant): precision 0.90 (0.60–0.98), recall 1.00 (0.70–1.00)`
+/// `12 labelled (9 relevant): on these pages the judge's precision is 0.90 (0.60–0.98), its recall 1.00 (0.70–1.00)`
 pub fn quality(q: &Quality) -> String {
-    let share = |s: Option<Share>| s.map_or_else(|| "unknown".into(), |s| share(&s));
-    format!(
-        "{} labelled ({} relevant): the judge's precision {}, recall {}",
-        count(q.labelled()),
-        count(q.true_relevant + q.missed),
-        share(q.precision),
-        share(q.recall)
-    )
+    let labelled =
+        format!("{} labelled ({} relevant)", count(q.labelled()), count(q.true_relevant + q.missed));
+    let shares = [("precision", q.precision), ("recall", q.recall)];
+    let known = shares.iter().filter_map(|(name, s)| Some(format!("{name} {}", share(&(*s)?))));
+    match known.collect::<Vec<String>>().join(", ") {
+        none if none.is_empty() => labelled,
+        known => format!("{labelled}: on these pages the judge has {known}"),
+    }
+}
+
+/// `status 429 (1), no connection (12)`
+pub fn misses<'a>(kinds: impl IntoIterator<Item = (&'a str, u64)>) -> String {
+    let each = kinds.into_iter().map(|(kind, n)| format!("{} ({})", why_missed(kind), count(n)));
+    each.collect::<Vec<String>>().join(", ")
 }
 
 /// `120 pages visited again: 97 unchanged, 12 changed, 3 gone, 2 moved, 6 without an answer`

@@ -309,35 +309,42 @@ pub fn estimate(taught: &Taught) -> String {
 /// The best passage of a page, the topic's terms marked, in lines of `width` characters.
 fn marked(text: &str, hits: &[Hit], most: usize, width: usize) -> Vec<String> {
     let text = passage(text, hits, most);
-    let mut lines = Vec::new();
-    let (mut line, mut used) = (String::new(), 0);
+    // What stands between two spaces, as it is shown, and its width: a term and the comma behind it are one.
+    let mut words: Vec<(String, usize)> = Vec::new();
+    let mut is_new = true;
     for piece in pieces(text, hits) {
         let shown = strip_controls(piece.text);
-        // Words stay whole; what stands between two pieces stays there.
-        let starts_word = shown.starts_with(char::is_whitespace);
-        for (i, word) in shown.split_whitespace().enumerate() {
-            let n = word.chars().count();
-            let gap = usize::from(used > 0 && (i > 0 || starts_word));
-            if used > 0 && used + gap + n > width {
-                lines.push(std::mem::take(&mut line));
-                used = 0;
-            } else if gap > 0 {
-                line.push(' ');
-                used += 1;
+        for part in shown.split_inclusive(char::is_whitespace) {
+            let word = part.trim_end();
+            if !word.is_empty() {
+                if std::mem::take(&mut is_new) {
+                    words.push((String::new(), 0));
+                }
+                if let Some((text, width)) = words.last_mut() {
+                    match piece.set {
+                        Some(_) => text.push_str(&style(word).bold().yellow().to_string()),
+                        None => text.push_str(word),
+                    }
+                    *width += word.chars().count();
+                }
             }
-            match piece.set {
-                Some(_) => line.push_str(&style(word).bold().yellow().to_string()),
-                None => line.push_str(word),
-            }
-            used += n;
-        }
-        if shown.ends_with(char::is_whitespace) && used > 0 && used < width {
-            line.push(' ');
-            used += 1;
+            is_new |= part.ends_with(char::is_whitespace);
         }
     }
-    if !line.trim().is_empty() {
-        lines.push(line);
+    let mut lines: Vec<String> = Vec::new();
+    let mut used = 0;
+    for (word, n) in words {
+        match lines.last_mut().filter(|_| used + 1 + n <= width) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(&word);
+                used += 1 + n;
+            }
+            None => {
+                lines.push(word);
+                used = n;
+            }
+        }
     }
     if lines.is_empty() {
         lines.push(style("(no text)").dim().to_string());
@@ -400,6 +407,7 @@ mod tests {
             .iter()
             .flat_map(|l| plain(l).split_whitespace().map(str::to_string).collect::<Vec<_>>())
             .collect();
+        assert!(lines.iter().all(|l| !plain(l).starts_with(',')), "{lines:?}");
         let shown = passage(&text, &hits, 400);
         assert_eq!(words.join(" "), shown.split_whitespace().collect::<Vec<_>>().join(" "));
         assert_eq!(marked("", &hits, 400, 50).len(), 1);

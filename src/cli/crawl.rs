@@ -563,8 +563,8 @@ pub fn summary(out: &Path, shared: bool, stop: Stop, reason: &str, p: &Progress)
         eprintln!("  teacher: {}", crate::text::teacher(teacher));
     }
     if !p.errors.is_empty() {
-        let text: Vec<String> = p.errors.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
-        eprintln!("  not fetched: {}", text.join(", "));
+        let kinds = p.errors.iter().map(|(kind, n)| (kind.as_str(), *n));
+        eprintln!("  requests without a page: {}", crate::text::misses(kinds));
     }
     if stop == Stop::Pauses {
         say_pauses(p);

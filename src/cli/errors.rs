@@ -94,7 +94,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 fn nothing(filter: MissFilter) -> &'static str {
     match filter.kind.or(filter.host) {
         Some(_) => "no such URL failed (`gleaner errors DIR` shows all that did)",
-        None => "nothing failed: every URL that was asked for gave a page or a redirect",
+        None => {
+            "nothing failed: every URL that was asked for gave a page or a redirect, or waits to be asked again"
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `gleaner explain DIR URL`: why was this page fetched, and how was it judged?
 
 use super::judge::explain_verdict;
-use crate::text::{shorten, strip_controls};
+use crate::text::{shorten, strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::reader::Reader;
@@ -62,12 +62,11 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     println!("\n{}", style("why it had its place in the queue").bold());
     println!("  priority  {} (strategy {})", show_priority(e.priority), e.strategy);
     for s in &e.sources {
-        println!(
-            "  seen on   {} as \"{}\", priority {}",
-            s.parent,
-            strip_controls(&s.anchor),
-            show_priority(s.priority)
-        );
+        let anchor = match strip_controls(&s.anchor) {
+            none if none.trim().is_empty() => String::new(),
+            text => format!(" as \"{text}\""),
+        };
+        println!("  seen on   {}{anchor}, priority {}", s.parent, show_priority(s.priority));
         for r in &s.reasons {
             println!("            {} {:+.3}", r.label, r.value);
         }
@@ -93,8 +92,12 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             }
             println!("\n{}", style("what was kept").bold());
             println!(
-                "  status {}, {}, {} bytes, language {}, {} links",
-                r.status, r.media_type, r.bytes, r.language, r.links
+                "  status {}, {}, {}, language {}, {}",
+                r.status,
+                r.media_type,
+                things(r.bytes as u64, "byte"),
+                r.language,
+                things(r.links as u64, "link")
             );
             if let Some(rendered) = &e.rendered {
                 show_attempt(rendered);

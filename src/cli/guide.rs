@@ -27,12 +27,9 @@ impl Talk {
     /// One line. `before` is what was answered the last time: it can be changed.
     fn question(&mut self, text: &str, help: &str, before: &str) -> Result<Heard, Problem> {
         let esc = if self.keys { "; Esc goes back" } else { "" };
-        let _ = write!(
-            self.out,
-            "\n{}\n  {}\n> ",
-            style(text).bold().for_stderr(),
-            style(format!("{help}{esc}")).dim().for_stderr()
-        );
+        let _ = writeln!(self.out, "\n{}", style(text).bold().for_stderr());
+        self.help(&format!("{help}{esc}"));
+        let _ = write!(self.out, "> ");
         let _ = self.out.flush();
         if self.keys {
             return edit(before);
@@ -41,6 +38,15 @@ impl Talk {
             None => Err(Problem::usage("no answer").hint("nothing was written")),
             Some(line) if line == "\u{1b}" => Ok(Heard::Back),
             Some(line) => Ok(Heard::Text(line)),
+        }
+    }
+
+    /// What goes with a question; on a terminal no word is cut at its edge.
+    fn help(&mut self, text: &str) {
+        let width =
+            if self.keys { usize::from(Term::stderr().size().1).clamp(40, 120) - 3 } else { usize::MAX };
+        for line in wrapped(text, width) {
+            let _ = writeln!(self.out, "  {}", style(line).dim().for_stderr());
         }
     }
 
@@ -58,12 +64,9 @@ impl Talk {
     pub fn offer(&mut self, text: &str, help: &str) -> Result<Said, Problem> {
         loop {
             let esc = if self.keys { ", Esc goes back" } else { "" };
-            let _ = write!(
-                self.out,
-                "\n{}\n  {}\n[y/n] ",
-                style(text).bold().for_stderr(),
-                style(format!("{help}{esc}")).dim().for_stderr()
-            );
+            let _ = writeln!(self.out, "\n{}", style(text).bold().for_stderr());
+            self.help(&format!("{help}{esc}"));
+            let _ = write!(self.out, "[y/n] ");
             let _ = self.out.flush();
             match self.key_or_line()?.as_str() {
                 "y" | "yes" => return Ok(Said::Yes),
@@ -120,6 +123,22 @@ impl Talk {
     pub fn say(&mut self, text: &str) {
         let _ = writeln!(self.out, "{text}");
     }
+}
+
+/// The words in lines of `width` characters.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let fits = |line: &&mut String| line.chars().count() + 1 + word.chars().count() <= width;
+        match lines.last_mut().filter(fits) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_string()),
+        }
+    }
+    lines
 }
 
 /// An answer, or that the step before shall be asked again.
@@ -371,6 +390,16 @@ mod tests {
         .unwrap();
         assert_eq!((a.subject.as_slice(), a.genre.as_deref()), (&["sql".to_string()][..], Some("syllabus")));
         assert_eq!((a.seeds.as_slice(), a.name.as_str()), (&["http://b.org/".to_string()][..], "Mine"));
+    }
+
+    #[test]
+    fn no_word_is_cut_at_the_edge() {
+        assert_eq!(
+            wrapped("one of syllabus, job-offer; Esc goes back", 16),
+            ["one of syllabus,", "job-offer; Esc", "goes back"]
+        );
+        assert_eq!(wrapped("a-word-that-is-too-long for it", 8), ["a-word-that-is-too-long", "for it"]);
+        assert_eq!(wrapped("as it was", usize::MAX), ["as it was"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::reach::{self, Reach};
 use super::setup::{self, FetchFlags};
 use crate::engines::{self, Hits, SearchEngine, WEB, section_of};
-use crate::text::{save, shorten, strip_controls};
+use crate::text::{save, shorten, strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
@@ -325,7 +325,7 @@ fn ask(
 fn output(args: &Args, seeds: &[Seed], queries: &[Query], engine: &str) {
     let terminal = std::io::stdout().is_terminal() && !args.json;
     if terminal {
-        eprintln!("{} seeds from {engine}", seeds.len());
+        eprintln!("{} from {engine}", things(seeds.len() as u64, "seed"));
     }
     let mut heading = String::new();
     for s in grouped(seeds, queries, terminal) {
@@ -382,6 +382,6 @@ fn add(path: &Path, seeds: &[Seed]) -> Result<(), Problem> {
     if added > 0 {
         save(path, &file.text())?;
     }
-    eprintln!("added {added} seeds to {}", path.display());
+    eprintln!("added {} to {}", things(added as u64, "seed"), path.display());
     Ok(())
 }

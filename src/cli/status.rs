@@ -65,8 +65,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         println!("  teacher    {}", crate::text::teacher(teacher));
     }
     if !s.errors.is_empty() {
-        let errors: Vec<String> = s.errors.iter().map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
-        println!("  errors     {}", errors.join(", "));
+        let kinds = s.errors.iter().map(|(kind, n)| (kind.as_str(), *n));
+        println!("  no page    {}", crate::text::misses(kinds));
     }
     if !s.refused.is_empty() {
         let refused: Vec<String> =

@@ -110,7 +110,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 show(&args, &lesson, None);
                 continue;
             }
-            Asked::Nothing => {
+            Asked::Nothing | Asked::Waiting => {
                 eprintln!("no page is left to ask about");
                 break;
             }

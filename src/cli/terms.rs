@@ -3,7 +3,7 @@
 use super::picker::pick;
 use super::setup::{self, FetchFlags};
 use crate::pages::{From, Pages, doc};
-use crate::text::{save, strip_controls};
+use crate::text::{save, strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::config::Config;
@@ -371,7 +371,7 @@ fn into(path: &Path, config: &Config, generated: &Generated, ask: bool) -> Resul
         return Ok(());
     }
     save(path, &file.text())?;
-    eprintln!("added {added} terms to {}", path.display());
+    eprintln!("added {} to {}", things(added as u64, "term"), path.display());
     eprintln!("try it on a page:  gleaner judge {} URL", path.display());
     Ok(())
 }

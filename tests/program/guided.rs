@@ -286,7 +286,7 @@ fn terms_are_ticked_in_a_terminal() {
     // None, then the first, done.
     let (code, screen) = in_a_terminal(d, &command, &[("Which content terms?", "n \r")]);
     assert_eq!(code, 0, "{screen}");
-    assert!(screen.contains("added 1 terms to t.toml"), "{screen}");
+    assert!(screen.contains("added 1 term to t.toml"), "{screen}");
     let text = std::fs::read_to_string(d.join("t.toml")).unwrap();
     assert_eq!(text.lines().count(), TOPIC.lines().count() + 1, "{text}");
     // Giving up changes nothing.

@@ -338,7 +338,10 @@ fn before_a_crawl() {
     let web = campus();
     std::fs::write(d.join("t.toml"), TOPIC).unwrap();
     let urls: Vec<String> = (0..3).flat_map(|i| [url(&format!("db{i}")), url(&format!("art{i}"))]).collect();
-    std::fs::write(d.join("found.txt"), urls.join("\n")).unwrap();
+    // As `gleaner seeds … > found.txt` leaves what a search engine found.
+    let found: String =
+        urls.iter().map(|u| format!("{u}\t1\t-\tsyllabus\tgenre\tterms\tsql\tA title\n")).collect();
+    std::fs::write(d.join("found.txt"), found).unwrap();
     let command = format!("label c --topic t.toml --urls found.txt --resolve '*:{web}' --allow-private");
     let mut t = Labeller::start(d, &command);
     assert!(t.0.wait("relevant? [").contains("6 pages"), "{}", t.0.text());
@@ -354,6 +357,30 @@ fn before_a_crawl() {
     label(d, &["--topic", "t.toml", "--urls", "none.txt", "--list"]).ok();
     let none = finish(gleaner().current_dir(d).args(["label", "x", "--urls", "found.txt"]));
     none.fails(2, &["which topic?", "--topic"]);
+}
+
+/// Without a list it is what lies around the seeds; and what is taken back leaves no trace there either.
+#[test]
+fn before_a_crawl_around_the_seeds() {
+    let dir = folder();
+    let d = dir.path();
+    let web = campus();
+    let resolve = format!("*:{web}");
+    std::fs::write(d.join("t.toml"), format!("{TOPIC}[seeds]\nurls = ['{START}']\n")).unwrap();
+    let begun = label(d, &["--topic", "t.toml", "--pages", "12", "--resolve", &resolve, "--allow-private"]);
+    assert!(begun.ok().err.contains("fetching 12 pages first"), "{begun}");
+    let before = (kept(d), judged(d));
+    assert_eq!(before.0.len(), 12);
+    let mut t = Labeller::start(d, "label c --topic t.toml");
+    assert!(t.0.wait("relevant? [").contains("12 pages"), "{}", t.0.text());
+    for keys in ["y", "n", "u", "u"] {
+        t.question();
+        t.press(keys);
+    }
+    t.question();
+    t.press("q");
+    assert!(t.end().contains("0 in all"));
+    assert_eq!((kept(d), judged(d)), before);
 }
 
 #[test]

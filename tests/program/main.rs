@@ -36,6 +36,7 @@ mod rendering;
 mod reports;
 mod serve;
 mod shared;
+mod shared_teacher;
 mod steer;
 mod teacher;
 mod topics;

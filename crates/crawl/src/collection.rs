@@ -458,7 +458,7 @@ impl Collection {
         if config.scope.seed_hosts_only && shared.is_none() {
             all_seeds.extend(first_urls(ledger.as_ref())?);
         }
-        let parts = Parts {
+        let mut parts = Parts {
             name: config.title().to_string(),
             strategy_name: topic.strategy.kind.clone(),
             judge_name: topic.judge.kind.clone(),
@@ -472,16 +472,11 @@ impl Collection {
             index,
             folder: Some(dir.to_path_buf()),
         };
-        let teaching = match shared {
-            None => {
-                Teaching::new(config, &adjustments.topic(config)?, &settings, parts.ledger.as_ref(), rng)?
-            }
-            Some(_) if config.teacher.url.is_some() => {
-                notes.push("workers of a shared crawl do not ask the [teacher]: label its pages with `gleaner label --store …`".into());
-                None
-            }
-            Some(_) => None,
-        };
+        let mut teaching =
+            Teaching::new(config, &adjustments.topic(config)?, &settings, parts.ledger.as_ref(), rng)?;
+        if let Some(fleet) = parts.ledger.fleet_mut() {
+            teaching = teaching.map(|t| t.in_turns(fleet)).transpose()?;
+        }
         let answering = web;
         let session = Session::begin(loaded);
         let steering = Steering {

@@ -137,7 +137,15 @@ impl Labels {
     }
     /// Pages of which a model said something, whether it counts or not.
     pub fn by_model(&self) -> impl Iterator<Item = UrlId> + '_ {
-        self.0.iter().filter(|(_, both)| both.model.is_some()).map(|(id, _)| *id)
+        self.by(Who::Model).map(|(id, _)| id)
+    }
+    /// What one of them said, whether it counts or not.
+    pub fn by(&self, who: Who) -> impl Iterator<Item = (UrlId, bool)> + '_ {
+        let said = move |both: &Both| match who {
+            Who::Person => both.person,
+            Who::Model => both.model,
+        };
+        self.0.iter().filter_map(move |(id, both)| Some((*id, said(both)?)))
     }
     /// Number of labelled pages.
     pub fn len(&self) -> usize {

@@ -179,11 +179,23 @@ fn obey_orders(crawl: &mut Crawl, orders: &Receiver<Order>) -> Result<bool, Prob
     Ok(stop)
 }
 
+/// A worker that has nothing to ask at the end waits for so long to see whether another asks.
+const OTHERS_ASK: Duration = Duration::from_secs(3);
+
 /// A crawl that has ended by itself waits a bounded while for the language model, if one is asked.
 fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Result<(), Problem> {
     crawl.take_lesson(Duration::ZERO)?;
     let until = Instant::now() + crawl.teacher_wait();
-    while stop != Stop::User && matches!(crawl.ask_teacher()?, Asked::Pages(_) | Asked::Known(_)) {
+    let mut others_asked = Instant::now();
+    while stop != Stop::User {
+        let asked = crawl.ask_teacher()?;
+        match &asked {
+            Asked::Pages(_) | Asked::Known(_) => {}
+            Asked::Waiting => others_asked = Instant::now(),
+            // What the others are told is learnt here, too.
+            Asked::Nothing if crawl.has_fellows() && others_asked.elapsed() < OTHERS_ASK => {}
+            _ => break,
+        }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
@@ -193,13 +205,17 @@ fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Resu
             ..crawl.progress(Millis::steady())?
         };
         crawl.emit(Event::Progress(Box::new(progress)));
+        if matches!(asked, Asked::Waiting | Asked::Nothing) {
+            std::thread::sleep(left.min(NAP));
+        }
         crawl.take_lesson(left.min(NAP))?;
+        crawl.maintain_membership(Millis::steady())?;
         crawl.commit()?;
         if obey_orders(crawl, orders)? {
             return Ok(());
         }
     }
-    Ok(())
+    crawl.hear_last_lessons()
 }
 
 /// What became of a lease.

@@ -1,8 +1,8 @@
 //! Several workers on one crawl, as the loop of one of them sees the others.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
-use types::{Candidate, Millis, Priority, Problem, Url, UrlId};
+use std::time::{Duration, Instant};
+use types::{Candidate, Label, Millis, Priority, Problem, Url, UrlId};
 
 /// What a worker shares with the others.
 pub trait Fleet {
@@ -48,6 +48,64 @@ pub trait Fleet {
 
     /// How many pages of this worker are relevant now, after verdicts changed outside a turn.
     fn recount(&mut self, relevant: u64);
+
+    /// The right to ask the language model.
+    fn seat(&mut self) -> &mut dyn Seat;
+}
+
+/// The right to ask the language model, which one worker at a time has. What is asked is not the store's to
+/// know.
+pub trait Seat {
+    /// What was spent so far: JSON.
+    fn spent(&self) -> Result<String, Problem>;
+
+    /// Takes the seat if it is free, and reads what was answered after number `after`. Whoever had it last
+    /// leaves it to the others for a moment.
+    fn take(&mut self, after: u64) -> Result<Sitting, Problem>;
+
+    /// Keeps what will have been spent (JSON). `false`: the seat is another's by now, and nothing was kept.
+    fn spend(&mut self, spent: &str) -> Result<bool, Problem>;
+
+    /// Keeps what was answered, and tells it to all workers, as one. `false`: the seat is another's by now,
+    /// and nothing was kept.
+    fn give(&mut self, lesson: &Lesson) -> Result<bool, Problem>;
+
+    /// Leaves the seat. Nobody takes it for so long.
+    fn leave(&mut self, rest: Duration) -> Result<(), Problem>;
+}
+
+/// How the seat stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sitting {
+    /// This worker has it now.
+    pub is_ours: bool,
+    /// Another worker has it.
+    pub is_taken: bool,
+    /// Nobody has it for now: see [`Seat::leave`].
+    pub rests: bool,
+    /// What was spent so far: JSON.
+    pub spent: String,
+    /// If it is ours: what was answered since, with its numbers.
+    pub answers: Vec<(u64, Vec<u8>)>,
+}
+
+/// What the language model answered, and what the workers learn from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson<'a> {
+    /// What was spent so far: JSON.
+    pub spent: &'a str,
+    /// What was answered, for whoever asks next.
+    pub answers: &'a [u8],
+    /// Labels that all workers learn from.
+    pub labels: &'a [(UrlId, bool)],
+    /// Name of the command that tells them.
+    pub kind: &'a str,
+    /// Its JSON.
+    pub payload: &'a str,
+    /// Who asked, for people.
+    pub who: &'a str,
+    /// Is the seat left with it?
+    pub leaves: bool,
 }
 
 /// What other workers of the same crawl did.
@@ -103,8 +161,8 @@ pub struct Wanted {
     pub n: u64,
     /// JSON; whoever gives commands knows what it means.
     pub json: String,
-    /// Labels that hold, by page.
-    pub labels: Vec<(UrlId, bool)>,
+    /// Labels that hold: those of people by page, then those of the language model.
+    pub labels: Vec<(UrlId, Label)>,
 }
 
 /// What came of a command.

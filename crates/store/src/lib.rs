@@ -17,7 +17,7 @@ mod traits;
 mod trust;
 pub mod zip;
 
-pub use fleet::{Done, Fleet, Gate, News, SharedCommand, Ticket, Wanted};
+pub use fleet::{Done, Fleet, Gate, Lesson, News, Seat, SharedCommand, Sitting, Ticket, Wanted};
 pub use ledger::{Durability, FileLog, Ledger, LedgerReader, MemLog, Options};
 pub use postgres::{
     CommandInfo, Given, Helm, Judged, LOAD_AT_ONCE, Reached, Shared, SharedOptions, SharedReader, WorkerInfo,

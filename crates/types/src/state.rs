@@ -111,7 +111,7 @@ impl StateKey {
     /// Who has this piece of state in a shared crawl.
     pub fn holder(self) -> Holder {
         match self {
-            StateKey::Control | StateKey::Labels => Holder::Crawl,
+            StateKey::Control | StateKey::Labels | StateKey::Teacher => Holder::Crawl,
             StateKey::Counts
             | StateKey::Session
             | StateKey::Failures

@@ -35,10 +35,12 @@ export default async function errors({ collection, params, link, onLeave }) {
       h('td', {}, h('button', { class: 'small', title: 'Ask for this URL again', 'aria-label': 'Ask again for ' + m.url, on: { click: () => retry({ ids: [m.id] }) } }, '↻'))),
   });
   onLeave(table.stop);
+  const again = h('button', { id: 'retry', on: { click: () => retry({ kind: state.kind || null, host: state.host || null }) } }, 'Ask again for all of these');
   const restart = () => {
     const one = kinds.find((k) => k.name === state.kind);
     const n = one ? one.count : kinds.reduce((sum, k) => sum + k.count, 0);
     total.textContent = state.host ? '' : count(n) + (n === 1 ? ' URL' : ' URLs');
+    again.hidden = n === 0;
     history.replaceState(null, '', link(collection, 'errors', query(state)));
     return table.restart();
   };
@@ -55,6 +57,6 @@ export default async function errors({ collection, params, link, onLeave }) {
     h('div', { class: 'filters' },
       h('label', { class: 'field' }, 'Kind', select),
       h('label', { class: 'field' }, 'Host', host),
-      h('button', { id: 'retry', on: { click: () => retry({ kind: state.kind || null, host: state.host || null }) } }, 'Ask again for all of these')),
+      again),
     h('div', { class: 'card' }, table.el));
 }

@@ -95,7 +95,7 @@ impl Adjustments {
             Command::Stop => (self.stopped, self.paused) = (n, false),
             Command::Settings(new) => self.add(new)?,
             Command::Host { host, rule } => self.rule(&host.to_lowercase(), *rule)?,
-            Command::Seeds(_) | Command::Labels(_) | Command::Retry(_) => {}
+            Command::Seeds(_) | Command::Labels(_) | Command::Lessons(_) | Command::Retry(_) => {}
         }
         Ok(())
     }

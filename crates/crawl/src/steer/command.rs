@@ -28,6 +28,8 @@ pub enum Command {
     },
     /// What the user says of pages; `None` takes it back.
     Labels(Vec<(UrlId, Option<bool>)>),
+    /// What the language model says of pages; a person's word stands above it.
+    Lessons(Vec<(UrlId, Option<bool>)>),
     /// Exactly these URLs, which gave no page, are asked for again.
     Retry(Vec<UrlId>),
 }

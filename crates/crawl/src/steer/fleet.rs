@@ -18,7 +18,7 @@ use focus::strategies::{self, StrategySetup};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 use store::{Done, Gate, Given, Helm, News, Reached, SharedCommand, Ticket, Wanted};
-use types::{Millis, Priority, Problem, StateKey, Url, UrlId, Who};
+use types::{Label, Millis, Priority, Problem, StateKey, Url, UrlId, Who};
 
 // ---- a worker's end ---------------------------------------------------------------------------------------
 
@@ -43,6 +43,7 @@ fn failure(when: &str, problem: &Problem) -> Done {
 /// Kinds of commands, as they are written.
 const SEEDS: &str = "seeds";
 const LABELS: &str = "labels";
+const LESSONS: &str = "lessons";
 
 fn parse(told: &SharedCommand) -> Result<Command, Problem> {
     let strange = |e| {
@@ -156,11 +157,15 @@ impl Crawl {
             self.begin_rejudging()?;
         }
         let wanted = self.catch_up_settings()?;
-        let said = wanted.as_ref().map_or(Ok(Vec::new()), |(w, _)| self.unheard(&w.labels))?;
-        if !said.is_empty()
-            && let Err(problem) = self.note_labels(Who::Person, &said)
-        {
-            tracing::warn!(%problem, "labels could not be learnt");
+        let mut heard = 0;
+        for who in [Who::Person, Who::Model] {
+            let said = wanted.as_ref().map_or(Ok(Vec::new()), |(w, _)| self.unheard(who, &w.labels))?;
+            heard += said.len();
+            if !said.is_empty()
+                && let Err(problem) = self.note_labels(who, &said)
+            {
+                tracing::warn!(%problem, "labels could not be learnt");
+            }
         }
         self.recount()?;
         // Else all verdicts are given again at its end, by another judge.
@@ -170,7 +175,7 @@ impl Crawl {
         let changed = self.changed_since(&before);
         self.tell_revised(&changed, self.judging.roll.because())?;
         self.tell_labels()?;
-        if !said.is_empty() || !changed.is_empty() {
+        if heard > 0 || !changed.is_empty() {
             self.score_again()?;
         }
         if let Some((wanted, done)) = wanted {
@@ -180,7 +185,7 @@ impl Crawl {
     }
 
     /// Makes up the difference to what the crawl wants: some commands are gone.
-    fn catch_up(&mut self) -> Result<(), Problem> {
+    pub(crate) fn catch_up(&mut self) -> Result<(), Problem> {
         if let Some((wanted, done)) = self.catch_up_settings()? {
             self.learn_labels(&wanted.labels)?;
             self.done_up_to(wanted.n, done);
@@ -223,22 +228,24 @@ impl Crawl {
         Ok(Some((wanted, done)))
     }
 
-    /// What the user said of pages, and this worker does not know; and what was taken back.
-    fn unheard(&self, wanted: &[(UrlId, bool)]) -> Result<Vec<(UrlId, Option<bool>)>, Problem> {
-        let kept = Labels::read(self.parts.ledger.as_ref())?;
-        let wanted: BTreeMap<UrlId, bool> = wanted.iter().copied().collect();
-        let gone = kept.iter().filter(|(id, _)| !wanted.contains_key(id)).map(|(id, _)| (id, None));
-        let new = wanted.iter().filter(|(id, l)| kept.get(**id) != Some(**l)).map(|(id, l)| (*id, Some(*l)));
+    /// What was said of pages, and this worker does not know; and what was taken back.
+    fn unheard(&self, who: Who, wanted: &[(UrlId, Label)]) -> Result<Vec<(UrlId, Option<bool>)>, Problem> {
+        let kept: BTreeMap<UrlId, bool> = Labels::read(self.parts.ledger.as_ref())?.by(who).collect();
+        let said = wanted.iter().filter(|(_, label)| label.who == who);
+        let wanted: BTreeMap<UrlId, bool> = said.map(|(id, label)| (*id, label.relevant)).collect();
+        let gone = kept.keys().filter(|id| !wanted.contains_key(id)).map(|id| (*id, None));
+        let new = wanted.iter().filter(|(id, l)| kept.get(id) != Some(l)).map(|(id, l)| (*id, Some(*l)));
         Ok(gone.chain(new).collect())
     }
 
-    fn learn_labels(&mut self, wanted: &[(UrlId, bool)]) -> Result<(), Problem> {
-        let said = self.unheard(wanted)?;
-        if said.is_empty() {
-            return Ok(());
-        }
-        if let Err(problem) = self.label(Who::Person, &said) {
-            tracing::warn!(%problem, "labels could not be learnt");
+    fn learn_labels(&mut self, wanted: &[(UrlId, Label)]) -> Result<(), Problem> {
+        for who in [Who::Person, Who::Model] {
+            let said = self.unheard(who, wanted)?;
+            if !said.is_empty()
+                && let Err(problem) = self.label(who, &said)
+            {
+                tracing::warn!(%problem, "labels could not be learnt");
+            }
         }
         Ok(())
     }
@@ -313,6 +320,9 @@ impl Asked {
                 )
                 .hint("`gleaner steer --store … seed URL` asks again for one that gave no answer"));
             }
+            Command::Lessons(_) => {
+                return Err(Problem::new("only the workers of a shared crawl ask its language model"));
+            }
             Command::Labels(said) => {
                 asked.relevant = match said.as_slice() {
                     [(_, Some(label))] => Some(*label),
@@ -377,8 +387,13 @@ impl Asked {
 
 /// What was asked, in a few words. Of long lists the payload may be their length.
 pub fn in_words(kind: &str, payload: &str) -> String {
-    if let (SEEDS | LABELS, Ok(n)) = (kind, payload.parse::<u64>()) {
-        return if kind == SEEDS { format!("add {n} seeds") } else { format!("{n} labels") };
+    if let Ok(n) = payload.parse::<u64>() {
+        match kind {
+            SEEDS => return format!("add {n} seeds"),
+            LABELS => return format!("{n} labels"),
+            LESSONS => return format!("the language model answered about {n} pages"),
+            _ => {}
+        }
     }
     match parse(&SharedCommand { n: 0, kind: kind.into(), payload: payload.into() }) {
         Ok(Command::Seeds(urls)) => match urls.as_slice() {
@@ -393,6 +408,10 @@ pub fn in_words(kind: &str, payload: &str) -> String {
             [(id, Some(false))] => format!("page {} is not relevant", id.0),
             [(id, None)] => format!("page {}: label taken back", id.0),
             all => format!("{} labels", all.len()),
+        },
+        Ok(Command::Lessons(said)) => match said.len() {
+            1 => "the language model answered about 1 page".into(),
+            n => format!("the language model answered about {n} pages"),
         },
         Ok(Command::Settings(s)) => {
             let terms = |n: usize, what: &str| (n > 0).then(|| format!("{n} terms {what}"));
@@ -447,6 +466,7 @@ fn describe(command: &Command, reached: &Reached, known: usize) -> String {
         Command::Settings(_) => "changed".into(),
         Command::Host { host, rule } => rule.told(host, n),
         Command::Retry(ids) => retried(n as usize, ids.len()).text,
+        Command::Lessons(said) => format!("{} answered; {}", said.len(), verdicts_changed(n)),
         Command::Labels(said) if reached.of == 0 => labelled(said),
         Command::Labels(said) => format!("{}; {}{so_far}", labelled(said), verdicts_changed(n)),
     };
@@ -492,6 +512,7 @@ mod tests {
             Command::Settings(Box::new(settings)),
             Command::Host { host: "a.test".into(), rule: HostRule::Boost },
             Command::Labels(vec![(UrlId(7), Some(true)), (UrlId(8), None)]),
+            Command::Lessons(vec![(UrlId(7), Some(true))]),
         ] {
             assert_eq!(parse(&told(&command)).unwrap(), command);
         }
@@ -502,6 +523,8 @@ mod tests {
             ("add 12 seeds", "7 labels")
         );
         assert_eq!(words("labels", "[[7, true]]"), "page 7 is relevant");
+        assert_eq!(words("lessons", "[[7, true]]"), "the language model answered about 1 page");
+        assert_eq!(words("lessons", "5"), "the language model answered about 5 pages");
         let strange = SharedCommand { n: 1, kind: "dance".into(), payload: "{}".into() };
         assert!(parse(&strange).unwrap_err().what().contains("dance"));
         assert!(parse(&SharedCommand { n: 1, kind: "labels".into(), payload: "7".into() }).is_err());

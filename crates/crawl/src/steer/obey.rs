@@ -66,6 +66,7 @@ impl Crawl {
             Command::Settings(settings) => self.change(&settings)?,
             Command::Host { host, rule } => self.rule(&host, rule)?,
             Command::Labels(said) => self.label(Who::Person, &said)?,
+            Command::Lessons(said) => self.label(Who::Model, &said)?,
             Command::Retry(ids) => ask_again(self.parts.ledger.as_mut(), &ids)?,
         };
         self.commit()?;

@@ -9,6 +9,7 @@ use super::prompt::{Excerpt, Prompt, Wanted};
 use crate::config::{Config, TeacherSection};
 use crate::crawl::Crawl;
 use crate::events::Event;
+use crate::steer::Command;
 use crate::stored;
 use focus::ask::{self, Candidate};
 use focus::topic::Topic;
@@ -16,7 +17,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
-use store::Records;
+use store::{Fleet, Records};
 use types::{Problem, Record, StateKey, UrlId, Verdict, Who};
 
 /// Pages fetched before the first question.
@@ -30,6 +31,8 @@ const REST: Duration = Duration::from_secs(15);
 const LONGEST_REST: Duration = Duration::from_secs(10 * 60);
 /// When there was nothing to ask, look again after so many pages.
 const LOOK_AGAIN: u64 = 20;
+/// Between two looks whether it is this worker's turn.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Rounds of choosing for one batch: some of the chosen may not be sent.
 const CHOICES: usize = 10;
 
@@ -65,6 +68,18 @@ pub struct Teaching {
     told_trouble: bool,
     told_spent: bool,
     rng: u64,
+    /// Of a shared crawl: the workers take turns.
+    turns: Option<Turns>,
+}
+
+/// What a worker knows of the others' questions. Budget and answers are in the crawl's store, and whoever
+/// asks has the seat ([`store::Seat`]).
+#[derive(Default)]
+struct Turns {
+    /// The newest answers that were read.
+    read: u64,
+    /// When it was last looked whether the seat is free.
+    looked: Option<Instant>,
 }
 
 /// Pages that are being asked about, with the numbers of their texts.
@@ -90,6 +105,8 @@ pub enum Asked {
     Nothing,
     /// The budget is used up.
     Spent,
+    /// Another worker of the crawl asks just now.
+    Waiting,
     /// The server is left alone for now, or for good.
     Trouble(String),
 }
@@ -161,7 +178,21 @@ impl Teaching {
             told_spent: false,
             section,
             rng,
+            turns: None,
         }))
+    }
+
+    /// Of a shared crawl: one worker asks at a time, within one budget.
+    pub(crate) fn in_turns(mut self, fleet: &mut dyn Fleet) -> Result<Teaching, Problem> {
+        self.spent = Spent::parse(fleet.seat().spent()?.as_bytes());
+        self.turns = Some(Turns::default());
+        Ok(self)
+    }
+
+    /// Is it time to look whether the seat is free?
+    fn may_look(&self) -> bool {
+        let looked = self.turns.as_ref().and_then(|turns| turns.looked);
+        looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY)
     }
 
     /// What is sent where, and how much.
@@ -176,10 +207,14 @@ impl Teaching {
                 format!(" The key of {} goes with them, and nothing is encrypted: use https.", super::KEY)
             }
         };
+        let turns = match self.turns {
+            Some(_) => "; the workers of this crawl take turns",
+            None => "",
+        };
         format!(
             "the model `{}` at {} is asked about the pages that teach the judge most. Sent are the topic and, of each such page, \
              its address, its title and the first {} characters of its text, {} pages at a time; at most {} requests and {} tokens \
-             for this collection ({} and {} used). Pages that say `noarchive` are not sent.{key}",
+             for this collection ({} and {} used){turns}. Pages that say `noarchive` are not sent.{key}",
             t.model.as_deref().unwrap_or_default(),
             self.host,
             t.text,
@@ -269,17 +304,22 @@ impl Crawl {
             self.take_lesson(Duration::ZERO)?;
             return Ok(());
         }
-        let pages = self.counts.pages;
-        let again = t.nothing_at.is_none_or(|at| pages >= at.saturating_add(LOOK_AGAIN));
-        if !self.is_paused() && !t.is_resting() && !t.told_spent && pages >= t.due() && again {
-            self.ask_teacher()?;
+        let again = t.nothing_at.is_none_or(|at| self.counts.pages >= at.saturating_add(LOOK_AGAIN));
+        let may = !self.is_paused() && !t.is_resting() && !t.told_spent && t.may_look();
+        if may && again && self.pages_of_all() >= t.due() {
+            self.with_teaching(|crawl, t| crawl.ask_with(t, true)).unwrap_or(Ok(Asked::Nothing))?;
         }
         Ok(())
     }
 
+    /// Pages that were fetched, by all workers of a shared crawl.
+    fn pages_of_all(&self) -> u64 {
+        self.counts.pages + self.fleet.news.pages
+    }
+
     /// Asks about the next pages, whether it is time or not. The answer comes with [`Crawl::take_lesson`].
     pub fn ask_teacher(&mut self) -> Result<Asked, Problem> {
-        self.with_teaching(Self::ask_with).unwrap_or(Ok(Asked::Nothing))
+        self.with_teaching(|crawl, t| crawl.ask_with(t, false)).unwrap_or(Ok(Asked::Nothing))
     }
 
     /// Lends the teacher out, beside the crawl. `None`: there is none.
@@ -290,16 +330,71 @@ impl Crawl {
         Some(done)
     }
 
-    fn ask_with(&mut self, t: &mut Teaching) -> Result<Asked, Problem> {
+    fn ask_with(&mut self, t: &mut Teaching, when_due: bool) -> Result<Asked, Problem> {
         if let Some(batch) = &t.out {
             return Ok(Asked::Pages(batch.pages.len()));
         }
         if t.is_resting() {
             return Ok(Asked::Trouble(t.trouble.clone().unwrap_or_default()));
         }
+        if let Some(refused) = self.take_seat(t)? {
+            return Ok(refused);
+        }
+        // By what the others have asked meanwhile it may be too early.
+        let asked = match when_due && self.pages_of_all() < t.due() {
+            true => Asked::Nothing,
+            false => self.ask_seated(t)?,
+        };
+        if t.out.is_none() {
+            self.leave_seat(t, Duration::ZERO)?;
+        }
+        Ok(asked)
+    }
+
+    /// Of a shared crawl: takes the seat, and reads what the others were answered. What it says is why not.
+    fn take_seat(&mut self, t: &mut Teaching) -> Result<Option<Asked>, Problem> {
+        let (Some(turns), Some(fleet)) = (&mut t.turns, self.parts.ledger.fleet_mut()) else {
+            return Ok(None);
+        };
+        let sitting = fleet.seat().take(turns.read)?;
+        turns.looked = Some(Instant::now());
+        t.spent = Spent::parse(sitting.spent.as_bytes());
+        for (n, entry) in &sitting.answers {
+            t.answers.take_in(entry);
+            turns.read = *n;
+        }
+        Ok(match (sitting.is_ours, sitting.rests) {
+            (true, _) => None,
+            (false, true) => Some(Asked::Trouble("another worker had no answer from it just now".into())),
+            // What another worker is answered for the last of it is still to come.
+            (false, false) if !t.can_afford(0) && !sitting.is_taken => Some(Asked::Spent),
+            (false, false) => Some(Asked::Waiting),
+        })
+    }
+
+    /// Of a shared crawl: another worker may ask, after so long.
+    fn leave_seat(&mut self, t: &Teaching, rest: Duration) -> Result<(), Problem> {
+        match (&t.turns, self.parts.ledger.fleet_mut()) {
+            (Some(_), Some(fleet)) => fleet.seat().leave(rest),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps what is spent. `false`: another worker of a shared crawl asks by now.
+    fn keep_spent(&mut self, t: &Teaching) -> Result<bool, Problem> {
+        if t.turns.is_some()
+            && let Some(fleet) = self.parts.ledger.fleet_mut()
+        {
+            return fleet.seat().spend(&t.spent.json()?);
+        }
+        t.spent.write(self.parts.ledger.as_mut())?;
+        Ok(true)
+    }
+
+    fn ask_seated(&mut self, t: &mut Teaching) -> Result<Asked, Problem> {
         let (pages, known) = self.choose(t)?;
         if !known.is_empty() {
-            let lesson = self.learn(t, &known)?;
+            let lesson = self.learn(t, &known, false)?;
             if pages.is_empty() {
                 return Ok(Asked::Known(lesson));
             }
@@ -328,7 +423,10 @@ impl Crawl {
         // Spent before it is sent: whatever happens now, it is not spent twice.
         t.spent.calls += 1;
         t.spent.tokens += prompt.tokens();
-        t.spent.write(self.parts.ledger.as_mut())?;
+        if !self.keep_spent(t)? {
+            t.spent = before;
+            return Ok(Asked::Waiting);
+        }
         let left = u32::try_from(t.section.calls - before.calls).unwrap_or(u32::MAX);
         t.out = Some(Batch { pages, before });
         if t.to.send((prompt, left)).is_err() {
@@ -452,8 +550,10 @@ impl Crawl {
         let said = match said {
             Ok(said) => said,
             Err(failed) => {
-                t.spent.write(self.parts.ledger.as_mut())?;
-                self.note_trouble(t, &failed);
+                self.keep_spent(t)?;
+                let rest = self.note_trouble(t, &failed);
+                // What one worker may not, another may: their keys are their own.
+                self.leave_seat(t, if failed.for_good { Duration::ZERO } else { rest })?;
                 return Ok(Some(Lesson { failed: Some(failed.why), ..Lesson::default() }));
             }
         };
@@ -471,21 +571,26 @@ impl Crawl {
             }
         }
         t.spent.questions += batch.pages.len() as u64;
-        self.learn(t, &new).map(Some)
+        self.learn(t, &new, true).map(Some)
     }
 
-    /// Keeps answers, and lets the judge learn from them as from a person's.
-    fn learn(&mut self, t: &mut Teaching, new: &[(UrlId, u64, Said)]) -> Result<Lesson, Problem> {
+    /// Keeps answers, and lets the judge learn from them as from a person's. `last`: nothing more is asked
+    /// now.
+    fn learn(&mut self, t: &mut Teaching, new: &[(UrlId, u64, Said)], last: bool) -> Result<Lesson, Problem> {
         let count = |of: Said| new.iter().filter(|n| n.2 == of).count();
         let (yes, no, unsure) = (count(Said::Yes), count(Said::No), count(Said::Unsure));
         t.spent.yes += yes as u64;
         t.spent.no += no as u64;
         t.spent.unsure += unsure as u64;
-        t.spent.write(self.parts.ledger.as_mut())?;
-        t.answers.add(self.parts.ledger.as_mut(), t.wanted.hash, new)?;
         let labels: Vec<(UrlId, Option<bool>)> =
             new.iter().filter_map(|(id, _, said)| Some((*id, Some(said.label()?)))).collect();
         let mut lesson = Lesson { questions: new.len(), yes, no, unsure, ..Lesson::default() };
+        if t.turns.is_some() {
+            let shared = self.share(t, new, labels, last)?;
+            return Ok(if shared { lesson } else { Lesson::default() });
+        }
+        t.spent.write(self.parts.ledger.as_mut())?;
+        t.answers.add(self.parts.ledger.as_mut(), t.wanted.hash, new)?;
         if !labels.is_empty() {
             lesson.text = self.label(Who::Model, &labels)?.text;
         }
@@ -493,11 +598,55 @@ impl Crawl {
         Ok(lesson)
     }
 
-    fn note_trouble(&mut self, t: &mut Teaching, failed: &Failed) {
+    /// Tells all workers of a shared crawl, this one included: they learn from it as from any command.
+    /// `false`: another worker asks by now, and may ask about the same pages.
+    fn share(
+        &mut self,
+        t: &mut Teaching,
+        new: &[(UrlId, u64, Said)],
+        labels: Vec<(UrlId, Option<bool>)>,
+        last: bool,
+    ) -> Result<bool, Problem> {
+        let Some(fleet) = self.parts.ledger.fleet_mut() else { return Ok(false) };
+        let answers = Answers::entry(t.wanted.hash, new);
+        let said: Vec<(UrlId, bool)> = labels.iter().filter_map(|(id, said)| Some((*id, (*said)?))).collect();
+        let wire = serde_json::to_value(Command::Lessons(labels))
+            .map_err(|e| Problem::new("what the teacher said cannot be sent").because(e))?;
+        let model = t.section.model.as_deref().unwrap_or_default();
+        let shared = fleet.seat().give(&store::Lesson {
+            spent: &t.spent.json()?,
+            answers: &answers,
+            labels: &said,
+            kind: wire["kind"].as_str().unwrap_or_default(),
+            payload: &wire["payload"].to_string(),
+            who: &format!("the teacher's model {model}"),
+            leaves: last,
+        })?;
+        match shared {
+            true => t.answers.take_in(&answers),
+            false => tracing::warn!(host = t.host, "another worker asks the teacher: answers are lost"),
+        }
+        Ok(shared)
+    }
+
+    /// Do other workers ask the same teacher?
+    pub(crate) fn has_fellows(&self) -> bool {
+        self.fleet.news.workers > 1 && self.teaching.as_ref().is_some_and(|t| t.turns.is_some())
+    }
+
+    /// Of a shared crawl that ends: learns what was answered last.
+    pub(crate) fn hear_last_lessons(&mut self) -> Result<(), Problem> {
+        let is_shared = self.teaching.as_ref().is_some_and(|t| t.turns.is_some());
+        if is_shared { self.catch_up() } else { Ok(()) }
+    }
+
+    /// How long the server is left alone.
+    fn note_trouble(&mut self, t: &mut Teaching, failed: &Failed) -> Duration {
         t.failures += 1;
         t.for_good |= failed.for_good;
         let doubled = REST.saturating_mul(1 << (t.failures - 1).min(10)).min(LONGEST_REST);
-        t.rest_until = Some(Instant::now() + failed.wait.unwrap_or(Duration::ZERO).max(doubled));
+        let rest = failed.wait.unwrap_or(Duration::ZERO).max(doubled);
+        t.rest_until = Some(Instant::now() + rest);
         t.trouble = Some(failed.why.clone());
         tracing::warn!(host = t.host, why = failed.why, "the teacher gives no answer");
         if !std::mem::replace(&mut t.told_trouble, true) {
@@ -508,6 +657,7 @@ impl Crawl {
             let text = format!("{}: {}; {then}, and the crawl goes on with what it has", t.host, failed.why);
             self.emit(Event::Teacher { text });
         }
+        rest
     }
 
     /// Forgets what the model said, so that another can be asked. Labels of persons stay.

@@ -35,15 +35,22 @@ pub struct Spent {
 impl Spent {
     /// Reads what a collection has spent.
     pub fn read(store: &(impl Records + ?Sized)) -> Result<Spent, Problem> {
-        let bytes = store.state(SPENT)?.pop();
-        Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default())
+        Ok(store.state(SPENT)?.pop().map_or_else(Spent::default, |bytes| Spent::parse(&bytes)))
+    }
+
+    /// As it was written; of nothing, nothing.
+    pub(super) fn parse(bytes: &[u8]) -> Spent {
+        serde_json::from_slice(bytes).unwrap_or_default()
+    }
+
+    pub(super) fn json(&self) -> Result<String, Problem> {
+        serde_json::to_string(self)
+            .map_err(|e| Problem::new("cannot keep what the teacher has cost").because(e))
     }
 
     /// Part of the store's next commit.
     pub fn write(&self, store: &mut (impl Journal + ?Sized)) -> Result<(), Problem> {
-        let bytes = serde_json::to_vec(self)
-            .map_err(|e| Problem::new("cannot keep what the teacher has cost").because(e))?;
-        store.put_state(SPENT, false, &bytes)
+        store.put_state(SPENT, false, self.json()?.as_bytes())
     }
 }
 
@@ -59,14 +66,29 @@ pub struct Answers {
 impl Answers {
     pub fn read(store: &(impl Records + ?Sized)) -> Result<Answers, Problem> {
         let mut all = Answers::default();
-        for entry in store.state(ANSWERS)? {
-            for line in entry.as_chunks::<21>().0 {
-                if let Some((topic, id, text, said)) = parse(line) {
-                    all.note(topic, id, text, said);
-                }
+        store.state(ANSWERS)?.iter().for_each(|entry| all.take_in(entry));
+        Ok(all)
+    }
+
+    /// What was answered at one time, as [`Answers::entry`] writes it.
+    pub fn take_in(&mut self, entry: &[u8]) {
+        for line in entry.as_chunks::<21>().0 {
+            if let Some((topic, id, text, said)) = parse(line) {
+                self.note(topic, id, text, said);
             }
         }
-        Ok(all)
+    }
+
+    /// What was answered at one time, for whoever keeps it.
+    pub fn entry(topic: u64, new: &[(UrlId, u64, Said)]) -> Vec<u8> {
+        let mut entry = Vec::with_capacity(21 * new.len());
+        for (id, text, said) in new {
+            entry.extend(topic.to_le_bytes());
+            entry.extend(id.0.to_le_bytes());
+            entry.extend(text.to_le_bytes());
+            entry.push(*said as u8);
+        }
+        entry
     }
 
     /// Was this page asked about, for this topic?
@@ -86,15 +108,9 @@ impl Answers {
         topic: u64,
         new: &[(UrlId, u64, Said)],
     ) -> Result<(), Problem> {
-        let mut entry = Vec::with_capacity(21 * new.len());
-        for (id, text, said) in new {
-            entry.extend(topic.to_le_bytes());
-            entry.extend(id.0.to_le_bytes());
-            entry.extend(text.to_le_bytes());
-            entry.push(*said as u8);
-        }
+        let entry = Answers::entry(topic, new);
         store.put_state(ANSWERS, true, &entry)?;
-        new.iter().for_each(|(id, text, said)| self.note(topic, *id, *text, *said));
+        self.take_in(&entry);
         Ok(())
     }
 

@@ -83,6 +83,11 @@ fn regions_are_believable(lines: &[Line]) -> bool {
     outside < PROSE || FEW * words(&|l| l.region == Region::Body) > outside
 }
 
+/// Is a line that stood on `n` of a host's pages part of a menu?
+fn is_menu(n: u32, pages: u32) -> bool {
+    n >= FEWEST_PAGES && n * ONE_IN >= pages
+}
+
 /// What stands on the pages of each host.
 #[derive(Default)]
 pub struct Repeats {
@@ -104,10 +109,7 @@ impl Repeats {
     pub fn own(&self, host: u64, lines: &[Line]) -> Vec<bool> {
         let known = self.hosts.get(&host);
         let repeated = |line: &Line| {
-            known.is_some_and(|h| {
-                let pages = h.lines.get(&line.hash).map_or(0, |n| u32::from(*n));
-                pages >= FEWEST_PAGES && pages * ONE_IN >= h.pages
-            })
+            known.is_some_and(|h| is_menu(h.lines.get(&line.hash).map_or(0, |n| u32::from(*n)), h.pages))
         };
         let believed = regions_are_believable(lines);
         let aside = |l: &Line| believed && l.region != Region::Body;
@@ -183,6 +185,11 @@ impl Repeats {
                 *pages = pages.saturating_add(1);
             }
         }
+        if h.pages == PAGES_PER_HOST {
+            // Nothing more is learnt of it: only its menus are asked for from now on.
+            h.lines.retain(|_, pages| is_menu(u32::from(*pages), PAGES_PER_HOST));
+            h.lines.shrink_to_fit();
+        }
         self.lines = self.lines + h.lines.len() - before;
         while self.lines > LINES {
             let oldest = self.hosts.iter().min_by_key(|(_, h)| h.last_met).map(|(host, _)| *host);
@@ -245,6 +252,21 @@ mod tests {
         assert_eq!(repeats.forget(2, &lines(&p)), None, "a host that nobody met");
         let strange = page("Something else\n", 0);
         assert_eq!(repeats.forget(1, &lines(&strange)), Some(Vec::new()));
+    }
+
+    /// After its last page that is learnt from, a host's menus are as they were, and all else is let go.
+    #[test]
+    fn of_a_host_that_is_known_only_menus_are_kept() {
+        let mut repeats = Repeats::default();
+        let text =
+            |n: u32| page(&format!("Home\nPeople\nCourses\nOnly on page {}\n", "x".repeat(n as usize)), 0);
+        for n in 1..PAGES_PER_HOST {
+            repeats.meet(1, &lines(&text(n)));
+        }
+        let before = own_text(&repeats, &text(7));
+        assert_eq!(repeats.lines, PAGES_PER_HOST as usize + 2);
+        repeats.meet(1, &lines(&text(PAGES_PER_HOST)));
+        assert_eq!((repeats.lines, own_text(&repeats, &text(7))), (3, before));
     }
 
     #[test]

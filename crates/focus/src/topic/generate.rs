@@ -134,9 +134,10 @@ pub fn generate(
     known: Known,
     options: &Options,
 ) -> Generated {
-    let mut taken: HashSet<u64> = known.terms.iter().filter_map(|t| hash_of(t)).collect();
+    let mut taken = Taken::default();
+    known.terms.iter().for_each(|t| taken.add(t));
     let first = suggest(genre, background, &[], &taken, options.genre, options);
-    taken.extend(first.iter().filter_map(|s| hash_of(&s.term)));
+    first.iter().for_each(|s| taken.add(&s.term));
     let mut others = background.to_vec();
     others.extend(genre.iter().filter(|g| !relevant.iter().any(|r| std::ptr::eq(**g, *r))));
     let content = suggest(relevant, &others, known.subject, &taken, options.content, options);
@@ -150,7 +151,7 @@ fn suggest(
     pages: &[&Doc],
     background: &[&Doc],
     subject: &[String],
-    taken: &HashSet<u64>,
+    taken: &Taken,
     n: usize,
     o: &Options,
 ) -> Vec<Suggestion> {
@@ -166,7 +167,7 @@ fn suggest(
     let contrast = (o.rank == Rank::LogOdds).then(|| Contrast::new(background, subject, is_candidate));
     let mut list: Vec<(u64, Suggestion)> = Vec::new();
     for (hash, e) in found.entries.iter().filter(|(h, e)| e.pages >= least && !nested.contains(h)) {
-        if tidy && e.extends(taken) {
+        if tidy && (e.extends(taken) || (!o.sure && taken.say(e))) {
             continue;
         }
         let score = match &contrast {
@@ -177,7 +178,7 @@ fn suggest(
             list.push((*hash, found.suggestion(e, pages, score)));
         }
     }
-    list.retain(|(h, s)| !taken.contains(h) && !s.term.is_empty());
+    list.retain(|(h, s)| !taken.phrases.contains(h) && !s.term.is_empty());
     list.sort_by(|(_, a), (_, b)| {
         let counts = b.pages.cmp(&a.pages).then(b.count.cmp(&a.count));
         b.score.total_cmp(&a.score).then(counts).then_with(|| a.term.cmp(&b.term))
@@ -233,9 +234,29 @@ impl Entry {
     }
 
     /// Is a phrase that is taken part of it? `relational model` says all that `relational model comes` does.
-    fn extends(&self, taken: &HashSet<u64>) -> bool {
+    fn extends(&self, taken: &Taken) -> bool {
         let words = self.words();
-        (2..words.len()).any(|n| words.windows(n).any(|part| taken.contains(&phrase_hash(part))))
+        (2..words.len()).any(|n| words.windows(n).any(|part| taken.phrases.contains(&phrase_hash(part))))
+    }
+}
+
+/// The terms a topic has.
+#[derive(Default)]
+struct Taken {
+    phrases: HashSet<u64>,
+    words: HashSet<u64>,
+}
+
+impl Taken {
+    fn add(&mut self, term: &str) {
+        self.phrases.extend(hash_of(term));
+        self.words.extend(crate::text::TextOptions::default().tokens(term).iter().map(|t| t.hash));
+    }
+
+    /// Is every word one of theirs? With `sql` and `syllabus`, `sql syllabus` says nothing new; with `relational
+    /// model`, neither does `relational`.
+    fn say(&self, e: &Entry) -> bool {
+        e.words().iter().all(|word| self.words.contains(word))
     }
 }
 
@@ -554,6 +575,11 @@ mod tests {
         let known = Known { terms: &terms, ..Known::default() };
         let known = generate(&[], &r, &o, known, &options(Rank::LogOdds));
         assert_eq!(names(&known.content), ["query optimization"]);
+        // Nor is what only puts words of other terms together; whoever takes terms unseen weighs them otherwise.
+        let terms = ["query plans".to_string(), "Optimization".to_string()];
+        let known = Known { terms: &terms, ..Known::default() };
+        let known = generate(&[], &r, &o, known, &options(Rank::LogOdds));
+        assert_eq!(names(&known.content), ["relational model"]);
         // Genre pages are background to the content.
         let g = generate(&o, &r, &[], Known::default(), &options(Rank::LogOdds));
         assert_eq!(names(&g.content), ["query optimization", "relational model"]);

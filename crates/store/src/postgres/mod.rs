@@ -11,7 +11,7 @@
 //! * A URL of a shard that is not here, or not all of it, goes to that shard's **outbox** (`post`); its owner
 //!   takes it in (`peers`).
 //! * Who reads (`reader`) needs no claim and sees whatever is committed. Who steers (`steer`) writes commands
-//!   that every worker follows.
+//!   that every worker follows. One worker at a time may ask the language model (`seat`).
 //!
 //! Why so, and not a queue in a table: `docs/adr/0011-postgres-ledger.md`. How to run it: `docs/scale.md`.
 
@@ -29,6 +29,7 @@ mod rows;
 mod schema;
 mod scratch;
 mod seal;
+mod seat;
 mod ship;
 mod steer;
 mod takeover;

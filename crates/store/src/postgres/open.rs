@@ -154,6 +154,7 @@ fn crawl_row(db: &Db, options: &SharedOptions) -> Result<CrawlRow, Problem> {
         &[&row.crawl, &i32::from(row.shards)],
     )?;
     db.tell("INSERT INTO gleaner.steering (crawl) VALUES ($1) ON CONFLICT DO NOTHING", &[&row.crawl])?;
+    db.tell("INSERT INTO gleaner.teacher (crawl) VALUES ($1) ON CONFLICT DO NOTHING", &[&row.crawl])?;
     Ok(row)
 }
 

@@ -8,6 +8,7 @@
 use super::db::Db;
 use super::look::{self, Look, PIECE, info_from, record_from, verdict_of};
 use super::open::{CrawlRow, choose, crawls};
+use super::seat;
 use super::steer::{self, CommandInfo};
 use super::{id32, id64, shard_of, url_id};
 use crate::formats::LabelChange;
@@ -18,7 +19,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_postgres::Row;
-use types::{Holder, Millis, Problem, Record, RobotsAnswer, Source, StateKey, Url, UrlId, Verdict};
+use types::{
+    Holder, Label, Millis, Problem, Record, RobotsAnswer, Source, StateKey, Url, UrlId, Verdict, Who,
+};
 
 /// Pending URLs that are asked for at once.
 const MANY: i64 = 20_000;
@@ -468,11 +471,13 @@ impl Records for SharedReader {
         let (crawl, name) = (self.crawl.crawl, key.name());
         let rows = match (key, key.holder()) {
             (StateKey::Labels, _) => {
-                let line = |(id, relevant): (UrlId, bool)| {
-                    LabelChange { id, by_model: false, said: Some(relevant) }.to_bytes().to_vec()
+                let line = |(id, label): (UrlId, Label)| {
+                    let by_model = label.who == Who::Model;
+                    LabelChange { id, by_model, said: Some(label.relevant) }.to_bytes().to_vec()
                 };
                 return Ok(steer::labels(&self.db, crawl)?.into_iter().map(line).collect());
             }
+            (StateKey::Teacher, _) => return Ok(vec![seat::spent(&self.db, crawl)?]),
             (_, Holder::Crawl) => return Ok(vec![steer::wanted_json(&self.db, crawl)?.1.into_bytes()]),
             (_, Holder::EveryWorker) => self.db.ask(
                 "SELECT bytes FROM gleaner.state WHERE crawl = $1 AND name = $2 ORDER BY slot, n",

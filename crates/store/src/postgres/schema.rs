@@ -10,7 +10,7 @@
 //! * A number that is 32 bits without sign here is a `bigint` there.
 
 /// One step each; never changed once released. `{}` nothing: plain SQL, run as one.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
 
 /// Serialises workers that create or migrate the schema at the same time.
 pub(super) const MIGRATION_LOCK: i64 = 0x0067_6c65_616e_6572;
@@ -164,3 +164,27 @@ ALTER TABLE gleaner.worker ADD COLUMN applied bigint NOT NULL DEFAULT 0;
 
 /// Labelled pages are looked up by number, whatever their shards.
 const V4: &str = "CREATE INDEX IF NOT EXISTS page_id ON gleaner.page (crawl, id);";
+
+/// The language model: who may ask it now, what it has cost, what it answered, and what it says of pages. A
+/// person's word (`label`) stands above it.
+const V5: &str = "
+CREATE TABLE gleaner.teacher (
+  crawl int PRIMARY KEY,
+  -- an incarnation: whoever may ask now
+  owner bigint,
+  -- slot of whoever asked last, and when it left the seat
+  last int, left_at timestamptz NOT NULL DEFAULT '-infinity',
+  -- the server is left alone until then
+  rest_until timestamptz NOT NULL DEFAULT '-infinity',
+  spent jsonb NOT NULL DEFAULT '{}'
+);
+INSERT INTO gleaner.teacher (crawl) SELECT crawl FROM gleaner.crawl;
+CREATE TABLE gleaner.answer (
+  crawl int NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY, bytes bytea NOT NULL,
+  PRIMARY KEY (crawl, n)
+);
+CREATE TABLE gleaner.lesson (
+  crawl int NOT NULL, id bigint NOT NULL, relevant bool NOT NULL,
+  PRIMARY KEY (crawl, id)
+);
+";

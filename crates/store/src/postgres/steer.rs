@@ -13,18 +13,23 @@
 use super::db::{Db, Step};
 use super::open::{CrawlRow, choose};
 use super::rows::param;
-use super::{Shared, id64, post, shard_of, url_id};
+use super::{Shared, id64, post, seat, shard_of, url_id};
 use crate::fleet::{Done, SharedCommand, Wanted};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
-use types::{Problem, Url, UrlId};
+use types::{Label, Problem, Url, UrlId, Who};
 
 /// Commands that are kept although everyone has done them, to be looked at.
-const KEPT: i64 = 100;
+pub(super) const KEPT: i64 = 100;
 /// Commands that are kept for workers that have not done them; those that come later read what they add up
 /// to.
-const MOST_KEPT: i64 = 2_000;
+pub(super) const MOST_KEPT: i64 = 2_000;
+/// Commands of a crawl that nobody needs any more; with `MOST_KEPT` and `KEPT`.
+pub(super) const FORGET_COMMANDS: &str = "
+    DELETE FROM gleaner.command c USING gleaner.steering s WHERE c.crawl = $1 AND s.crawl = $1 AND (
+      c.n <= s.n - $2::int8 OR (c.n <= s.n - $3::int8 AND c.n <= coalesce((SELECT min(applied) FROM gleaner.worker
+        WHERE crawl = $1 AND incarnation > 0 AND expires >= now()), c.n)))";
 /// Commands that a worker reads at once.
 const AT_ONCE: i64 = 100;
 /// A database that restarts is waited for; people do not wait much longer.
@@ -152,7 +157,15 @@ impl Helm {
             let gone: Vec<i64> = last.iter().filter(|l| l.1.is_none()).map(|l| id64(l.0.0)).collect();
             let (ids, said): (Vec<i64>, Vec<bool>) =
                 last.iter().filter_map(|(id, l)| Some((id64(id.0), (*l)?))).unzip();
-            ask("DELETE FROM gleaner.label WHERE crawl = $1 AND id = ANY($2)", &[&crawl, &gone])?;
+            if !gone.is_empty() {
+                // Who takes back what they did not say takes back what the language model said.
+                ask(
+                    "DELETE FROM gleaner.lesson WHERE crawl = $1 AND id = ANY($2) AND NOT EXISTS
+                       (SELECT 1 FROM gleaner.label l WHERE l.crawl = $1 AND l.id = lesson.id)",
+                    &[&crawl, &gone],
+                )?;
+                ask("DELETE FROM gleaner.label WHERE crawl = $1 AND id = ANY($2)", &[&crawl, &gone])?;
+            }
             ask(
                 "INSERT INTO gleaner.label (crawl, id, relevant) SELECT $1, * FROM unnest($2::int8[], $3::bool[])
                  ON CONFLICT (crawl, id) DO UPDATE SET relevant = EXCLUDED.relevant",
@@ -169,11 +182,7 @@ impl Helm {
                 &[&crawl, &shards, &messages],
             )?;
         }
-        ask(
-            "DELETE FROM gleaner.command WHERE crawl = $1 AND (n <= $2 OR (n <= $3 AND n <= coalesce((SELECT min(applied)
-               FROM gleaner.worker WHERE crawl = $1 AND incarnation > 0 AND expires >= now()), $3)))",
-            &[&crawl, &(n - MOST_KEPT), &(n - KEPT)],
-        )?;
+        ask(FORGET_COMMANDS, &[&crawl, &MOST_KEPT, &KEPT])?;
         ask(
             "DELETE FROM gleaner.effect WHERE crawl = $1 AND n <
                (SELECT min(n) FROM gleaner.command WHERE crawl = $1)",
@@ -275,9 +284,13 @@ fn wanted(db: &Db, crawl: i32) -> Result<Wanted, Problem> {
     Ok(Wanted { n, json, labels: labels(db, crawl)? })
 }
 
-pub(super) fn labels(db: &Db, crawl: i32) -> Result<Vec<(UrlId, bool)>, Problem> {
+/// What people said of pages, and what the language model said.
+pub(super) fn labels(db: &Db, crawl: i32) -> Result<Vec<(UrlId, Label)>, Problem> {
     let rows = db.ask("SELECT id, relevant FROM gleaner.label WHERE crawl = $1 ORDER BY id", &[&crawl])?;
-    Ok(rows.iter().map(|r| (url_id(r.get(0)), r.get(1))).collect())
+    let label = |r: &tokio_postgres::Row| Label { relevant: r.get(1), who: Who::Person };
+    let mut all: Vec<(UrlId, Label)> = rows.iter().map(|r| (url_id(r.get(0)), label(r))).collect();
+    all.extend(seat::lessons(db, crawl)?);
+    Ok(all)
 }
 
 impl Shared {

@@ -6,7 +6,7 @@ use super::look::{self, Look};
 use super::post::{self, Child};
 use super::scratch::Revised;
 use super::{Shard, Shared, url_id};
-use crate::fleet::{Done, Fleet, Gate, News, Ticket, Wanted};
+use crate::fleet::{Done, Fleet, Gate, News, Seat, Ticket, Wanted};
 use crate::ledger::apply::check_candidate;
 use crate::traits::{Each, Journal, Records, Revision, Stats, Storage, Which};
 use frontier::{Applied, Frontier, HostInfo, Idle, Info, Next, Peek, Pick, Refusal, State};
@@ -723,6 +723,10 @@ impl Fleet for Shared {
     fn recount(&mut self, relevant: u64) {
         self.work.relevant = relevant as i64;
         self.outgoing.draft.news = true;
+    }
+
+    fn seat(&mut self) -> &mut dyn Seat {
+        self
     }
 }
 

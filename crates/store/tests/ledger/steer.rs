@@ -2,10 +2,10 @@
 
 use crate::harness::*;
 use crate::shared::{server, shared};
-use gleaner_store::{Done, Fleet, Given, Helm, Journal, News, Records, Shared, SharedReader};
+use gleaner_store::{Done, Fleet, Given, Helm, Journal, Lesson, News, Records, Shared, SharedReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use types::{Millis, Problem, StateKey, Url, UrlId};
+use types::{Label, Millis, Problem, StateKey, Url, UrlId, Who};
 
 fn helm(dir: &Path) -> Helm {
     let crawl = dir.file_name().unwrap().to_string_lossy();
@@ -92,7 +92,7 @@ fn everyone_is_told_in_order_and_whoever_joins_needs_no_command() {
 
     let mut c = Shared::open(shared(dir.path(), "c", quick()), Millis(0)).unwrap();
     let wanted = c.wanted().unwrap();
-    assert_eq!((wanted.n, wanted.labels.as_slice()), (3, &[(UrlId(7), false)][..]));
+    assert_eq!((wanted.n, wanted.labels.as_slice()), (3, &[(UrlId(7), Label::person(false))][..]));
     let all: serde_json::Value = serde_json::from_str(&wanted.json).unwrap();
     assert_eq!(all, serde_json::json!({ "n1": 1, "n2": 2, "n3": 3 }));
     assert!(news(&mut c, |n| n.workers > 0).commands.is_empty());
@@ -167,7 +167,7 @@ fn what_was_told_and_not_done_is_still_wanted_after_a_crash() {
     let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
     assert_eq!(sql(dir.path(), "SELECT applied FROM gleaner.worker WHERE crawl = CRAWL"), "0");
     let wanted = a.wanted().unwrap();
-    assert_eq!((wanted.n, wanted.labels.as_slice()), (2, &[(UrlId(3), true)][..]));
+    assert_eq!((wanted.n, wanted.labels.as_slice()), (2, &[(UrlId(3), Label::person(true))][..]));
     let n = news(&mut a, |n| !n.seeds.is_empty());
     assert_eq!(n.seeds.len(), 2, "both seeds are there again");
     for (ticket, u) in &n.seeds {
@@ -230,4 +230,69 @@ fn old_commands_go_and_whoever_missed_some_is_told_so() {
     assert_eq!(helm.reached(5_152).unwrap().applied, 1);
     std::thread::sleep(Duration::from_millis(350));
     assert!(!a.maintain(Millis(0), &best).unwrap().unwrap_or_default().missed);
+}
+
+#[test]
+fn one_worker_at_a_time_asks_the_language_model_and_spends_from_one_budget() {
+    if server().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut a = Shared::open(shared(dir.path(), "a", quick()), Millis(0)).unwrap();
+    let mut b = Shared::open(shared(dir.path(), "b", quick()), Millis(0)).unwrap();
+    let lesson = |spent: &'static str, leaves| Lesson {
+        spent,
+        answers: b"said",
+        labels: &[(UrlId(7), true), (UrlId(8), false)],
+        kind: "lessons",
+        payload: "[[7, true], [8, false]]",
+        who: "a model",
+        leaves,
+    };
+    let sits = |w: &mut Shared| w.seat().take(0).unwrap().is_ours;
+    assert!(sits(&mut a) && sits(&mut a), "whoever has the seat keeps it");
+    let sitting = b.seat().take(0).unwrap();
+    assert!(!sitting.is_ours && sitting.is_taken, "{sitting:?}");
+    assert!(a.seat().spend("{\"calls\": 1}").unwrap());
+    assert!(!b.seat().spend("{\"calls\": 5}").unwrap(), "nothing of it is kept");
+    assert!(!b.seat().give(&lesson("{\"calls\": 6}", true)).unwrap());
+    assert_eq!(b.seat().spent().unwrap(), "{\"calls\": 1}");
+    assert_eq!(sql(dir.path(), "SELECT count(*) FROM gleaner.answer WHERE crawl = CRAWL"), "0");
+    // What was answered is told to all, as the model's word, and a person's stands above it.
+    let helm = helm(dir.path());
+    helm.give(&given("labels", &[(UrlId(8), Some(true))], &[]), &adding).unwrap();
+    assert!(a.seat().give(&lesson("{\"calls\": 2}", true)).unwrap());
+    for w in [&mut a, &mut b] {
+        let told = news(w, |n| n.commands.len() == 2).commands;
+        assert_eq!((told[1].n, told[1].kind.as_str()), (2, "lessons"));
+        assert_eq!(told[1].payload, "[[7, true], [8, false]]");
+    }
+    let by_model = |relevant| Label { relevant, who: Who::Model };
+    let all = [(UrlId(8), Label::person(true)), (UrlId(7), by_model(true)), (UrlId(8), by_model(false))];
+    assert_eq!(b.wanted().unwrap().labels, all);
+    // A person takes back what they said, then what the model said.
+    for (n, left) in [(1, 2), (2, 1)] {
+        helm.give(&given("labels", &[(UrlId(8), None)], &[]), &adding).unwrap();
+        assert_eq!(b.wanted().unwrap().labels.len(), left, "taken back {n} times");
+    }
+    // The others first; then they know what was answered.
+    sql(dir.path(), "UPDATE gleaner.teacher SET left_at = now() + interval '1 hour' WHERE crawl = CRAWL");
+    assert!(!sits(&mut a), "it has just had it");
+    let sitting = b.seat().take(0).unwrap();
+    assert!(sitting.is_ours);
+    assert_eq!(sitting.answers.iter().map(|(_, bytes)| bytes.as_slice()).collect::<Vec<_>>(), [b"said"]);
+    assert!(b.seat().take(sitting.answers[0].0).unwrap().answers.is_empty());
+    // Nobody asks while the server is left alone.
+    b.seat().leave(Duration::from_secs(3600)).unwrap();
+    let sitting = a.seat().take(0).unwrap();
+    assert!(!sitting.is_ours && sitting.rests, "{sitting:?}");
+    let done = "UPDATE gleaner.teacher SET rest_until = '-infinity' WHERE crawl = CRAWL";
+    sql(dir.path(), done);
+    // Whoever is gone has no seat, whatever it thinks.
+    assert!(sits(&mut a));
+    sql(dir.path(), "UPDATE gleaner.worker SET expires = '-infinity' WHERE crawl = CRAWL AND name = 'a'");
+    assert!(!sits(&mut a));
+    assert!(sits(&mut b));
+    assert!(!a.seat().give(&lesson("{\"calls\": 9}", true)).unwrap());
+    assert_eq!(a.seat().spent().unwrap(), "{\"calls\": 2}");
 }
