@@ -41,3 +41,4 @@ mod teacher;
 mod topics;
 mod train;
 mod tutorial;
+mod watch;
