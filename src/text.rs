@@ -2,7 +2,7 @@
 
 use crawl::labels::{Quality, Share};
 use crawl::teacher::Usage;
-use crawl::{Outlook, Refreshed};
+use crawl::{Outlook, Refreshed, Watched};
 use std::path::Path;
 use std::time::Duration;
 use store::archive::rfc3339;
@@ -120,6 +120,22 @@ pub fn refreshed(r: &Refreshed) -> String {
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
     let colon = if parts.is_empty() { "" } else { ": " };
     format!("{} visited again{colon}{}", things(r.visited, "page"), parts.join(", "))
+}
+
+/// `every 6:00:00, 3 rounds so far; the next is due 2026-11-18 20:00 UTC`
+pub fn watched(w: &Watched, running: bool, now: Millis) -> String {
+    let every = duration(Duration::from_millis(w.every_ms));
+    let rounds = w.last.as_ref().map_or(0, |r| r.number);
+    let next = match (&w.now, w.due) {
+        (Some(round), _) if running => format!("round {} runs", round.number),
+        (Some(round), _) => format!("round {} was broken off: `gleaner watch` goes on with it", round.number),
+        (None, Some(due)) if due < now => {
+            format!("the next was due {}: `gleaner watch` goes on", time(due))
+        }
+        (None, Some(due)) => format!("the next is due {}", time(due)),
+        (None, None) => "over".into(),
+    };
+    format!("every {every}, {} so far; {next}", things(rounds, "round"))
 }
 
 /// `12 of 60 requests, 34,120 of 300,000 tokens`

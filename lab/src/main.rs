@@ -1,10 +1,11 @@
-//! `cargo run -p lab -- --help`: what each mechanism of `adaptive` is worth.
+//! `cargo run -p lab -- --help`: what each mechanism of `adaptive` is worth, and what the policy of revisits is.
 
 mod ablation;
 mod difference;
 mod kept;
+mod revisits;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use eval::experiments::Experiment;
 use eval::experiments::suite::Setting;
 use kept::Kept;
@@ -18,13 +19,16 @@ const EXAMPLES: &str = "\
 Examples:
   cargo run --release -p lab -- --out results               on small generated webs
   cargo run --release -p lab -- --suite lab/held-out.toml --webs WEBS --topics TOPICS --rng 0..4 --out results
+  cargo run --release -p lab -- revisits                    the policy of `gleaner watch` on changing webs
 
 `gleaner experiment --help` shows what a suite file looks like.";
 
 /// Leaves out one mechanism of `adaptive` at a time, adds one at a time to the bare prior, and compares over topics.
 #[derive(Parser, Debug)]
-#[command(name = "lab", after_help = EXAMPLES)]
+#[command(name = "lab", after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 struct Args {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Topics and webs to run on (default: generated webs)
     #[arg(long, value_name = "FILE")]
     suite: Option<PathBuf>,
@@ -48,6 +52,12 @@ struct Args {
     out: Option<PathBuf>,
 }
 
+#[derive(Subcommand, Debug)]
+enum Other {
+    /// Compares policies of visiting pages again on changing generated webs
+    Revisits(revisits::Args),
+}
+
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(markdown) => {
@@ -62,6 +72,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<String, Problem> {
+    if let Some(Other::Revisits(args)) = &args.other {
+        return Ok(revisits::markdown(&revisits::compare(args)?));
+    }
     let setting = Setting {
         suite: args.suite.as_deref(),
         webs: &args.webs,

@@ -224,7 +224,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 }
 
 /// `db.toml` is crawled into `db`; without a file the folder is named after the topic.
-fn default_folder(topic: Option<&Path>, loaded: &Loaded) -> PathBuf {
+pub fn default_folder(topic: Option<&Path>, loaded: &Loaded) -> PathBuf {
     let stem = topic.and_then(|p| p.file_stem()).and_then(|s| s.to_str());
     PathBuf::from(crate::text::slug(stem.unwrap_or(loaded.config.title())))
 }
@@ -357,7 +357,7 @@ fn no_page(seeds: &[(Url, Option<String>)], stop: Stop, reason: &str) -> Problem
 }
 
 /// Refuses to mix what two topics want in one collection, unless that is wanted.
-fn refuse_another_topic(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<(), Problem> {
+pub fn refuse_another_topic(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<(), Problem> {
     // One that was lost is made again.
     let old = std::fs::read_to_string(Collection::topic_file(out)).ok().and_then(|text| text.parse().ok());
     let Some(old) = old else { return Ok(()) };

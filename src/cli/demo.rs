@@ -5,15 +5,17 @@ use super::plot::{Curve, plot};
 use super::progress::Mode;
 use super::serve::ListenFlags;
 use super::setup::{self, FetchFlags, number, set};
-use crate::text::{count, duration, why_missed};
+use crate::text::{count, duration, things, why_missed};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
 use crawl::config::{Config, Loaded};
 use crawl::reader::Reader;
 use crawl::steer::{Command, Order};
+use crawl::units::Span;
 use crawl::{Progress, Stop, live};
-use madeup::{Log, SEEDS, Server, Site, Size, TOPIC};
+use madeup::sim::{Clock, DAY};
+use madeup::{Log, SEEDS, Server, SimWeb, Site, Size, TOPIC};
 use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -21,12 +23,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::Duration;
-use types::Problem;
+use std::time::{Duration, Instant};
+use types::{Millis, Problem};
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner demo\n  gleaner demo --dashboard\n  gleaner demo --out /tmp/demo && gleaner search /tmp/demo \"query optimization\""
+    after_help = "Examples:\n  gleaner demo\n  gleaner demo --dashboard\n  gleaner demo --out /tmp/demo && gleaner search /tmp/demo \"query optimization\"\n  gleaner demo --serve-only --web 'sim:campus?change=0.3&born=0.3&die=0.1' --day 1m"
 )]
 pub struct Args {
     /// Collection folder
@@ -53,6 +55,12 @@ pub struct Args {
     /// Only serve the web, for a crawl of your own
     #[arg(long)]
     serve_only: bool,
+    /// With --serve-only: serve this generated web instead, as it changes (sim:NAME?change=…&born=…&die=…)
+    #[arg(long, value_name = "sim:NAME?…", requires = "serve_only")]
+    web: Option<String>,
+    /// With --web: how long one of its days takes, as in 1m
+    #[arg(long, value_name = "TIME", value_parser = setup::span, requires = "web", default_value = "1d")]
+    day: Span,
     /// Where to serve it
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = setup::address)]
     listen: SocketAddr,
@@ -72,6 +80,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         Some(path) => Log::to_file(path)?,
         None => Log::off(),
     };
+    if let Some(spec) = &args.web {
+        return serve_generated(spec, &args, log);
+    }
     let size = args.web_pages.map_or(Size::Full, |n| Size::Pages(n.min(1_000_000)));
     let site = Site::new(args.rng, size);
     let copies: HashMap<String, String> = site.mirrored().into_iter().collect();
@@ -154,6 +165,31 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     ran.serve_on();
     server.stop();
     Ok(code)
+}
+
+/// A generated web behind a server, at the pace that was asked for, until Ctrl-C.
+fn serve_generated(spec: &str, args: &Args, log: Log) -> Result<ExitCode, Problem> {
+    let clock = Clock::default();
+    let web = SimWeb::open(spec)?.at_time_of(&clock);
+    let (pages, seeds, topic) = (web.options().pages, web.seeds(), web.topic_toml());
+    let server = Server::start(web, args.listen, log)?;
+    println!("{}", server.addr());
+    let seeds: Vec<String> = seeds.iter().map(ToString::to_string).collect();
+    eprintln!(
+        "serving {} of {spec} from {}; crawl it with --resolve '{}' --allow-private\n\n{topic}",
+        things(u64::from(pages), "page"),
+        seeds.join(" "),
+        server.resolve()
+    );
+    let (began, a_day) = (Instant::now(), args.day.0.as_secs_f64().max(1e-3));
+    let tick = move || loop {
+        clock.set(Millis((began.elapsed().as_secs_f64() / a_day * DAY as f64) as u64));
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let ticking = std::thread::Builder::new().name("clock".into()).spawn(tick);
+    ticking.map_err(|e| Problem::new("cannot start the clock").because(e))?;
+    server.run_forever();
+    Ok(ExitCode::SUCCESS)
 }
 
 /// How large the made-up web is.

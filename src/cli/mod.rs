@@ -65,6 +65,7 @@ mod terms;
 mod threshold;
 mod train;
 mod trial;
+mod watch;
 
 pub use setup::TopicFlags;
 
@@ -105,6 +106,8 @@ enum Command {
     Crawl(Box<crawl::Args>),
     /// Visit the pages of a collection again: what changed, what is gone, what moved?
     Refresh(Box<refresh::Args>),
+    /// Look after a collection: come back for what is new and what has changed, in rounds
+    Watch(Box<watch::Args>),
     /// See everything work on a small built-in web, without internet
     Demo(demo::Args),
     /// Write a topic file
@@ -253,6 +256,7 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
     match command {
         Command::Crawl(args) => crawl::run(*args),
         Command::Refresh(args) => refresh::run(*args),
+        Command::Watch(args) => watch::run(*args),
         Command::Demo(args) => demo::run(args),
         Command::New(args) => new::run(args),
         Command::Genres(args) => genres::run(args),

@@ -8,7 +8,7 @@ use crawl::Stop;
 use crawl::reader::Summary;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use types::Problem;
+use types::{Millis, Problem};
 
 #[derive(ClapArgs, Debug)]
 #[command(
@@ -82,6 +82,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let settings: Vec<String> =
         s.settings.iter().map(|set| format!("{} {} ({})", set.name, set.value, set.from.name())).collect();
     println!("  in force   {}", settings.join(", "));
+    if let Some(watch) = &s.watch {
+        println!("  watched    {}", crate::text::watched(watch, s.running, Millis::now()));
+    }
     if let Some(why) = &s.stopped {
         println!("  stopped    {why}");
     }

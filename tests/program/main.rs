@@ -42,3 +42,4 @@ mod teacher;
 mod topics;
 mod train;
 mod tutorial;
+mod watch;

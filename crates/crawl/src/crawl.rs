@@ -533,6 +533,7 @@ impl Crawl {
             self.apply(turn)?;
         }
         self.save_counts()?;
+        self.end_round(stop)?;
         if let Some(session) = &mut self.pace.session {
             session.ended = Some(Ended::new(stop, &self.parts.rules, Millis::now()));
             session.write(self.parts.ledger.as_mut())?;

@@ -1,22 +1,30 @@
 //! Sitemaps and feeds: sources of links, not pages of the collection, within the budget of their host
 //! (`listings.rs`).
 
+use crate::analyse::Analysis;
 use crate::crawl::Crawl;
 use crate::events::Event;
 use crate::failures::Reason;
 use crate::links::links;
 use crate::listings::is_sitemap_file;
+use crate::refresh::{Ending, reason_text};
 use crate::state::LISTINGS;
+use crate::visits::Found;
+use fetch::{Class, classify};
 use focus::strategies::Visit;
+use focus::text::Doc;
 use std::collections::HashSet;
-use types::{Assessment, Candidate, Lease, LinkKind, Millis, Outcome, Page, Problem, Target, Turn, Verdict};
+use types::{
+    Assessment, Candidate, Fetched, Lease, LinkKind, Millis, Outcome, Page, PageKind, Problem, Target, Turn,
+    Verdict,
+};
 
 impl Crawl {
     /// A sitemap or feed: a source of links, not a page of the collection.
     pub(crate) fn listing(
         &mut self,
         lease: Lease,
-        doc: focus::text::Doc,
+        doc: Doc,
         bytes: usize,
         mut turn: Turn,
         now: Millis,
@@ -28,25 +36,7 @@ impl Crawl {
             self.apply(turn)?;
             return self.miss(&lease, Reason::named("sitemap-limit"), Some(Outcome::Fetched), now);
         };
-        let visit = Visit {
-            id: lease.id,
-            url: &lease.url,
-            kind: lease.kind,
-            doc: &doc,
-            assessment: &Assessment::default(),
-            verdict: Verdict::default(),
-            parent: lease.parent,
-            depth: lease.depth,
-            site_depth: lease.site_depth,
-            priority: lease.priority,
-            evidence: &lease.evidence,
-            sources: &[],
-            targets: &[],
-            n: self.counts.pages,
-            worthless: true,
-        };
-        turn.add = links(&mut self.parts, &mut self.counts, &visit, &lease);
-        self.rule_links(&mut turn.add);
+        turn.add = self.links_of_listing(&lease, &doc);
         self.bound_listing(&lease, &doc.page, room, &mut turn.add);
         let found = turn.add.len();
         self.hosts.listings.took(host, found);
@@ -62,6 +52,52 @@ impl Crawl {
             at: now,
         });
         Ok(())
+    }
+
+    /// A sitemap or feed that was read before: its links are looked at, which costs nothing of the host's budget.
+    pub(crate) fn list_again(
+        &mut self,
+        lease: Lease,
+        fetched: Fetched,
+        analysis: Option<Analysis>,
+        mut turn: Turn,
+        now: Millis,
+    ) -> Result<(), Problem> {
+        let listing = analysis.filter(|a| matches!(a.doc.page.kind, PageKind::Sitemap | PageKind::Feed));
+        let ending = match (classify(&fetched), listing) {
+            (Class::Page, Some(Analysis { doc, .. })) => {
+                turn.add = self.links_of_listing(&lease, &doc);
+                let room = usize::try_from(self.parts.rules.listings.urls).unwrap_or(usize::MAX);
+                self.bound_listing(&lease, &doc.page, room, &mut turn.add);
+                Ending::new(Found::SameText)
+            }
+            (Class::Error(404 | 410), _) => return self.missed(&lease, &fetched, turn, now),
+            _ => Ending::because(Found::NoAnswer, reason_text(&Reason::of(&fetched))),
+        };
+        self.end_visit(&lease, &fetched, turn, ending, now)
+    }
+
+    fn links_of_listing(&mut self, lease: &Lease, doc: &Doc) -> Vec<Candidate> {
+        let visit = Visit {
+            id: lease.id,
+            url: &lease.url,
+            kind: lease.kind,
+            doc,
+            assessment: &Assessment::default(),
+            verdict: Verdict::default(),
+            parent: lease.parent,
+            depth: lease.depth,
+            site_depth: lease.site_depth,
+            priority: lease.priority,
+            evidence: &lease.evidence,
+            sources: &[],
+            targets: &[],
+            n: self.counts.pages,
+            worthless: true,
+        };
+        let mut found = links(&mut self.parts, &mut self.counts, &visit, lease);
+        self.rule_links(&mut found);
+        found
     }
 
     /// Leaves out what the host's budget for sitemaps does not cover: sitemaps that are nested too deeply,

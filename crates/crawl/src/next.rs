@@ -91,7 +91,7 @@ impl Crawl {
                     return Ok(self.fetch(lease, false, now));
                 }
                 Next::Wait { .. } | Next::Empty(_) if full && self.is_refreshed()? => {
-                    return Ok(Step::Done(Stop::Refreshed));
+                    return self.refreshed_or_more(now);
                 }
                 Next::Wait { until, idle } => {
                     self.pace.idle = idle.to_string();
@@ -105,12 +105,19 @@ impl Crawl {
                     return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
                 }
                 Next::Empty(_) if self.pace.in_flight.is_empty() => {
-                    let refreshed = self.is_refreshed()?;
-                    return Ok(Step::Done(if refreshed { Stop::Refreshed } else { Stop::Exhausted }));
+                    return match self.is_refreshed()? {
+                        true => self.refreshed_or_more(now),
+                        false => Ok(Step::Done(Stop::Exhausted)),
+                    };
                 }
                 Next::Empty(_) => return Ok(Step::Busy),
             }
         }
+    }
+
+    /// All that was planned is done: what is left of a round's budget is divided again.
+    fn refreshed_or_more(&mut self, now: Millis) -> Result<Step, Problem> {
+        if self.divide_again()? { self.next(now) } else { Ok(Step::Done(Stop::Refreshed)) }
     }
 
     /// Is it fetched beside the pages that are still wanted? Because it takes long, or is a look at the
@@ -269,6 +276,7 @@ impl Crawl {
             return Ok(Permission::Never(Outcome::RobotsDenied));
         }
         let waits = is_sitemap_file(lease)
+            && lease.revisit.is_none()
             && lease.priority != later()
             && !self.hosts.listings.is_turn(host, &self.parts.rules.listings);
         Ok(if waits { Permission::Later } else { Permission::Fetch })

@@ -216,6 +216,7 @@ impl Crawl {
         }
         turn.record = Some(record);
         self.page_state(turn, seen.judged, seen.digest, seen.revised);
+        self.note_find(&seen.lease, seen.verdict.relevant && seen.judged.copy_of.is_none(), turn);
         turn.state.extend(seen.measured.as_ref().map(|m| (FEATURES, true, m.encode())));
         Ok(())
     }

@@ -21,12 +21,13 @@ use crate::failures::Reason;
 use crate::links::links;
 use crate::measured::{FEATURES, Measured, in_links};
 use crate::page::record_of;
-use crate::rates::Rates;
+use crate::rates::{Kin, Rates};
 use crate::roll::Roll;
 use crate::state::PageLine;
 use crate::stored;
 use crate::verdicts::final_verdict;
 use crate::visits::{Found, PageVisit, VISITS, each, last};
+use crate::watch::Rounds;
 use fetch::{Class, classify};
 use focus::strategies::Visit;
 use focus::text::Doc;
@@ -74,7 +75,8 @@ struct Begun {
 }
 
 /// What a refresh has come to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Refreshed {
     /// Pages to visit, when it began.
     pub planned: u64,
@@ -109,7 +111,7 @@ impl Refreshed {
         self.not_modified + self.same_payload + self.same_text
     }
 
-    fn count(&mut self, found: Found) {
+    pub(crate) fn count(&mut self, found: Found) {
         self.visited += 1;
         *match found {
             Found::NotModified => &mut self.not_modified,
@@ -127,17 +129,32 @@ impl Refreshed {
 /// A refresh that is under way.
 pub(crate) struct Refresh {
     /// What has still to be visited, and where pages moved to.
-    due: HashSet<UrlId>,
+    pub due: HashSet<UrlId>,
     /// Pages that were not there when they were asked for.
     missing: HashSet<UrlId>,
     confirm: Duration,
     /// Where pages are on the roll.
     at: HashMap<UrlId, usize>,
     pub done: Refreshed,
+    /// It is a round of a watch.
+    pub rounds: Option<Rounds>,
+}
+
+impl Refresh {
+    /// Nothing is due yet.
+    pub fn of_round(
+        rounds: Rounds,
+        visits: Refreshed,
+        confirm: Duration,
+        at: HashMap<UrlId, usize>,
+    ) -> Refresh {
+        let done = Refreshed { planned: visits.visited, ..visits };
+        Refresh { due: HashSet::new(), missing: HashSet::new(), confirm, at, done, rounds: Some(rounds) }
+    }
 }
 
 /// What a visit found, on its way into the ledger.
-struct Ending {
+pub(crate) struct Ending {
     found: Found,
     difference: Difference,
     /// As [`PageVisit::text`], unless it is a difference.
@@ -147,10 +164,10 @@ struct Ending {
 }
 
 impl Ending {
-    fn new(found: Found) -> Ending {
+    pub fn new(found: Found) -> Ending {
         Ending { found, difference: Difference::default(), note: String::new(), title: String::new() }
     }
-    fn because(found: Found, note: impl Into<String>) -> Ending {
+    pub fn because(found: Found, note: impl Into<String>) -> Ending {
         Ending { note: note.into(), ..Ending::new(found) }
     }
 }
@@ -176,7 +193,8 @@ impl Crawl {
         (rules.relevant, rules.requests) = (None, None);
         let at = self.judging.roll.judged.iter().enumerate().map(|(i, j)| (j.id, i)).collect();
         let (missing, confirm) = (HashSet::new(), plan.confirm);
-        self.refresh = Some(Box::new(Refresh { due, missing, confirm, at, done: done.clone() }));
+        let rounds = None;
+        self.refresh = Some(Box::new(Refresh { due, missing, confirm, at, done: done.clone(), rounds }));
         self.put_begun(Some(begun))?;
         self.parts.ledger.commit()?;
         self.pace.started = Some(now);
@@ -216,7 +234,7 @@ impl Crawl {
                 continue;
             }
             let key = match &rates {
-                Some(rates) => worth(j) * rates.has_changed(j.id, &url, age),
+                Some(rates) => worth(j) * rates.has_changed(j.id, &Kin::of(&url, j.wanted()), age),
                 None => f64::from(u8::from(j.wanted())) + j.score,
             };
             wanted.push((key, j.id));
@@ -229,6 +247,8 @@ impl Crawl {
     /// How often pages change, from all visits so far.
     fn change_rates(&self) -> Result<Rates, Problem> {
         let ledger = self.parts.ledger.as_ref();
+        let wanted: HashSet<UrlId> =
+            self.judging.roll.judged.iter().filter(|j| j.wanted()).map(|j| j.id).collect();
         let (mut rates, mut before) = (Rates::default(), HashMap::new());
         for visit in each(ledger) {
             let visit = visit?;
@@ -236,7 +256,8 @@ impl Crawl {
                 Some(earlier) => earlier,
                 None => ledger.versions(visit.id)?.last().map_or(visit.at, |first| first.fetched),
             };
-            rates.visited(visit.id, ledger.url(visit.id)?.as_str(), visit.at.since(earlier), visit.found);
+            let kin = Kin::of(ledger.url(visit.id)?.as_str(), wanted.contains(&visit.id));
+            rates.visited(visit.id, &kin, visit.at.since(earlier), visit.found);
         }
         Ok(rates)
     }
@@ -264,7 +285,9 @@ impl Crawl {
             }
             refresh.due.remove(&id);
         }
-        self.put_begun(None)?;
+        if refresh.rounds.is_none() {
+            self.put_begun(None)?;
+        }
         Ok(true)
     }
 
@@ -280,9 +303,8 @@ impl Crawl {
         let mut turn = Turn::new(Settle::AsBefore { id: lease.id });
         turn.host = self.host_update(&fetched, class, now);
         let Some(record) = self.parts.ledger.record(lease.id)? else {
-            // Its record is gone: there is nothing to compare with.
-            self.apply(turn)?;
-            return Ok(());
+            // There is nothing to compare with: a sitemap or feed, or its record is gone.
+            return self.list_again(lease, fetched, analysis, turn, now);
         };
         let same = || Digest(digest(&fetched)).hex() == record.digest;
         match (class, analysis) {
@@ -380,7 +402,7 @@ impl Crawl {
     }
 
     /// It is not there: once may be a mistake of the server's, twice it is gone.
-    fn missed(
+    pub(crate) fn missed(
         &mut self,
         lease: &Lease,
         fetched: &Fetched,
@@ -581,7 +603,7 @@ impl Crawl {
     }
 
     /// The visit is over: it is written down with all that it changed.
-    fn end_visit(
+    pub(crate) fn end_visit(
         &mut self,
         lease: &Lease,
         fetched: &Fetched,
@@ -609,6 +631,9 @@ impl Crawl {
         if let Some(refresh) = &mut self.refresh {
             refresh.due.remove(&lease.id);
             refresh.done.count(found);
+            if let Some(rounds) = &mut refresh.rounds {
+                rounds.seen(lease.id, found);
+            }
             refresh.done.new_links += u64::from(applied.admitted);
             left = refresh.due.len() as u64;
         }
@@ -661,7 +686,7 @@ fn was_soft_404(record: &Record) -> bool {
     is_soft_404(&Doc::new(stored::kept_page(record), &focus::text::TextOptions::default()))
 }
 
-fn reason_text(reason: &Reason) -> String {
+pub(crate) fn reason_text(reason: &Reason) -> String {
     match reason.why.as_str() {
         "" => reason.kind.clone(),
         why => format!("{}: {why}", reason.kind),

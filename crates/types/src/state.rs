@@ -46,6 +46,10 @@ pub enum StateKey {
     Visits,
     /// When the refresh began that has not ended.
     Refresh,
+    /// How a watch stands: the round that runs, the last one, when the next is due.
+    Watch,
+    /// Known pages whose later visits brought new relevant ones.
+    Finds,
     /// Pages whose bytes are not in the archive.
     Unarchived,
     /// Pages that were being read when a run died.
@@ -98,6 +102,8 @@ impl StateKey {
             StateKey::Removed => "removed",
             StateKey::Visits => "visits",
             StateKey::Refresh => "refresh",
+            StateKey::Watch => "watch",
+            StateKey::Finds => "finds",
             StateKey::Unarchived => "unarchived",
             StateKey::Crashes => "crashes",
             StateKey::Archive => "archive",

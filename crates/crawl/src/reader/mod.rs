@@ -23,6 +23,7 @@ use crate::session::{InForce, Session};
 use crate::steer::Adjustments;
 use crate::teacher::{Spent, Usage};
 use crate::visits::Found;
+use crate::watch::Watched;
 use focus::strategies::{Reason, Strategy, StrategySetup};
 use frontier::State;
 use serde::Serialize;
@@ -123,6 +124,9 @@ pub struct Summary {
     /// The last run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
+    /// How its watch stands, if it is or was watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watched>,
     /// Why nothing is fetched at the moment; `None` while a crawl runs, and before the first.
     pub stopped: Option<String>,
     /// The settings in force, and where each comes from.
@@ -680,9 +684,15 @@ impl Reader {
             teacher: Usage::of(&self.config.teacher, Spent::read(&*self.kept)?),
             workers: self.kept.workers()?,
             session: self.session.clone(),
+            watch: self.watched()?,
             stopped: self.why_stopped().filter(|_| !self.is_running()),
             settings: self.in_force(threshold)?,
         })
+    }
+
+    /// How the watch of this collection stands; `None`: it was never watched.
+    pub fn watched(&self) -> Result<Option<Watched>, Problem> {
+        Watched::of(&*self.kept)
     }
 
     /// Is it a copy of another page, and of which?

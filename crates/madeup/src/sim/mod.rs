@@ -4,13 +4,16 @@
 //! computed from its number when it is asked for. The web also knows its labels, writes a topic file and names seeds.
 
 mod layout;
+mod living;
 mod options;
 mod render;
 mod words;
 
 use crate::fetched::{bare, page, redirect};
+use crate::reply::{Answer, Ask, Reply};
 use layout::Layout;
 pub use layout::{About, Role};
+pub use living::{Clock, DAY, Life};
 pub use options::{KNOBS, Options, PRESETS, Preset};
 use std::fmt::Write;
 use types::{Canon, FetchFuture, Fetched, Problem, Request, Url, Web};
@@ -22,6 +25,7 @@ const GENERATOR: u32 = 1;
 /// A generated web. No page is kept: each is computed when it is asked for.
 pub struct SimWeb {
     layout: Layout,
+    clock: Clock,
 }
 
 /// What a URL of a generated web is.
@@ -31,6 +35,8 @@ enum Spot {
     /// Redirects to the page.
     Moved(u32),
     Trap(u32),
+    /// The new pages of a host.
+    Feed(u32),
     Nothing,
 }
 
@@ -42,7 +48,13 @@ impl SimWeb {
 
     /// The same options give the same web.
     pub fn new(options: Options) -> SimWeb {
-        SimWeb { layout: Layout::new(options) }
+        SimWeb { layout: Layout::new(options), clock: Clock::default() }
+    }
+
+    /// It is as late as this clock says; else it stays as it began.
+    pub fn at_time_of(mut self, clock: &Clock) -> SimWeb {
+        self.clock = clock.clone();
+        self
     }
 
     /// What the web was made from.
@@ -132,6 +144,9 @@ impl SimWeb {
         if url.query().is_some() {
             return Spot::Nothing;
         }
+        if path == "/feed.xml" {
+            return if self.is_living() { Spot::Feed(host) } else { Spot::Nothing };
+        }
         let here = |id: u32| {
             id < self.layout.o.pages && self.layout.section(self.layout.section_of(id)).host == host
         };
@@ -163,10 +178,12 @@ impl SimWeb {
 
     /// The HTML of a URL: what a server of this web would send with status 200.
     pub fn page_html(&self, url: &Url) -> Option<String> {
+        let now = self.clock.now();
         match self.spot(url) {
-            Spot::Page(id) => Some(render::page(self, &self.layout.about(id))),
+            Spot::Page(id) if !self.life(id).is_at(now) => None,
+            Spot::Page(id) => Some(render::page(self, &self.layout.about(id), now)),
             Spot::Trap(host) => render::trap(self, host, url.path(), url.query().unwrap_or("")),
-            _ => None,
+            Spot::Moved(_) | Spot::Feed(_) | Spot::Nothing => None,
         }
     }
 
@@ -250,7 +267,10 @@ impl SimWeb {
     /// The answer to one request.
     pub fn answer(&self, url: &Url) -> Fetched {
         match self.spot(url) {
-            Spot::Moved(id) => redirect(url, 301, &self.address(id)),
+            Spot::Moved(id) if self.life(id).is_at(self.clock.now()) => redirect(url, 301, &self.address(id)),
+            Spot::Feed(host) => {
+                page(url, "application/rss+xml", self.feed(host, self.clock.now()).into_bytes())
+            }
             _ => match self.page_html(url) {
                 Some(html) => page(url, "text/html; charset=utf-8", html.into_bytes()),
                 None => bare(url, 404),
@@ -261,7 +281,7 @@ impl SimWeb {
     /// The page a URL ends at.
     pub fn resolve(&self, url: &Url) -> Option<Url> {
         match self.spot(url) {
-            Spot::Page(_) | Spot::Trap(_) => Some(url.clone()),
+            Spot::Page(_) | Spot::Trap(_) | Spot::Feed(_) => Some(url.clone()),
             Spot::Moved(id) => self.url_of(id),
             Spot::Nothing => None,
         }
@@ -286,6 +306,30 @@ impl SimWeb {
 impl Web for SimWeb {
     fn fetch<'a>(&'a self, request: &'a Request) -> FetchFuture<'a> {
         Box::pin(async move { self.answer(&request.url) })
+    }
+}
+
+/// The same web behind a server. Every second host names its versions (`ETag`).
+impl Answer for SimWeb {
+    fn answer(&self, ask: &Ask) -> Reply {
+        let Ok(url) = Canon::exact().parse(&format!("http://{}{}", ask.host, ask.path)) else {
+            return Reply::not_found();
+        };
+        let f = SimWeb::answer(self, &url);
+        if let Some(to) = &f.location {
+            return Reply::redirect(f.status, to);
+        }
+        if f.status != 200 {
+            return Reply::not_found();
+        }
+        let body = f.payload.decoded().to_vec();
+        let tag = format!("\"{:016x}\"", xxhash_rust::xxh3::xxh3_64(&body));
+        let media = f.headers.iter().find(|(name, _)| name == "content-type").map_or("", |(_, v)| v.as_str());
+        let reply = Reply::new(200, media, body);
+        match self.host_of(&url).is_some_and(|host| host % 2 == 0) {
+            true => reply.with("etag", tag),
+            false => reply,
+        }
     }
 }
 

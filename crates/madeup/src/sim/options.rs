@@ -45,6 +45,14 @@ pub struct Options {
     pub broken: f64,
     /// Seeds that are handed out.
     pub seeds: u32,
+    /// Changes of a leaf a day, on average.
+    pub change: f64,
+    /// Share of the leaves that come after the web began.
+    pub born: f64,
+    /// Share of the leaves that go again.
+    pub die: f64,
+    /// Over how many days they come and go.
+    pub days: f64,
 }
 
 impl Default for Options {
@@ -70,6 +78,10 @@ impl Default for Options {
             redirects: 0.02,
             broken: 0.02,
             seeds: 4,
+            change: 0.0,
+            born: 0.0,
+            die: 0.0,
+            days: 60.0,
         }
     }
 }
@@ -228,6 +240,13 @@ impl Options {
             "redirects" => self.redirects = share(0.0, 1.0)?,
             "broken" => self.broken = share(0.0, 1.0)?,
             "seeds" => self.seeds = whole(1, 1000)? as u32,
+            "change" => {
+                let n = value.parse::<f64>().ok().filter(|n| (0.0..=24.0).contains(n));
+                self.change = n.ok_or_else(|| bad("a number of changes a day from 0 to 24"))?;
+            }
+            "born" => self.born = share(0.0, 1.0)?,
+            "die" => self.die = share(0.0, 1.0)?,
+            "days" => self.days = whole(1, 3650)? as f64,
             _ => {
                 return Err(Problem::usage(format!("sim:{}: unknown knob `{key}`", self.name))
                     .hint(format!("knobs: {}", KNOBS.join(", "))));
@@ -258,6 +277,10 @@ pub const KNOBS: &[&str] = &[
     "redirects",
     "broken",
     "seeds",
+    "change",
+    "born",
+    "die",
+    "days",
 ];
 
 #[cfg(test)]
@@ -276,6 +299,7 @@ mod tests {
             ("sim:campus?cite=2", "a share from 0 to 1"),
             ("sim:campus?cite=NaN", "a share from 0 to 1"),
             ("sim:campus?seed=-1", "not a number"),
+            ("sim:campus?change=often", "a number of changes a day"),
         ] {
             let e = Options::parse(spec).unwrap_err();
             assert!(e.to_string().contains(says) && e.exit_code() == 2, "{spec}: {e}");

@@ -6,6 +6,7 @@ use super::layout::{About, Place, Role, Target};
 use super::words::{GENRES, LANGUAGES, RELATED, SUBJECTS, rare, zipf};
 use learn::rng::{Rng, unit};
 use std::fmt::Write;
+use types::Millis;
 
 /// What the words of a page are drawn from.
 struct Voice {
@@ -169,12 +170,15 @@ fn anchor(web: &SimWeb, from: &About, to: &About, place: Place) -> String {
     title(web, to)
 }
 
+/// Where the feed of a host is.
+const FEED: &str = "<link rel=\"alternate\" type=\"application/rss+xml\" href=\"/feed.xml\">\n";
+
 pub fn escape(s: &str) -> String {
     s.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
-/// The page with number `a.id`.
-pub fn page(web: &SimWeb, a: &About) -> String {
+/// The page with number `a.id`, as it is at a time.
+pub fn page(web: &SimWeb, a: &About, at: Millis) -> String {
     // A copy has the words of its original; only its address, its links and one paragraph are its own.
     let key = a.copy_of.unwrap_or(a.id) as u64;
     let mut rng = Rng(web.layout.hash(63, key, 0));
@@ -183,13 +187,15 @@ pub fn page(web: &SimWeb, a: &About) -> String {
     let host = web.host_name(s.host);
     let heading = escape(&title(web, a));
     let genre = &GENRES[a.genre as usize % GENRES.len()];
-    let links = web.layout.links(a);
+    let links = web.links_of(a, at);
+    let (version, _) = web.version(a.id, at);
     let mut html = String::with_capacity(8 * 1024);
     let language = LANGUAGES[voice.language].code;
     let _ = write!(
         html,
         "<!DOCTYPE html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n<title>{heading}</title>\n\
-         <link rel=\"stylesheet\" href=\"/style.css\">\n</head>\n<body>\n<header><p class=\"site\">{}</p>\n<nav>\n<ul>\n",
+         <link rel=\"stylesheet\" href=\"/style.css\">\n{}</head>\n<body>\n<header><p class=\"site\">{}</p>\n<nav>\n<ul>\n",
+        if web.is_living() { FEED } else { "" },
         escape(&host)
     );
     for (place, target) in &links {
@@ -198,6 +204,12 @@ pub fn page(web: &SimWeb, a: &About) -> String {
         }
     }
     let _ = write!(html, "</ul>\n</nav>\n</header>\n<main>\n<h1>{heading}</h1>\n");
+    if version > 0 {
+        let mut news = Rng(web.layout.hash(91, u64::from(a.id), u64::from(version)));
+        html.push_str("<p class=\"news\">");
+        voice.sentence(&mut news, &mut html);
+        html.push_str("</p>\n");
+    }
     let mut content = links.iter().filter(|(p, _)| *p == Place::Content);
     let listed: Vec<&Target> = links.iter().filter(|(p, _)| *p == Place::List).map(|(_, t)| t).collect();
     let parts = if a.role == Role::Leaf { genre.headings } else { &["Overview"] };

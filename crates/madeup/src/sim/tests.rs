@@ -251,3 +251,98 @@ fn a_million_pages_without_keeping_them() {
     let url = web.url_of(999_999).unwrap();
     assert!(web.page_html(&url).unwrap().len() > 1000);
 }
+
+const LIVING: &str = "sim:campus?pages=400&hosts=6&change=0.2&born=0.4&die=0.3&days=30";
+
+#[test]
+fn a_living_web_is_a_function_of_seed_and_time() {
+    let (clock, other) = (Clock::default(), Clock::default());
+    let a = SimWeb::open(LIVING).unwrap().at_time_of(&clock);
+    let b = SimWeb::open(LIVING).unwrap().at_time_of(&other);
+    // Whatever the time was before.
+    other.set(Millis(25 * DAY));
+    for day in [0, 3, 12, 25] {
+        let now = Millis(day * DAY);
+        clock.set(now);
+        other.set(now);
+        for id in 0..400 {
+            let url = a.url_of(id).unwrap();
+            assert_eq!(a.page_html(&url), b.page_html(&url));
+            assert_eq!(a.page_html(&url).is_some(), a.life(id).is_at(now), "{url}");
+        }
+    }
+    // A page is what it was between two of its changes, and something else after one.
+    let leaf = (0..400).find(|id| a.life(*id).is_at(Millis(0)) && a.change_rate(*id) > 0.1).unwrap();
+    let times: Vec<Millis> = a.change_times(leaf).take(4).collect();
+    let at = |t: u64| {
+        clock.set(Millis(t));
+        a.page_html(&a.url_of(leaf).unwrap())
+    };
+    let gone = a.life(leaf).gone;
+    for pair in times.windows(2).filter(|pair| pair[1] < gone) {
+        assert_eq!(at(pair[0].0), at(pair[1].0 - 1));
+        assert_ne!(at(pair[0].0), at(pair[1].0));
+    }
+    assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+}
+
+#[test]
+fn rates_births_and_deaths_are_those_that_were_asked_for() {
+    let web = SimWeb::open("sim:hubs?pages=6000&change=0.5&born=0.3&die=0.2&days=40").unwrap();
+    let leaves: Vec<u32> = (0..6000).filter(|id| web.about(*id).role == Role::Leaf).collect();
+    let n = leaves.len() as f64;
+    let mean = leaves.iter().map(|id| web.change_rate(*id)).sum::<f64>() / n;
+    assert!((0.3..0.8).contains(&mean), "{mean}");
+    let seen = |id: &u32| {
+        let until = web.life(*id).born.0 + 20 * DAY;
+        web.change_times(*id).take_while(|t| t.0 <= until).count()
+    };
+    let changes = leaves.iter().map(seen).sum::<usize>() as f64 / n / 20.0;
+    assert!((changes / mean - 1.0).abs() < 0.05, "{changes} of {mean}");
+    let share = |so: &dyn Fn(Life) -> bool| leaves.iter().filter(|id| so(web.life(**id))).count() as f64 / n;
+    assert!((share(&|l| l.born.0 > 0) - 0.3).abs() < 0.04);
+    assert!((share(&|l| l.gone != Millis::NEVER) - 0.2).abs() < 0.02);
+    assert!(leaves.iter().all(|id| web.life(*id).born < web.life(*id).gone));
+    // One that does not live stays as it is, whatever the clock says.
+    let clock = Clock::default();
+    let still = SimWeb::open("sim:hubs?pages=200").unwrap();
+    let moved = SimWeb::open("sim:hubs?pages=200").unwrap().at_time_of(&clock);
+    clock.set(Millis(900 * DAY));
+    for id in 0..200 {
+        let url = still.url_of(id).unwrap();
+        assert_eq!(still.page_html(&url), moved.page_html(&url));
+    }
+}
+
+#[test]
+fn what_is_born_is_on_a_list_and_in_a_feed_and_what_is_gone_on_neither() {
+    let (clock, now) = (Clock::default(), Millis(20 * DAY));
+    let web = SimWeb::open(&format!("{LIVING}&redirects=0")).unwrap().at_time_of(&clock);
+    clock.set(now);
+    let (mut born, mut gone) = (0, 0);
+    for id in 0..400 {
+        let (life, about) = (web.life(id), web.about(id));
+        if about.role != Role::Leaf {
+            assert!(life.is_at(now));
+            continue;
+        }
+        let list = web.layout.section(about.section).start;
+        assert_eq!(web.links_at(list, now).contains(&id), life.is_at(now), "{about:?} {life:?}");
+        born += u32::from(life.born.0 > 0 && life.is_at(now));
+        gone += u32::from(life.gone <= now);
+    }
+    assert!(born > 20 && gone > 10, "{born} {gone}");
+    let url = Canon::exact().parse(&format!("http://{}/feed.xml", web.host_name(0))).unwrap();
+    let feed = web.answer(&url);
+    let newest = web.newest(0, now);
+    assert!(!newest.is_empty() && newest.len() <= 20);
+    let options = extract::Options::default();
+    let page = extract::extract(&url, Some("application/rss+xml"), None, feed.payload.decoded(), &options);
+    assert_eq!(page.kind, types::PageKind::Feed);
+    for id in newest {
+        let listed = page.links.iter().any(|l| Some(&l.url) == web.url_of(id).as_ref());
+        assert!(listed && web.host_of_page(id) == 0, "{:?}", page.links);
+    }
+    // A web that does not live has none.
+    assert_eq!(SimWeb::open("sim:campus?pages=40").unwrap().answer(&url).status, 404);
+}

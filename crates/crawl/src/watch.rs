@@ -1,0 +1,340 @@
+//! A collection that is watched: rounds of visits to known pages and of discovery, out of one budget. What a round
+//! does is decided by [`crate::policy`]; how a page is visited again is `refresh.rs`.
+//!
+//! Between two rounds nothing is kept but the ledger: state `watch` says which round runs or when the next one is
+//! due, state `finds` which new pages came from visits to which known ones, state `visits` the rest. A round that
+//! was broken off goes on with what is left of its budget (ADR 49).
+
+use crate::crawl::{Crawl, Judged};
+use crate::policy::{Known, Policy, Unknown};
+use crate::rates::Kin;
+use crate::refresh::{Refresh, Refreshed};
+use crate::rules::Stop;
+use crate::visits::{Found, each};
+use frontier::State;
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+use store::{Records, Which};
+use types::{Lease, Millis, Outcome, Priority, Problem, StateKey, Turn, UrlId};
+
+/// The harvest of late is that of so many pages.
+const OF_LATE: usize = 100;
+/// A round divides what is left of its budget at most so often.
+const DIVISIONS: u32 = 24;
+/// A round that was broken off so long ago is over.
+const STALE: Duration = Duration::from_secs(7 * 86_400);
+
+/// What a watch is asked to do.
+#[derive(Clone, Debug)]
+pub struct WatchPlan {
+    /// Pages of a round, known and new ones together.
+    pub pages: u64,
+    /// Between the beginnings of two rounds.
+    pub every: Duration,
+    /// How long it lasts. `None`: until it is stopped.
+    pub lasts: Option<Duration>,
+    /// A page that is not there is asked for once more after this long.
+    pub confirm: Duration,
+}
+
+/// State `watch`: how a watch stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Watched {
+    /// When its first round began.
+    pub since: Millis,
+    /// Milliseconds between the beginnings of two rounds.
+    pub every_ms: u64,
+    /// When it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Millis>,
+    /// Pages of a round.
+    pub pages: u64,
+    /// The round that runs, or was broken off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now: Option<Round>,
+    /// The last round that ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Round>,
+    /// When the next round is due; `None` while one runs, and at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub due: Option<Millis>,
+    /// New links of the last rounds, the later the more.
+    fresh: Vec<u64>,
+}
+
+/// A round of a watch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Round {
+    /// From 1.
+    pub number: u64,
+    /// When it began.
+    pub began: Millis,
+    /// When it ended.
+    pub ended: Millis,
+    /// Pages fetched for the first time.
+    pub new: u64,
+    /// … that are relevant.
+    pub relevant: u64,
+    /// What visits to known pages found.
+    #[serde(flatten)]
+    pub visits: Refreshed,
+    /// Pages and URLs there were when it began.
+    pages_before: usize,
+    urls_before: u32,
+}
+
+impl Watched {
+    /// How the watch of a collection stands; `None`: it was never watched.
+    pub fn of(store: &(impl Records + ?Sized)) -> Result<Option<Watched>, Problem> {
+        let bytes = store.state(StateKey::Watch)?.pop();
+        Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()))
+    }
+
+    /// Is there a round to come, or one to go on with?
+    pub fn goes_on(&self) -> bool {
+        self.now.is_some() || self.due.is_some()
+    }
+}
+
+/// A round that is under way.
+pub(crate) struct Rounds {
+    state: Watched,
+    policy: Policy,
+    /// Pages that may be visited again.
+    known: Vec<Known>,
+    /// Where a page is in `known`.
+    at: HashMap<UrlId, usize>,
+    /// How often the budget was divided.
+    divisions: u32,
+}
+
+impl Rounds {
+    /// A page was visited now.
+    pub fn seen(&mut self, id: UrlId, found: Found) {
+        let Some(page) = self.at.get(&id).and_then(|at| self.known.get_mut(*at)) else { return };
+        let began = self.state.now.as_ref().map_or(Millis(0), |round| round.began);
+        page.seen = Millis::now().max(began);
+        if matches!(found, Found::Gone | Found::Moved) {
+            // Not again.
+            page.seen = Millis::NEVER;
+        }
+    }
+}
+
+/// An entry of state `finds`: a relevant page came from a visit to this one.
+fn find(source: UrlId) -> Vec<u8> {
+    source.0.to_le_bytes().to_vec()
+}
+
+impl Crawl {
+    /// Begins a round, or goes on with one that was broken off.
+    pub fn begin_round(&mut self, plan: &WatchPlan, now: Millis) -> Result<Round, Problem> {
+        let today = Millis::now();
+        let mut state = Watched::of(self.parts.ledger.as_ref())?.unwrap_or_default();
+        let is_over = state.now.is_none() && state.until.is_some_and(|until| until <= today);
+        if !state.goes_on() || is_over {
+            // A new watch; what earlier ones learnt is still true.
+            state = Watched { since: today, last: state.last, fresh: state.fresh, ..Watched::default() };
+        }
+        state.until = plan.lasts.map(|lasts| state.since.plus(lasts));
+        (state.every_ms, state.pages) = (plan.every.as_millis() as u64, plan.pages);
+        let broken_off = state.now.take().filter(|round| today.since(round.began) < STALE);
+        let round = match broken_off {
+            Some(round) => round,
+            None => Round {
+                number: state.last.as_ref().map_or(0, |r| r.number) + 1,
+                began: today,
+                pages_before: self.judging.roll.judged.len(),
+                urls_before: u32::try_from(self.parts.ledger.stats()?.urls).unwrap_or(u32::MAX),
+                ..Round::default()
+            },
+        };
+        (state.now, state.due) = (Some(round.clone()), None);
+        let (policy, known, visits) = self.learn_from_visits(&state, round.began)?;
+        let at = known.iter().enumerate().map(|(i, page)| (page.id, i)).collect();
+        let rounds = Rounds { state, policy, known, at, divisions: 0 };
+        let roll_at = self.judging.roll.judged.iter().enumerate().map(|(i, j)| (j.id, i)).collect();
+        self.refresh = Some(Box::new(Refresh::of_round(rounds, visits, plan.confirm, roll_at)));
+        let left = plan.pages.saturating_sub(self.spent());
+        let rules = &mut self.parts.rules;
+        rules.relevant = None;
+        rules.pages = Some(self.counts.pages);
+        // As for a crawl: what gives no page must end as well.
+        rules.requests = Some(self.counts.requests + 10 * left + 1_000);
+        self.put_watched()?;
+        self.divide_again()?;
+        self.parts.ledger.commit()?;
+        self.pace.started = Some(now);
+        // With what it came to before it was broken off.
+        let new = self.judging.roll.judged.len().saturating_sub(round.pages_before) as u64;
+        Ok(Round { new, visits: self.refreshed().cloned().unwrap_or_default(), ..round })
+    }
+
+    /// Everything earlier visits tell, and which pages there are; what the visits since `began` found.
+    fn learn_from_visits(
+        &self,
+        state: &Watched,
+        began: Millis,
+    ) -> Result<(Policy, Vec<Known>, Refreshed), Problem> {
+        let ledger = self.parts.ledger.as_ref();
+        let (mut known, mut at) = (Vec::new(), HashMap::new());
+        let mut add = |page: Known| {
+            at.insert(page.id, known.len());
+            known.push(page);
+        };
+        for j in self.judging.roll.judged.iter().filter(|j| self.holds(j.id)) {
+            let kin = Kin::of(ledger.url(j.id)?.as_str(), j.wanted());
+            let relevant = j.wanted() && j.copy_of.is_none();
+            add(Known { id: j.id, kin, relevant, listing: false, seen: Millis(0) });
+        }
+        // What gave links and no page is a sitemap or feed.
+        let is_page: HashSet<UrlId> = self.judging.roll.judged.iter().map(|j| j.id).collect();
+        for entry in ledger.entries(Which::All) {
+            let entry = entry?;
+            if entry.state == State::Settled(Outcome::Fetched)
+                && !is_page.contains(&entry.id)
+                && self.holds(entry.id)
+            {
+                let kin = Kin::of("", false);
+                add(Known { id: entry.id, kin, relevant: false, listing: true, seen: state.since });
+            }
+        }
+        let mut policy = Policy::default();
+        for j in &self.judging.roll.judged {
+            if let Some(parent) = ledger.entry(j.id)?.and_then(|e| e.parent) {
+                policy.found_on(parent, !is_page.contains(&parent), j.wanted() && j.copy_of.is_none());
+            }
+        }
+        let (mut visits, mut away) = (Refreshed::default(), HashMap::new());
+        let today = Millis::now();
+        for visit in each(ledger) {
+            let visit = visit?;
+            if (began..=today).contains(&visit.at) {
+                visits.count(visit.found);
+            }
+            let Some(page) = at.get(&visit.id).and_then(|i| known.get_mut(*i)) else { continue };
+            let before = match page.seen.0 {
+                0 => ledger.versions(page.id)?.last().map_or(visit.at, |first| first.fetched),
+                _ => page.seen,
+            };
+            policy.visited(page, visit.at.since(before), visit.found);
+            page.seen = visit.at;
+            away.insert(page.id, matches!(visit.found, Found::Gone | Found::Moved));
+        }
+        for entry in ledger.each_state(StateKey::Finds) {
+            if let Ok(id) = <[u8; 4]>::try_from(entry?.as_slice()) {
+                policy.brought_by(UrlId(u32::from_le_bytes(id)));
+            }
+        }
+        state.fresh.iter().for_each(|links| policy.brought_links(*links));
+        known.retain(|page| !away.get(&page.id).copied().unwrap_or(false));
+        for page in known.iter_mut().filter(|page| page.seen == Millis(0)) {
+            page.seen = ledger.record(page.id)?.map_or(state.since, |record| record.fetched);
+        }
+        // A clock that was put back: whatever seems to be still to come was an interval ago.
+        let ago = Millis(today.0.saturating_sub(state.every_ms.max(1)));
+        known.iter_mut().filter(|page| page.seen > today).for_each(|page| page.seen = ago);
+        Ok((policy, known, visits))
+    }
+
+    /// What the round has spent so far.
+    fn spent(&self) -> u64 {
+        let Some(refresh) = &self.refresh else { return 0 };
+        let round = refresh.rounds.as_ref().and_then(|r| r.state.now.as_ref());
+        let before = round.map_or(0, |r| r.pages_before);
+        refresh.done.visited + self.judging.roll.judged.len().saturating_sub(before) as u64
+    }
+
+    /// Divides what is left of the budget between known and new pages. `true`: there is something to do.
+    pub(crate) fn divide_again(&mut self) -> Result<bool, Problem> {
+        let spent = self.spent();
+        let unknown = Unknown {
+            pending: self.parts.ledger.stats()?.pending,
+            harvest: harvest(&self.judging.roll.judged),
+        };
+        let Some(rounds) = self.refresh.as_mut().and_then(|r| r.rounds.as_mut()) else { return Ok(false) };
+        let left = rounds.state.pages.saturating_sub(spent);
+        rounds.divisions += 1;
+        if left == 0 || rounds.divisions > DIVISIONS {
+            return Ok(false);
+        }
+        let (now, began) = (Millis::now(), rounds.state.now.as_ref().map_or(Millis(0), |r| r.began));
+        // Each page once a round.
+        let due = rounds.known.iter().copied().filter(|page| page.seen < began);
+        let plan = rounds.policy.divide(due, &unknown, left, now);
+        let (mut opened, mut due) = (0, Vec::new());
+        for (id, gain) in plan.visits {
+            if self.parts.ledger.revisit(id, Priority::new(Priority::REVISIT, gain))? {
+                due.push(id);
+                opened += 1;
+            }
+        }
+        if let Some(refresh) = &mut self.refresh {
+            refresh.done.planned += opened;
+            refresh.due.extend(due);
+        }
+        let room = if unknown.pending > 0 || opened > 0 { plan.new } else { 0 };
+        self.parts.rules.pages = Some(self.counts.pages + room);
+        Ok(opened > 0 || (room > 0 && unknown.pending > 0))
+    }
+
+    /// A relevant page came from a visit of this round to a page that was known before: that is kept.
+    pub(crate) fn note_find(&self, lease: &Lease, relevant: bool, turn: &mut Turn) {
+        let rounds = self.refresh.as_ref().and_then(|r| r.rounds.as_ref());
+        let Some(round) = rounds.and_then(|r| r.state.now.as_ref()) else { return };
+        if let Some(parent) = lease.parent.filter(|p| p.0 < round.urls_before)
+            && relevant
+            && lease.id.0 >= round.urls_before
+        {
+            turn.state.push((StateKey::Finds, true, find(parent)));
+        }
+    }
+
+    /// The round is over: what it found is kept, and when the next one is due. One that was stopped is not: the
+    /// next run goes on with it.
+    pub(crate) fn end_round(&mut self, stop: Stop) -> Result<(), Problem> {
+        let judged = &self.judging.roll.judged;
+        let Some(refresh) = self.refresh.as_mut() else { return Ok(()) };
+        let Some(rounds) = &mut refresh.rounds else { return Ok(()) };
+        if matches!(stop, Stop::User | Stop::Disk | Stop::DiskFull) {
+            return Ok(());
+        }
+        let Some(mut round) = rounds.state.now.take() else { return Ok(()) };
+        round.ended = Millis::now();
+        let new = judged.get(round.pages_before..).unwrap_or_default();
+        round.new = new.len() as u64;
+        round.relevant = new.iter().filter(|j| j.wanted() && j.copy_of.is_none()).count() as u64;
+        round.visits = Refreshed { goes_on: None, ..refresh.done.clone() };
+        let state = &mut rounds.state;
+        state.fresh.push(round.visits.new_links);
+        if state.fresh.len() > 8 {
+            state.fresh.remove(0);
+        }
+        let next = round.began.plus(Duration::from_millis(state.every_ms)).max(round.ended);
+        state.due = Some(next).filter(|next| state.until.is_none_or(|until| *next < until));
+        state.last = Some(round);
+        self.put_watched()
+    }
+
+    /// How the watch stands, if this is a round of one.
+    pub fn watched(&self) -> Option<&Watched> {
+        Some(&self.refresh.as_ref()?.rounds.as_ref()?.state)
+    }
+
+    fn put_watched(&mut self) -> Result<(), Problem> {
+        let Some(state) = self.watched() else { return Ok(()) };
+        let bytes = serde_json::to_vec(state)
+            .map_err(|e| Problem::new("cannot keep how the watch stands").because(e))?;
+        self.parts.ledger.put_state(StateKey::Watch, false, &bytes)
+    }
+}
+
+/// Share of relevant pages among those that came last.
+fn harvest(judged: &[Judged]) -> f64 {
+    let last = &judged[judged.len().saturating_sub(OF_LATE)..];
+    let relevant = last.iter().filter(|j| j.wanted() && j.copy_of.is_none()).count();
+    (relevant as f64 + 0.5) / (last.len() as f64 + 1.0)
+}
