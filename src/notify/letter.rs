@@ -51,7 +51,7 @@ impl Letter {
             id,
             subject: format!("{}: {}", one_line(name), changes::totals(&told)),
             body: body.to_string(),
-            text: console::strip_ansi_codes(&changes::terminal(&told, MOST)).into_owned(),
+            text: uncoloured(&changes::terminal(&told, MOST)),
             html: changes::html(&told),
         })
     }
@@ -80,6 +80,13 @@ fn one(change: &Change) -> serde_json::Value {
     out
 }
 
+/// Without the codes that colour a terminal; whatever a page says was stripped of them before.
+fn uncoloured(text: &str) -> String {
+    let mut pieces = text.split('\u{1b}');
+    let first = pieces.next().unwrap_or_default().to_string();
+    pieces.fold(first, |out, piece| out + piece.split_once('m').map_or("", |(_, rest)| rest))
+}
+
 /// A subject is one line.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -89,4 +96,15 @@ fn random() -> Result<String, Problem> {
     let mut bytes = [0; 12];
     getrandom::fill(&mut bytes).map_err(|e| Problem::new("this machine gives no chance").because(e))?;
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_go_and_words_stay() {
+        assert_eq!(uncoloured("a \u{1b}[1mme\u{1b}[0m b"), "a me b");
+        assert_eq!(one_line("a\r\nBcc: b"), "a  Bcc: b");
+    }
 }

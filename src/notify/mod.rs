@@ -15,7 +15,7 @@ mod webhook;
 pub use letter::Letter;
 
 use crawl::config::{Config, NotifySection};
-use crawl::reader::{Change, Reader};
+use crawl::reader::{Change, ChangeKind, Reader};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -160,12 +160,19 @@ impl Post {
         Ok(n)
     }
 
-    /// What is new, and was not told.
+    /// What is new, and was not told: what happened since the last notice, and pages that came late.
     fn new_changes(&self, reader: &Reader, first: Millis) -> Result<Vec<Change>, Problem> {
-        let since = self.kept.until.map_or(first, |until| Millis(until.0.saturating_sub(BEHIND)));
-        let mut found = reader.changes(since, false)?.changes;
-        found.retain(|c| !self.kept.told.contains(&key(c)));
-        Ok(found)
+        let Some(until) = self.kept.until else { return Ok(reader.changes(first, false)?.changes) };
+        let mut late = reader.changes(Millis(until.0.saturating_sub(BEHIND)), false)?.changes;
+        late.retain(|c| !self.kept.told.contains(&key(c)));
+        let mut new = reader.changes(Millis(until.0 + 1), false)?.changes;
+        let is_new: BTreeSet<u32> =
+            late.iter().filter(|c| c.kind == ChangeKind::New).map(|c| c.id.0).collect();
+        new.retain(|c| !self.kept.told.contains(&key(c)) && !is_new.contains(&c.id.0));
+        // Of what both have the shorter difference is told: the rest of the other was told before.
+        let known: BTreeSet<(u64, ChangeTold)> = new.iter().map(key).collect();
+        new.extend(late.into_iter().filter(|c| !known.contains(&key(c))));
+        Ok(new)
     }
 
     fn note(&mut self, new: &[Change], newest: Millis) {
@@ -250,7 +257,7 @@ impl Ways {
     /// Whom the topic names. What is missing in the environment is said before anything is done.
     fn of(config: &Config) -> Result<Ways, Problem> {
         let ways = Ways { webhook: webhook::Webhook::of(config)?, mail: mail::Mail::of(&config.notify)? };
-        match ways.all().next() {
+        match ways.all().first() {
             Some(_) => Ok(ways),
             None => Err(Problem::usage("nobody is to be told").hint(
                 "name them in the collection's topic.toml: [notify] webhook = \"https://…\", or mail, from and to",
@@ -258,9 +265,9 @@ impl Ways {
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = Way> {
+    fn all(&self) -> Vec<Way> {
         let webhook = self.webhook.as_ref().map(|_| Way::Webhook);
-        webhook.into_iter().chain(self.mail.as_ref().map(|_| Way::Mail))
+        webhook.into_iter().chain(self.mail.as_ref().map(|_| Way::Mail)).collect()
     }
 
     /// Tries until it is taken, or will not be.

@@ -337,14 +337,8 @@ fn a_collection_is_shown_as_it_was_at_a_date() {
     let then = store::archive::rfc3339(types::Millis::now());
     let server = serve(second);
     let mut again = gleaner();
-    again.arg("refresh").arg(&out).args([
-        "--allow-private",
-        "--resolve",
-        &server.resolve(),
-        "--confirm",
-        "10ms",
-    ]);
-    finish(&mut again).ok();
+    again.arg("refresh").arg(&out).args(["--allow-private", "--resolve", &server.resolve()]);
+    finish(again.args(["--confirm", "10ms", "--new", "5"])).ok();
 
     let now = pages(&out, &[]);
     let was = pages(&out, &["--at", &then]);
