@@ -3,11 +3,13 @@
 use crate::markdown::Writer;
 use crate::text::host_of;
 use crawl::reader::Reader;
+use crawl::remove::Selector;
 use crawl::units::Span;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use store::archive::parse_rfc3339;
 use store::export::{Exporter, Row};
-use types::{Millis, Problem};
+use types::{Canon, Millis, Problem, Record, UrlId};
 
 /// Which pages are written.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +43,10 @@ pub enum Condition {
     Score(Order, f64),
     /// `fetched>=2026-11-01`, as milliseconds.
     Fetched(Order, u64),
+    /// `relevant=yes` or `no`: as it stands, with what was said of it.
+    Relevant(bool),
+    /// `url=www.example.org/docs/*`, as `gleaner remove` reads it.
+    Url(Selector),
 }
 
 /// What was said of a page.
@@ -79,7 +85,7 @@ impl std::str::FromStr for Condition {
         let bad = || {
             Problem::usage(format!("`{text}` is no condition")).hint(
                 "conditions: host=www.example.org, host=*.example.org, language=en, type=application/pdf, \
-                 label=yes|no|any|none, score>=0.8, fetched>=2026-11-01",
+                 label=yes|no|any|none, relevant=yes|no, url=www.example.org/docs/*, score>=0.8, fetched>=2026-11-01",
             )
         };
         let at = text.find(['=', '<', '>']).ok_or_else(bad)?;
@@ -106,6 +112,12 @@ impl std::str::FromStr for Condition {
                 "none" => Labelled::None,
                 _ => return Err(bad()),
             }),
+            ("relevant", "=", _) => match value {
+                "yes" => Condition::Relevant(true),
+                "no" => Condition::Relevant(false),
+                _ => return Err(bad()),
+            },
+            ("url", "=", _) => Condition::Url(Selector::parse(value, &Canon::default())?),
             ("score", _, Some(order)) => Condition::Score(order, value.parse().map_err(|_| bad())?),
             ("fetched", _, Some(order)) => Condition::Fetched(order, day(value).ok_or_else(bad)?),
             _ => return Err(bad()),
@@ -155,8 +167,26 @@ impl Condition {
             Condition::Label(Labelled::None) => label.is_none(),
             Condition::Score(order, value) => order.holds(page.score, *value),
             Condition::Fetched(order, at) => order.holds(page.fetched, *at),
+            Condition::Relevant(yes) => page.relevant == *yes,
+            Condition::Url(what) => {
+                let canon = Canon { drop_params: Vec::new(), max_length: usize::MAX };
+                canon.parse(page.url).is_ok_and(|url| what.matches(&url))
+            }
         }
     }
+}
+
+/// Pages of a collection for which all conditions hold.
+pub fn select(reader: &Reader, conditions: &[Condition]) -> Result<HashSet<UrlId>, Problem> {
+    let mut out = HashSet::new();
+    for record in reader.records(true) {
+        let record = record?;
+        let facts = Facts::of(reader, &record);
+        if conditions.iter().all(|c| c.admits(&facts)) {
+            out.insert(record.id);
+        }
+    }
+    Ok(out)
 }
 
 /// What conditions look at.
@@ -167,6 +197,21 @@ struct Facts<'a> {
     score: f64,
     fetched: u64,
     label: Option<bool>,
+    relevant: bool,
+}
+
+impl<'a> Facts<'a> {
+    fn of(reader: &Reader, record: &'a Record) -> Facts<'a> {
+        Facts {
+            url: &record.url,
+            language: &record.language,
+            media_type: &record.media_type,
+            score: record.assessment.score,
+            fetched: record.fetched.0,
+            label: reader.labels().label(record.id).map(|l| l.relevant),
+            relevant: reader.is_relevant(record.id),
+        }
+    }
 }
 
 /// The beginning of a day in UTC, in milliseconds since 1970.
@@ -214,14 +259,7 @@ pub fn write(
             continue;
         }
         let label = reader.labels().label(record.id);
-        let facts = Facts {
-            url: &record.url,
-            language: &record.language,
-            media_type: &record.media_type,
-            score: record.assessment.score,
-            fetched: record.fetched.0,
-            label: label.as_ref().map(|l| l.relevant),
-        };
+        let facts = Facts::of(reader, &record);
         if !wanted.conditions.iter().all(|c| c.admits(&facts)) {
             written.filtered += 1;
             continue;
@@ -274,6 +312,7 @@ mod tests {
             score: 0.0,
             fetched: 86_400_000,
             label: None,
+            relevant: false,
         };
         for (text, holds) in [
             ("host=www.example.org", true),
@@ -286,6 +325,10 @@ mod tests {
             ("fetched>=1970-01-02", true),
             ("fetched>1970-01-02", false),
             ("score>0", false),
+            ("relevant=no", true),
+            ("relevant=yes", false),
+            ("url=www.example.org/*", true),
+            ("url=www.example.org/y*", false),
         ] {
             assert_eq!(says(text).admits(&page), holds, "{text}");
         }

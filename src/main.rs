@@ -12,6 +12,7 @@ mod highlight;
 mod labelling;
 mod markdown;
 mod mcp;
+mod notify;
 mod pages;
 mod report;
 mod text;

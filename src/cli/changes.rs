@@ -1,10 +1,10 @@
 //! `gleaner changes DIR`: what is new, changed, gone or moved since a time.
 
 use super::setup;
-use crate::changes;
-use crate::text::time;
+use crate::text::{strip_controls, things, time};
+use crate::{changes, notify};
 use clap::Args as ClapArgs;
-use crawl::reader::ChangeKind;
+use crawl::reader::{ChangeKind, Reader};
 use crawl::units::Span;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,6 +18,9 @@ Examples:
   gleaner changes db --since 1d --json                for programs
   gleaner changes db --since 7d --html new.html       to read in a browser
   gleaner changes db --since 30d --atom new.atom --json-feed new.json    new and changed pages as feeds
+
+  gleaner changes db --notify                         tell whom [notify] names what is new since they were told
+  gleaner changes db --undelivered                    what could not be delivered, and why; --resend tries again
 
 `gleaner refresh` visits known pages again; without it only new pages are known. A change is a change of a page's own text,
 not of a menu, a clock or an advert.";
@@ -54,6 +57,18 @@ pub struct Args {
     /// Write new and changed pages as a JSON Feed
     #[arg(long, value_name = "FILE")]
     json_feed: Option<PathBuf>,
+    /// Tell whom [notify] in the collection's topic names (a webhook, a mail) what is new since they were last told
+    #[arg(long, conflicts_with_all = ["store", "kind", "all", "html", "atom", "json_feed"])]
+    notify: bool,
+    /// Show what could not be delivered
+    #[arg(long, conflicts_with_all = ["store", "notify", "kind", "all", "html", "atom", "json_feed"])]
+    undelivered: bool,
+    /// Send again what could not be delivered
+    #[arg(long, conflicts_with_all = ["store", "notify", "undelivered", "kind", "all", "html", "atom", "json_feed"])]
+    resend: bool,
+    /// Forget what could not be delivered
+    #[arg(long, conflicts_with_all = ["store", "notify", "undelivered", "resend", "kind", "all", "html", "atom", "json_feed"])]
+    forget_undelivered: bool,
 }
 
 /// A moment, or so long ago.
@@ -85,6 +100,9 @@ impl Since {
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let reader = setup::read_from(args.dir.as_deref(), &args.shared)?;
+    if args.notify || args.undelivered || args.resend || args.forget_undelivered {
+        return post(&args, &reader);
+    }
     let mut found = reader.changes(args.since.time(), args.all)?;
     if let Some(kind) = ChangeKind::ALL.iter().find(|k| Some(k.name()) == args.kind.as_deref()) {
         found.changes.retain(|c| c.kind == *kind);
@@ -116,6 +134,54 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         eprintln!("since {}: {}", time(found.since), changes::totals(&found));
     }
     Ok(setup::exit_code(&reader))
+}
+
+/// Letters to whom `[notify]` names.
+fn post(args: &Args, reader: &Reader) -> Result<ExitCode, Problem> {
+    let dir = reader.dir();
+    let print = |value: &serde_json::Value| println!("{value:#}");
+    if args.undelivered {
+        let letters = notify::undelivered(dir)?;
+        if args.json {
+            print(&serde_json::to_value(&letters).unwrap_or_default());
+            return Ok(ExitCode::SUCCESS);
+        }
+        for d in &letters {
+            let why = d.why.as_deref().unwrap_or("it was on its way when the process ended");
+            println!("{}  {}  {}", time(d.at), d.way.name(), strip_controls(&d.letter.subject));
+            println!("  {}, {}: {}", d.letter.id, things(u64::from(d.tries), "attempt"), strip_controls(why));
+        }
+        if letters.is_empty() {
+            println!("everything was delivered");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut post = notify::Post::open(dir)?;
+    if args.forget_undelivered {
+        println!("{} forgotten", things(post.forget()? as u64, "letter"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let told = match args.resend {
+        true => post.resend(reader.config())?,
+        false => post.tell(reader, args.since.time(), Millis::now())?,
+    };
+    if args.json {
+        print(&serde_json::to_value(&told).unwrap_or_default());
+    } else {
+        if args.notify {
+            println!("{} since the last notice", things(told.changes, "change"));
+        }
+        println!("{} delivered, {} not", things(told.delivered, "letter"), told.failed);
+    }
+    if let Some(why) = &told.why {
+        setup::warn(&format!(
+            "not delivered: {}; `gleaner changes {} --undelivered` shows what is kept, --resend tries again",
+            strip_controls(why),
+            dir.display()
+        ));
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(setup::exit_code(reader))
 }
 
 fn write(path: &Path, text: &str, json: bool) -> Result<(), Problem> {

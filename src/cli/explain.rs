@@ -13,7 +13,9 @@ use std::process::ExitCode;
 use types::{Canon, Part, Priority, Problem, UrlId, Who};
 
 #[derive(ClapArgs, Debug)]
-#[command(after_help = "Examples:\n  gleaner explain db https://www.example.edu/courses/db101/")]
+#[command(
+    after_help = "Examples:\n  gleaner explain db https://www.example.edu/courses/db101/\n  gleaner explain db https://www.example.edu/ --at 2026-11-01        as it was then"
+)]
 pub struct Args {
     /// Collection folder (with --store: the URL)
     dir: String,
@@ -22,13 +24,15 @@ pub struct Args {
     url: Option<String>,
     #[command(flatten)]
     shared: super::setup::StoreArgs,
+    #[command(flatten)]
+    date: super::setup::DateArgs,
     /// Everything, as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = super::setup::read_from(Some(Path::new(&args.dir)), &args.shared)?;
+    let reader = args.date.view(super::setup::read_from(Some(Path::new(&args.dir)), &args.shared)?)?;
     let text = args.url.as_ref().filter(|_| args.shared.store.is_none()).unwrap_or(&args.dir);
     let url = Canon::default().parse_typed(text).map_err(|e| Problem::usage(format!("`{text}`: {e}")))?;
     let e = reader.explain(&url)?.ok_or_else(|| {

@@ -16,7 +16,7 @@ use types::Problem;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner export db > pages.jsonl\n  gleaner export db --format parquet -o pages.parquet\n  gleaner export db --format warc --all -o everything.warc.gz\n  gleaner export db --format markdown -o pages/\n  gleaner export db --format chunks --chunk-size 1500 -o pieces.jsonl\n  gleaner export db --where language=en --where 'score>=0.8' --since 7d --columns url,title,score -o new.csv.gz\n  gleaner export --store postgres://user@db.example.org/crawls --crawl db > pages.jsonl"
+    after_help = "Examples:\n  gleaner export db > pages.jsonl\n  gleaner export db --format parquet -o pages.parquet\n  gleaner export db --format warc --all -o everything.warc.gz\n  gleaner export db --format markdown -o pages/\n  gleaner export db --format chunks --chunk-size 1500 -o pieces.jsonl\n  gleaner export db --where language=en --where 'score>=0.8' --since 7d --columns url,title,score -o new.csv.gz\n  gleaner export db --at 2026-11-01 -o then.jsonl\n  gleaner export --store postgres://user@db.example.org/crawls --crawl db > pages.jsonl"
 )]
 pub struct Args {
     /// Collection folder
@@ -41,12 +41,15 @@ pub struct Args {
     #[arg(long)]
     copies: bool,
     /// Only pages like this (may be repeated; all must hold): host=www.example.org, host=*.example.org, language=en,
-    /// type=application/pdf, label=yes|no|any|none, score>=0.8, fetched>=2026-11-01
+    /// type=application/pdf, label=yes|no|any|none, relevant=yes|no, url=www.example.org/docs/*, score>=0.8,
+    /// fetched>=2026-11-01
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
     /// Only pages fetched since then, as in 7d, 12h or 2026-11-01
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+    #[command(flatten)]
+    date: setup::DateArgs,
     /// Which columns, in this order, separated by commas (default: all but `markdown`)
     #[arg(long, value_name = "a,b,c")]
     columns: Option<String>,
@@ -117,7 +120,7 @@ fn beside(path: &Path, format: &Format, ending: &str) -> PathBuf {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = setup::read_from(args.dir.as_deref(), &args.shared)?;
+    let reader = args.date.view(setup::read_from(args.dir.as_deref(), &args.shared)?)?;
     let output = args.output.as_deref();
     let named = by_name(output);
     let mut format = match &args.format {

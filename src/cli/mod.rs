@@ -23,6 +23,7 @@ mod check;
 mod compact;
 mod config;
 mod conversation;
+mod copy;
 mod crawl;
 mod demo;
 mod doctor;
@@ -33,6 +34,7 @@ mod explain;
 mod export;
 mod extract;
 mod fetch;
+mod gathered;
 mod genres;
 mod guide;
 mod import;
@@ -41,6 +43,7 @@ mod label;
 mod lines;
 mod lists;
 mod mcp;
+mod merge;
 mod new;
 mod output;
 mod picker;
@@ -58,6 +61,7 @@ mod seeds;
 mod serve;
 mod setup;
 mod source;
+mod split;
 mod status;
 mod steer;
 mod teach;
@@ -146,6 +150,12 @@ enum Command {
     Remove(remove::Args),
     /// Give space back: the ledger without what was replaced, the search index made again
     Compact(compact::Args),
+    /// Copy a collection, also one that is being crawled
+    Copy(copy::Args),
+    /// Make one collection of several
+    Merge(merge::Args),
+    /// Make a collection of some pages of another
+    Split(split::Args),
     /// Is every record, reference and index entry of a collection what it was?
     Check(check::Args),
     /// Bring back what a damaged collection still has
@@ -276,6 +286,9 @@ fn run(command: Command) -> Result<ExitCode, Problem> {
         Command::Rejudge(args) => rejudge::run(args),
         Command::Remove(args) => remove::run(args),
         Command::Compact(args) => compact::run(args),
+        Command::Copy(args) => copy::run(args),
+        Command::Merge(args) => merge::run(args),
+        Command::Split(args) => split::run(args),
         Command::Check(args) => check::run(args),
         Command::Repair(args) => repair::run(args),
         Command::Export(args) => export::run(args),

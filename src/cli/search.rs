@@ -4,14 +4,14 @@ use super::setup;
 use crate::text::strip_controls;
 use clap::Args as ClapArgs;
 use console::style;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::index::{Segment, snippet};
 use types::Problem;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner search db \"query optimization\"\n  gleaner search db 'title:syllabus +joins -oracle' --all --limit 50\n  gleaner search --store postgres://user@db.example.org/crawls \"query optimization\""
+    after_help = "Examples:\n  gleaner search db \"query optimization\"\n  gleaner search db 'title:syllabus +joins -oracle' --all --limit 50\n  gleaner search db joins --at 2026-11-01             as it was then\n  gleaner search --store postgres://user@db.example.org/crawls \"query optimization\""
 )]
 pub struct Args {
     /// Collection folder (with --store: the first word)
@@ -30,14 +30,20 @@ pub struct Args {
     /// Pages left out at the top, to read on
     #[arg(long, default_value_t = 0, value_name = "N")]
     offset: usize,
+    #[command(flatten)]
+    date: setup::DateArgs,
     /// One JSON object per page
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = setup::read_from(Some(Path::new(&args.dir)), &args.shared)?;
-    let index = reader.index()?;
+    let reader = args.date.view(setup::read_from(Some(Path::new(&args.dir)), &args.shared)?)?;
+    let then = reader.date().map(|_| Scratch::new()).transpose()?;
+    let index = match &then {
+        Some(scratch) => reader.index_then(&scratch.0)?,
+        None => reader.index()?,
+    };
     if let Some(why) = index.was_reset() {
         setup::warn(&format!("{why}; it was made again from the ledger: {} pages", index.len()));
     }
@@ -49,7 +55,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let keep = |id| args.all || (reader.is_relevant(id) && reader.away(id).is_none());
     let found = index.search(&query, args.limit, args.offset, &keep)?;
     if found.is_empty() && !args.json {
-        let pages = reader.ledger().stats()?.pages;
+        let pages = match reader.date() {
+            Some(_) => index.len() as u64,
+            None => reader.ledger().stats()?.pages,
+        };
         eprintln!("nothing found among {} pages", index.len());
         if let Some(more) = pages.checked_sub(index.len() as u64).filter(|n| *n > 0) {
             eprintln!(
@@ -85,6 +94,23 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         println!("  {}\n", segments.iter().map(|s| segment(s, &record.text)).collect::<String>());
     }
     Ok(setup::exit_code(&reader))
+}
+
+/// A folder for an index that is used once.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch, Problem> {
+        let dir = setup::cache_folder().join(format!("then-{}", std::process::id()));
+        store::files::make_collection(&dir, store::files::Mode::Private)?;
+        Ok(Scratch(dir))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// A piece of a snippet, safe for a terminal.

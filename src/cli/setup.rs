@@ -7,8 +7,9 @@ use crawl::units::{Size, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use store::archive::parse_rfc3339;
 use toml::{Table, Value};
-use types::{Canon, Problem, Url};
+use types::{Canon, Millis, Problem, Url};
 
 /// What is wanted: a topic file, or the same said with flags.
 #[derive(Args, Debug, Default, Clone)]
@@ -112,6 +113,45 @@ pub fn read_from(dir: Option<&Path>, shared: &StoreArgs) -> Result<Reader, Probl
         (None, None) => {
             Err(Problem::usage("which collection?").hint("name a folder, or a database with --store"))
         }
+    }
+}
+
+/// A date on the command line: the collection as it was then.
+#[derive(clap::Args, Debug, Default)]
+pub struct DateArgs {
+    /// The collection as it was then: 2026-11-01 (the end of that day, UTC), 2026-11-01T12:00:00Z, or so long ago (7d)
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub at: Option<Millis>,
+}
+
+impl DateArgs {
+    /// The collection as it was at the date, if one is named.
+    pub fn view(&self, reader: Reader) -> Result<Reader, Problem> {
+        let Some(at) = self.at else { return Ok(reader) };
+        if at > Millis::now() {
+            return Err(
+                Problem::usage("--at names a time to come").hint("leave it out to see what is there now")
+            );
+        }
+        reader.at(at)
+    }
+}
+
+/// A day means its end: what came on that day is there.
+fn date(text: &str) -> Result<Millis, String> {
+    const DAY: u64 = 86_400_000;
+    if let Ok(span) = text.parse::<Span>() {
+        let ago = u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX);
+        return Ok(Millis(Millis::now().0.saturating_sub(ago)));
+    }
+    let at = parse_rfc3339(text).filter(|_| text.len() >= 10);
+    let at = at.ok_or_else(|| {
+        format!("`{text}` is neither a date (2026-11-01, 2026-11-01T12:00:00Z) nor a duration (7d, 6h)")
+    })?;
+    match text.len() {
+        // Today has not ended.
+        10 => Ok(Millis((at.0 + DAY - 1).min(Millis::now().0.max(at.0)))),
+        _ => Ok(at),
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Config {
     pub text: TextSection,
     /// A language model that answers questions about pages.
     pub teacher: TeacherSection,
+    /// Who is told of what is new.
+    pub notify: NotifySection,
     /// Where in which file it all stands, for messages.
     #[serde(skip)]
     pub places: Places,
@@ -488,6 +490,80 @@ impl Default for TeacherSection {
     }
 }
 
+/// Who is told of new, changed and gone relevant pages (`gleaner changes --notify`). Nobody unless `webhook`, or `mail`
+/// and `to`, are set. Secrets are in the environment only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NotifySection {
+    /// Address that gets a signed POST of JSON. Redirects are not followed.
+    pub webhook: Option<String>,
+    /// The user's SMTP server, as in `smtps://mail.example.org` (TLS) or `smtp://mail.example.org:587` (STARTTLS).
+    pub mail: Option<String>,
+    /// Who writes, as in `Gleaner <gleaner@example.org>`.
+    pub from: Option<String>,
+    /// Who gets a mail.
+    pub to: Vec<String>,
+    /// How often it is tried.
+    pub tries: u32,
+    /// The first pause between two tries; each further one is twice as long.
+    pub pause: Span,
+    /// Longest wait for one answer.
+    pub timeout: Span,
+}
+
+impl Default for NotifySection {
+    fn default() -> Self {
+        NotifySection {
+            webhook: None,
+            mail: None,
+            from: None,
+            to: Vec::new(),
+            tries: 5,
+            pause: Span(Duration::from_secs(2)),
+            timeout: Span(Duration::from_secs(30)),
+        }
+    }
+}
+
+impl NotifySection {
+    /// What cannot be meant.
+    fn check(&self) -> Result<(), Problem> {
+        let bad = |what: &str, why: &str, hint: &str| {
+            Err(Problem::usage(format!("[notify] {what}: {why}")).hint(hint.to_string()))
+        };
+        let secret = "a password does not belong into a file";
+        if let Some(text) = &self.webhook {
+            let hint = "as in https://hooks.example.org/gleaner";
+            match url::Url::parse(text) {
+                Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+                    let hint = "what is sent is signed: put the secret into the environment: GLEANER_WEBHOOK_SECRET=…";
+                    return bad("webhook", secret, hint);
+                }
+                Ok(url) if matches!(url.scheme(), "http" | "https") => {}
+                _ => return bad("webhook", "it is not an address of http or https", hint),
+            }
+        }
+        if let Some(text) = &self.mail {
+            let hint = "as in smtps://mail.example.org or smtp://mail.example.org:587";
+            match url::Url::parse(text) {
+                Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+                    let hint = "put it into the environment: GLEANER_SMTP_USER=… and GLEANER_SMTP_PASSWORD=…";
+                    return bad("mail", secret, hint);
+                }
+                Ok(url) if matches!(url.scheme(), "smtp" | "smtps") && url.has_host() => {}
+                _ => return bad("mail", "it is not an address of smtp or smtps", hint),
+            }
+            if self.to.is_empty() || self.from.is_none() {
+                return bad("mail", "nobody writes, or nobody gets it", "set `from` and `to`, too");
+            }
+        }
+        match self.tries {
+            1..=20 => Ok(()),
+            _ => bad("tries", "it must be 1–20", "5 tries take about a minute"),
+        }
+    }
+}
+
 /// A configuration with the origin of its values.
 #[derive(Clone, Debug)]
 pub struct Loaded {
@@ -634,6 +710,7 @@ impl Config {
             store::s3::Address::parse(to).map_err(|p| self.places.put(p))?;
         }
         crate::teacher::check(&self.teacher).map_err(|p| self.places.put(p))?;
+        self.notify.check().map_err(|p| self.places.put(p))?;
         crate::scope::Scope::new(&self.scope, &[])?;
         Ok(())
     }

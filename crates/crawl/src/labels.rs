@@ -33,7 +33,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    fn encode(self) -> [u8; 5] {
+    pub fn encode(self) -> [u8; 5] {
         LabelChange { id: self.id, by_model: self.who == Who::Model, said: self.said }.to_bytes()
     }
 
@@ -134,6 +134,13 @@ impl Labels {
     /// As `iter`, with who said it.
     pub fn all(&self) -> impl Iterator<Item = (UrlId, Label)> + '_ {
         self.0.iter().filter_map(|(id, both)| Some((*id, both.label()?)))
+    }
+    /// What makes this table of an empty one.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = Change> + '_ {
+        self.0.iter().flat_map(|(&id, both)| {
+            let model = both.model.map(|said| Change { id, who: Who::Model, said: Some(said) });
+            model.into_iter().chain(both.person.map(|said| Change { id, who: Who::Person, said: Some(said) }))
+        })
     }
     /// Pages of which a model said something, whether it counts or not.
     pub fn by_model(&self) -> impl Iterator<Item = UrlId> + '_ {

@@ -28,6 +28,7 @@ pub mod documents;
 mod duplicates;
 pub mod events;
 mod failures;
+pub mod gather;
 pub mod import;
 pub mod labels;
 mod links;

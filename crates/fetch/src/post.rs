@@ -99,11 +99,27 @@ impl Endpoint {
     /// One question. Of the answer no more than `most` bytes are read; all of it takes no longer than
     /// `limit`.
     pub async fn post(&self, body: Vec<u8>, most: usize, limit: Duration) -> Result<Reply, Failure> {
-        let late = || Failure::Timeout(format!("no whole answer within {} s", limit.as_secs_f64()));
-        timeout(limit, self.exchange(body, most)).await.map_err(|_| late())?
+        self.post_with(body, &[], most, limit).await
     }
 
-    async fn exchange(&self, body: Vec<u8>, most: usize) -> Result<Reply, Failure> {
+    /// As `post`, with headers of this question alone (a signature of its body).
+    pub async fn post_with(
+        &self,
+        body: Vec<u8>,
+        more: &[(&'static str, String)],
+        most: usize,
+        limit: Duration,
+    ) -> Result<Reply, Failure> {
+        let late = || Failure::Timeout(format!("no whole answer within {} s", limit.as_secs_f64()));
+        timeout(limit, self.exchange(body, more, most)).await.map_err(|_| late())?
+    }
+
+    async fn exchange(
+        &self,
+        body: Vec<u8>,
+        more: &[(&'static str, String)],
+        most: usize,
+    ) -> Result<Reply, Failure> {
         let place = self.connector.locate(&self.url).await.map_err(|e| match e {
             Nowhere::Failed(failure) => failure,
             Nowhere::Later(_) => Failure::Dns(format!("{}: no answer yet", self.url.host())),
@@ -124,6 +140,11 @@ impl Endpoint {
         *request.uri_mut() =
             target.parse().map_err(|e| Failure::Unsupported(format!("{target} cannot be asked for: {e}")))?;
         *request.headers_mut() = self.headers.clone();
+        for (name, value) in more {
+            let bad = |_| Failure::Unsupported(format!("the header {name} cannot be sent"));
+            let value = HeaderValue::try_from(value).map_err(bad)?;
+            request.headers_mut().insert(HeaderName::from_static(name), value);
+        }
         // The connection is driven here, so that dropping the question closes it.
         let talk = async {
             let answer = sender.send_request(request).await.map_err(|e| failure(&e))?;

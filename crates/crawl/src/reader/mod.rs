@@ -1,6 +1,7 @@
 //! A collection as readers see it: how it stands, what it has, why a page is in it. Works while a crawl
 //! writes.
 
+mod at;
 mod changes;
 mod ended;
 mod in_force;
@@ -65,6 +66,8 @@ pub struct Reader {
     archive: Stacks,
     /// Pages that the archive has and the ledger has lost.
     lost: Option<Problem>,
+    /// `None`: as it is now.
+    then: Option<at::Then>,
 }
 
 /// What is thought of a page now.
@@ -284,6 +287,7 @@ impl Reader {
             probabilities: false,
             labels: Labels::default(),
             lost: None,
+            then: None,
         };
         reader.read_verdicts()?;
         reader.read_settings()?;
@@ -296,6 +300,9 @@ impl Reader {
 
     /// Reads on in a collection that another process writes.
     pub fn refresh(&mut self) -> Result<bool, Problem> {
+        if self.then.is_some() {
+            return Ok(false);
+        }
         let new = self.kept.refresh()?;
         if new {
             self.read_verdicts()?;
@@ -612,7 +619,8 @@ impl Reader {
     }
     /// A page, with the user's word in place of the judge's where there is one.
     pub fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
-        Ok(self.kept.record(id)?.map(|r| self.with_label(r)))
+        let record = self.kept.record(id)?.map_or(Ok(None), |newest| self.as_it_was(newest))?;
+        Ok(record.map(|r| self.with_label(r)))
     }
     /// The probability that is kept with a page is that of the day it came; its verdict has today's.
     fn with_score(&self, mut record: Record) -> Record {
@@ -633,7 +641,9 @@ impl Reader {
         let is_meant = |id: UrlId, relevant: bool| all || (relevant && self.away(id).is_none());
         let wanted =
             self.verdicts.iter().filter(|(id, relevant)| is_meant(*id, *relevant)).map(|(id, _)| *id);
-        self.kept.records_of(wanted.collect()).map(|record| record.map(|r| self.with_label(r)))
+        let records = self.kept.records_of(wanted.collect());
+        let then = records.filter_map(|record| record.and_then(|newest| self.as_it_was(newest)).transpose());
+        then.map(|record| record.map(|r| self.with_label(r)))
     }
     /// Every page in fetch order with its verdict and score, without reading any record.
     pub fn verdicts(&self) -> impl Iterator<Item = (UrlId, bool, f64)> + '_ {
@@ -727,12 +737,15 @@ impl Reader {
     pub fn explain_with(&self, explainer: &Explainer, url: &Url) -> Result<Option<Explanation>, Problem> {
         let Some(id) = self.kept.find(url)? else { return Ok(None) };
         let Some(entry) = self.kept.entry(id)? else { return Ok(None) };
-        let record = self.kept.record(id)?.map(|r| self.with_score(r));
+        let newest = self.kept.record(id)?;
+        let is_page = newest.is_some();
+        let record = newest.map_or(Ok(None), |newest| self.as_it_was(newest))?.map(|r| self.with_score(r));
         let sources = explainer.sources(self, id)?;
         let name = |id: Option<UrlId>| id.and_then(|id| self.url(id));
         Ok(Some(Explanation {
             url: url.to_string(),
             state: match entry.state {
+                _ if is_page && record.is_none() => "not fetched at that date".into(),
                 State::Pending => "pending: found, not fetched yet".into(),
                 State::Leased => "being fetched".into(),
                 State::Settled(outcome) => match self.removal(url)?.filter(|_| record.is_none()) {
@@ -761,7 +774,7 @@ impl Reader {
         while let Some(id) = at
             && out.len() < LONGEST_PATH
         {
-            let record = self.kept.record(id)?;
+            let record = self.record(id)?;
             let sources = self.kept.sources(id)?;
             out.push(PathStep {
                 url: self.url(id).unwrap_or_default(),

@@ -24,6 +24,28 @@ struct Held {
     date: String,
     /// Of a revisit: address and date of the answer it refers to.
     refers: Option<(String, String)>,
+    /// Of its payload, as the record says it.
+    digest: String,
+}
+
+/// What tells an answer from all others: two collections may have the same one.
+type Identity = (String, String, String, bool);
+
+/// Archives that are being copied into a new one.
+#[derive(Debug, Default)]
+pub struct Joined {
+    /// The end of the new archive.
+    pub position: Option<Position>,
+    /// Answers that were copied.
+    pub answers: u64,
+    /// Answers that were there already: the archives share them.
+    pub same: u64,
+    /// Answers that were left out.
+    pub dropped: u64,
+    /// Answers that got a payload of their own.
+    pub filled: u64,
+    files: u64,
+    there: HashMap<Identity, (String, u64, u64)>,
 }
 
 /// The answers of an archive that a ledger commits, file by file.
@@ -91,6 +113,7 @@ impl Archived {
                         end,
                         target: record.target().unwrap_or_default().to_string(),
                         date: said("WARC-Date"),
+                        digest: said("WARC-Payload-Digest"),
                         refers,
                     });
                 }
@@ -177,6 +200,88 @@ impl Archived {
         Ok(copied)
     }
 
+    /// Copies every answer whose address `stays` into files of their own in `to`, behind those of `joined`. What is
+    /// there already is not copied again. Returns where each answer is now: by its file and byte here.
+    pub fn copy_into(
+        &self,
+        stays: &dyn Fn(&str) -> bool,
+        to: &Path,
+        composer: ComposerSettings,
+        joined: &mut Joined,
+    ) -> Result<HashMap<(String, u64), (String, u64, u64)>, Problem> {
+        let mut gone: HashMap<(String, String), (&str, u64)> = HashMap::new();
+        for (file, held) in &self.files {
+            for h in held.iter().filter(|h| h.refers.is_none() && !stays(&h.target)) {
+                gone.insert((h.target.clone(), h.date.clone()), (file, h.offset));
+            }
+        }
+        let (mut composer, mut moved) = (Composer::new(composer), HashMap::new());
+        let mut files: Vec<&String> = self.files.keys().collect();
+        let settings = ArchiveSettings::default();
+        let serial = |file: &str| super::writer::serial(file, &settings);
+        let last = self.position.as_ref().map(|p| serial(&p.file));
+        // What was begun after the last commit belongs to nobody yet.
+        files.retain(|file| last.is_none_or(|last| serial(file) <= last));
+        files.sort_by_key(|file| serial(file));
+        for file in files {
+            let held = self.files.get(file).map_or(&[][..], Vec::as_slice);
+            let mut output: Option<(String, Output)> = None;
+            let from = self.dir.join(file);
+            let io = |e: std::io::Error| Problem::io("read", &from, &e);
+            let mut bytes = File::open(&from).map_err(io)?;
+            for h in held {
+                if !stays(&h.target) {
+                    joined.dropped += 1;
+                    continue;
+                }
+                let identity = (h.target.clone(), h.date.clone(), h.digest.clone(), h.refers.is_some());
+                if let Some(place) = joined.there.get(&identity) {
+                    joined.same += 1;
+                    moved.insert((file.clone(), h.offset), place.clone());
+                    continue;
+                }
+                let payload = h.refers.as_ref().and_then(|r| gone.get(r));
+                let revisit = match payload {
+                    Some(_) => Some(read_at(&from, h.offset, Limits::default())?),
+                    None => None,
+                };
+                if revisit.as_ref().is_some_and(is_not_modified) {
+                    joined.dropped += 1;
+                    continue;
+                }
+                let (name, out) = match &mut output {
+                    Some(output) => output,
+                    None => {
+                        let name = numbered(file, joined.files);
+                        let mut out = Output::create(&to.join(&name))?;
+                        out.write(&composer.renamed(&first(&from)?, &name, Millis::now())?)?;
+                        joined.files += 1;
+                        output.insert((name, out))
+                    }
+                };
+                let (offset, mut length) = (out.length, h.length);
+                match (payload, &revisit) {
+                    (Some((original, place)), Some(revisit)) => {
+                        let member = composer.with_payload(revisit, &self.payload(original, *place)?)?;
+                        out.write(&member)?;
+                        length = member.len() as u64;
+                        joined.filled += 1;
+                    }
+                    _ => out.copy(&mut bytes, h.offset, h.length).map_err(io)?,
+                }
+                out.copy(&mut bytes, h.offset + h.length, h.end - h.offset - h.length).map_err(io)?;
+                joined.answers += 1;
+                moved.insert((file.clone(), h.offset), (name.clone(), offset, length));
+                joined.there.insert(identity, (name.clone(), offset, length));
+            }
+            if let Some((file, out)) = output {
+                out.sync()?;
+                joined.position = Some(Position { file, length: out.length });
+            }
+        }
+        Ok(moved)
+    }
+
     /// The body of an answer, as it was sent.
     fn payload(&self, file: &str, offset: u64) -> Result<Vec<u8>, Problem> {
         let limits = Limits { block: usize::MAX, ..Limits::default() };
@@ -192,6 +297,17 @@ fn renamed(file: &str, at: Millis) -> String {
     let stamp = compact(at);
     if let Some(time) = parts.get_mut(1) {
         *time = &stamp;
+    }
+    parts.join("-")
+}
+
+/// The name of a file that is the `n`th of a new archive.
+fn numbered(file: &str, n: u64) -> String {
+    let mut parts: Vec<&str> = file.splitn(4, '-').collect();
+    let width = parts.get(2).map_or(0, |serial| serial.len());
+    let serial = format!("{n:0width$}");
+    if let Some(part) = parts.get_mut(2) {
+        *part = &serial;
     }
     parts.join("-")
 }

@@ -15,6 +15,7 @@ pub(crate) mod apply;
 mod checkpoint;
 pub(crate) mod codec;
 mod damage;
+mod gather;
 mod log;
 mod mark;
 pub(crate) mod page;
@@ -26,6 +27,7 @@ mod salvage;
 
 pub use checkpoint::damaged_checkpoints;
 pub use damage::{Damage, DamageKind, missing};
+pub use gather::{Gather, Gathering, Part, Placed, Take};
 pub use log::{Durability, FileLog, Held, LOG, Log, MemLog, Witness, hold, is_locked, ledger_files, witness};
 pub use mark::{MARK, Mark};
 pub(crate) use query::OUTCOMES;

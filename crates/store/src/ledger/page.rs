@@ -5,7 +5,7 @@ use types::{Assessment, Problem, Record, UrlId};
 
 /// Of the layout below and of `Record`'s fields; a new field needs a new version and a reader for the old
 /// one.
-const VERSION: u8 = 1;
+pub const VERSION: u8 = 1;
 
 /// Everything but the id and the chain, which are known later.
 pub fn page_body(mut record: Record) -> Result<Vec<u8>, String> {

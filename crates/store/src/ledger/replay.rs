@@ -18,6 +18,19 @@ enum End {
     Damaged(u64),
 }
 
+/// What a newer version wrote in a way that this one cannot read: what it is, its format, and the newest known one.
+fn newer(kind: Kind, payload: &[u8]) -> Option<(&'static str, u32, u32)> {
+    let (what, found, known) = match kind {
+        Kind::Meta => ("a ledger", In(payload).u32()?, codec::FORMAT),
+        Kind::Page => {
+            let version = page::after_head(payload).and_then(|b| b.first().copied())?;
+            ("a page", u32::from(version), u32::from(page::VERSION))
+        }
+        _ => return None,
+    };
+    (found > known).then_some((what, found, known))
+}
+
 impl<L: Log> Ledger<L> {
     /// Takes in what is in the log, from the newest usable checkpoint on. `true` when the last run ended in
     /// order. Whoever writes refuses a damaged log and cuts off a commit that was not finished.
@@ -139,6 +152,11 @@ impl<L: Log> Ledger<L> {
                     .because(format!("record of kind {kind} at byte {offset}"))
                     .hint("update gleaner, then run the same command again"));
             };
+            if let Some((what, found, known)) = newer(kind, payload) {
+                return Err(Problem::new(format!("{} was written by a newer version", self.log.name()))
+                    .because(format!("{what} of format {found} at byte {offset}; this version knows {known}"))
+                    .hint("update gleaner, then run the same command again; nothing was changed"));
+            }
             if self.replay(kind, offset, payload).is_none() {
                 return Err(self.damaged(offset));
             }
