@@ -7,7 +7,7 @@ use crawl::units::Span;
 use std::path::PathBuf;
 use store::archive::parse_rfc3339;
 use store::export::{Exporter, Row};
-use types::{Millis, Problem};
+use types::{About, Millis, Problem};
 
 /// Which pages are written.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +41,16 @@ pub enum Condition {
     Score(Order, f64),
     /// `fetched>=2026-11-01`, as milliseconds.
     Fetched(Order, u64),
+    /// `author=lovelace`: one of the names contains it.
+    Author(String),
+    /// `kind=Course`, as the page says of itself.
+    Kind(String),
+    /// `publisher=university`: its name contains it.
+    Publisher(String),
+    /// `published>=2026-01` or `2026` or a day, as the page says.
+    Published(Order, String),
+    /// `modified>=2026-01`, likewise.
+    Modified(Order, String),
 }
 
 /// What was said of a page.
@@ -79,7 +89,8 @@ impl std::str::FromStr for Condition {
         let bad = || {
             Problem::usage(format!("`{text}` is no condition")).hint(
                 "conditions: host=www.example.org, host=*.example.org, language=en, type=application/pdf, \
-                 label=yes|no|any|none, score>=0.8, fetched>=2026-11-01",
+                 label=yes|no|any|none, score>=0.8, fetched>=2026-11-01, author=lovelace, kind=Course, \
+                 publisher=university, published>=2026, modified>=2026-11-01",
             )
         };
         let at = text.find(['=', '<', '>']).ok_or_else(bad)?;
@@ -99,6 +110,13 @@ impl std::str::FromStr for Condition {
             ("host", "=", _) => Condition::Host(value.to_lowercase()),
             ("language", "=", _) => Condition::Language(value.to_lowercase()),
             ("type", "=", _) => Condition::MediaType(value.to_lowercase()),
+            ("author", "=", _) => Condition::Author(value.to_lowercase()),
+            ("kind", "=", _) => Condition::Kind(value.to_string()),
+            ("publisher", "=", _) => Condition::Publisher(value.to_lowercase()),
+            ("published", _, Some(order)) => {
+                Condition::Published(order, part_of_date(value).ok_or_else(bad)?)
+            }
+            ("modified", _, Some(order)) => Condition::Modified(order, part_of_date(value).ok_or_else(bad)?),
             ("label", "=", _) => Condition::Label(match value {
                 "yes" => Labelled::Yes,
                 "no" => Labelled::No,
@@ -155,6 +173,11 @@ impl Condition {
             Condition::Label(Labelled::None) => label.is_none(),
             Condition::Score(order, value) => order.holds(page.score, *value),
             Condition::Fetched(order, at) => order.holds(page.fetched, *at),
+            Condition::Author(name) => page.about.authors.iter().any(|a| a.to_lowercase().contains(name)),
+            Condition::Kind(name) => page.about.kind.eq_ignore_ascii_case(name),
+            Condition::Publisher(name) => page.about.publisher.to_lowercase().contains(name),
+            Condition::Published(order, date) => holds_for_date(*order, &page.about.published, date),
+            Condition::Modified(order, date) => holds_for_date(*order, &page.about.modified, date),
         }
     }
 }
@@ -167,6 +190,23 @@ struct Facts<'a> {
     score: f64,
     fetched: u64,
     label: Option<bool>,
+    about: &'a About,
+}
+
+/// A day, a month or a year.
+fn part_of_date(text: &str) -> Option<String> {
+    let whole = match text.len() {
+        4 => format!("{text}-01-01"),
+        7 => format!("{text}-01"),
+        _ => text.to_string(),
+    };
+    day(&whole).map(|_| text.to_string())
+}
+
+/// Dates that are known less exactly are compared as exactly as both are. A page without a date passes nothing.
+fn holds_for_date(order: Order, said: &str, wanted: &str) -> bool {
+    let exact = said.len().min(wanted.len());
+    !said.is_empty() && order.holds(said.get(..exact), wanted.get(..exact))
 }
 
 /// The beginning of a day in UTC, in milliseconds since 1970.
@@ -221,6 +261,7 @@ pub fn write(
             score: record.assessment.score,
             fetched: record.fetched.0,
             label: label.as_ref().map(|l| l.relevant),
+            about: &record.about,
         };
         if !wanted.conditions.iter().all(|c| c.admits(&facts)) {
             written.filtered += 1;
@@ -263,10 +304,27 @@ mod tests {
         let says = |text: &str| text.parse::<Condition>().unwrap();
         assert_eq!(says("score>=0.8"), Condition::Score(Order::AtLeast, 0.8));
         assert_eq!(says("fetched < 1970-01-02"), Condition::Fetched(Order::Below, 86_400_000));
-        for bad in ["", "host", "host=", "score=1", "score>=x", "label=maybe", "size>1", "fetched>2026-13-01"]
-        {
+        for bad in [
+            "",
+            "host",
+            "host=",
+            "score=1",
+            "score>=x",
+            "label=maybe",
+            "size>1",
+            "fetched>2026-13-01",
+            "published>=2026-13",
+            "published=2026",
+            "author>x",
+        ] {
             assert!(bad.parse::<Condition>().is_err(), "{bad}");
         }
+        let about = About {
+            authors: vec!["Lovelace, Ada".into()],
+            published: "2026-03".into(),
+            kind: "Course".into(),
+            ..About::default()
+        };
         let page = Facts {
             url: "http://www.example.org/x",
             language: "en",
@@ -274,6 +332,7 @@ mod tests {
             score: 0.0,
             fetched: 86_400_000,
             label: None,
+            about: &about,
         };
         for (text, holds) in [
             ("host=www.example.org", true),
@@ -286,6 +345,16 @@ mod tests {
             ("fetched>=1970-01-02", true),
             ("fetched>1970-01-02", false),
             ("score>0", false),
+            ("author=lovelace", true),
+            ("author=babbage", false),
+            ("kind=course", true),
+            ("publisher=x", false),
+            ("published>=2026", true),
+            ("published>=2026-03-15", true),
+            ("published>2026-03", false),
+            ("published<2026-04-01", true),
+            ("published<=2025", false),
+            ("modified>=1000", false),
         ] {
             assert_eq!(says(text).admits(&page), holds, "{text}");
         }

@@ -111,7 +111,11 @@ pub fn refreshed(r: &Refreshed) -> String {
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
     let colon = if parts.is_empty() { "" } else { ": " };
-    format!("{} visited again{colon}{}", things(r.visited, "page"), parts.join(", "))
+    let spared = match r.spared {
+        0 => String::new(),
+        n => format!("; {} unchanged, as their sitemaps say, and not asked for", count(n)),
+    };
+    format!("{} visited again{colon}{}{spared}", things(r.visited, "page"), parts.join(", "))
 }
 
 /// `12 of 60 requests, 34,120 of 300,000 tokens`

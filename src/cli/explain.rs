@@ -96,6 +96,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 "  status {}, {}, {} bytes, language {}, {} links",
                 r.status, r.media_type, r.bytes, r.language, r.links
             );
+            super::extract::about_lines(&r.about).for_each(|(name, value)| println!("  {name:<9} {value}"));
             if let Some(rendered) = &e.rendered {
                 show_attempt(rendered);
             }
