@@ -27,6 +27,7 @@ query = 'database course'
 [seeds]
 urls = ['http://members.example/', 'http://api.example/', 'http://broken.example/', 'http://silent.example/']
 [fetch]
+contact = 'me@example.org'
 proxy = '$GLEANER_TEST_PROXY'
 cookies_file = 'COOKIES'
 attempts = 1

@@ -278,6 +278,7 @@ impl Crawl {
             return Ok(Permission::Never(Outcome::RobotsDenied));
         }
         let waits = is_sitemap_file(lease)
+            && lease.revisit.is_none()
             && lease.priority != later()
             && !self.hosts.listings.is_turn(host, &self.parts.rules.listings);
         Ok(if waits { Permission::Later } else { Permission::Fetch })

@@ -42,6 +42,8 @@ mod office;
 pub mod parse;
 mod paths;
 mod pdf;
+#[cfg(feature = "pdf")]
+mod pdf_text;
 mod plain;
 mod quick;
 mod rtf;
