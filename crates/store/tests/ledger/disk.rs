@@ -168,7 +168,7 @@ fn a_ledger_of_an_earlier_version_is_read_and_goes_on() {
     for entry in fs::read_dir(&kept).unwrap().flatten() {
         fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
     }
-    let titles = |r: &dyn Records| {
+    let titles = |r: &Ledger<FileLog>| {
         let pages = r.pages(0).map(|p| p.unwrap().0);
         pages.map(|p| (p.title, p.text.len() > 20, p.about)).collect::<Vec<_>>()
     };
@@ -180,7 +180,7 @@ fn a_ledger_of_an_earlier_version_is_read_and_goes_on() {
     drop(old);
     let mut new = Ledger::open(dir.path(), options(quick()), Millis(0)).unwrap();
     new.seed(seed("http://new.example/", 1.0), Millis(0)).unwrap();
-    let lease = leased(new.lease(Millis(u64::MAX / 4), frontier::Pick::Best).unwrap());
+    let lease = leased(new.lease(Millis(1_000_000), frontier::Pick::Best).unwrap());
     let about = types::About { authors: vec!["Ada".into()], published: "2026-11".into(), ..nothing() };
     let page = types::Record { about: about.clone(), ..record(lease.id, "http://new.example/") };
     let turn = types::Turn { record: Some(page), ..done(lease.id, Outcome::Fetched, 1) };
