@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use store::archive::parse_rfc3339;
 use store::export::{Exporter, Row};
-use types::{Canon, Millis, Problem, Record, UrlId};
+use types::{About, Canon, Millis, Problem, Record, UrlId};
 
 /// Which pages are written.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +47,16 @@ pub enum Condition {
     Relevant(bool),
     /// `url=www.example.org/docs/*`, as `gleaner remove` reads it.
     Url(Selector),
+    /// `author=lovelace`: one of the names contains it.
+    Author(String),
+    /// `kind=Course`, as the page says of itself.
+    Kind(String),
+    /// `publisher=university`: its name contains it.
+    Publisher(String),
+    /// `published>=2026-01` or `2026` or a day, as the page says.
+    Published(Order, String),
+    /// `modified>=2026-01`, likewise.
+    Modified(Order, String),
 }
 
 /// What was said of a page.
@@ -85,7 +95,8 @@ impl std::str::FromStr for Condition {
         let bad = || {
             Problem::usage(format!("`{text}` is no condition")).hint(
                 "conditions: host=www.example.org, host=*.example.org, language=en, type=application/pdf, \
-                 label=yes|no|any|none, relevant=yes|no, url=www.example.org/docs/*, score>=0.8, fetched>=2026-11-01",
+                 label=yes|no|any|none, relevant=yes|no, url=www.example.org/docs/*, score>=0.8, fetched>=2026-11-01, \
+                 author=lovelace, kind=Course, publisher=university, published>=2026, modified>=2026-11-01",
             )
         };
         let at = text.find(['=', '<', '>']).ok_or_else(bad)?;
@@ -105,6 +116,13 @@ impl std::str::FromStr for Condition {
             ("host", "=", _) => Condition::Host(value.to_lowercase()),
             ("language", "=", _) => Condition::Language(value.to_lowercase()),
             ("type", "=", _) => Condition::MediaType(value.to_lowercase()),
+            ("author", "=", _) => Condition::Author(value.to_lowercase()),
+            ("kind", "=", _) => Condition::Kind(value.to_string()),
+            ("publisher", "=", _) => Condition::Publisher(value.to_lowercase()),
+            ("published", _, Some(order)) => {
+                Condition::Published(order, part_of_date(value).ok_or_else(bad)?)
+            }
+            ("modified", _, Some(order)) => Condition::Modified(order, part_of_date(value).ok_or_else(bad)?),
             ("label", "=", _) => Condition::Label(match value {
                 "yes" => Labelled::Yes,
                 "no" => Labelled::No,
@@ -172,6 +190,11 @@ impl Condition {
                 let canon = Canon { drop_params: Vec::new(), max_length: usize::MAX };
                 canon.parse(page.url).is_ok_and(|url| what.matches(&url))
             }
+            Condition::Author(name) => page.about.authors.iter().any(|a| a.to_lowercase().contains(name)),
+            Condition::Kind(name) => page.about.kind.eq_ignore_ascii_case(name),
+            Condition::Publisher(name) => page.about.publisher.to_lowercase().contains(name),
+            Condition::Published(order, date) => holds_for_date(*order, &page.about.published, date),
+            Condition::Modified(order, date) => holds_for_date(*order, &page.about.modified, date),
         }
     }
 }
@@ -198,6 +221,7 @@ struct Facts<'a> {
     fetched: u64,
     label: Option<bool>,
     relevant: bool,
+    about: &'a About,
 }
 
 impl<'a> Facts<'a> {
@@ -210,8 +234,25 @@ impl<'a> Facts<'a> {
             fetched: record.fetched.0,
             label: reader.labels().label(record.id).map(|l| l.relevant),
             relevant: reader.is_relevant(record.id),
+            about: &record.about,
         }
     }
+}
+
+/// A day, a month or a year.
+fn part_of_date(text: &str) -> Option<String> {
+    let whole = match text.len() {
+        4 => format!("{text}-01-01"),
+        7 => format!("{text}-01"),
+        _ => text.to_string(),
+    };
+    day(&whole).map(|_| text.to_string())
+}
+
+/// Dates that are known less exactly are compared as exactly as both are. A page without a date passes nothing.
+fn holds_for_date(order: Order, said: &str, wanted: &str) -> bool {
+    let exact = said.len().min(wanted.len());
+    !said.is_empty() && order.holds(said.get(..exact), wanted.get(..exact))
 }
 
 /// The beginning of a day in UTC, in milliseconds since 1970.
@@ -301,10 +342,27 @@ mod tests {
         let says = |text: &str| text.parse::<Condition>().unwrap();
         assert_eq!(says("score>=0.8"), Condition::Score(Order::AtLeast, 0.8));
         assert_eq!(says("fetched < 1970-01-02"), Condition::Fetched(Order::Below, 86_400_000));
-        for bad in ["", "host", "host=", "score=1", "score>=x", "label=maybe", "size>1", "fetched>2026-13-01"]
-        {
+        for bad in [
+            "",
+            "host",
+            "host=",
+            "score=1",
+            "score>=x",
+            "label=maybe",
+            "size>1",
+            "fetched>2026-13-01",
+            "published>=2026-13",
+            "published=2026",
+            "author>x",
+        ] {
             assert!(bad.parse::<Condition>().is_err(), "{bad}");
         }
+        let about = About {
+            authors: vec!["Lovelace, Ada".into()],
+            published: "2026-03".into(),
+            kind: "Course".into(),
+            ..About::default()
+        };
         let page = Facts {
             url: "http://www.example.org/x",
             language: "en",

@@ -119,7 +119,11 @@ pub fn refreshed(r: &Refreshed) -> String {
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
     let colon = if parts.is_empty() { "" } else { ": " };
-    format!("{} visited again{colon}{}", things(r.visited, "page"), parts.join(", "))
+    let spared = match r.spared {
+        0 => String::new(),
+        n => format!("; {} unchanged, as their sitemaps say, and not asked for", count(n)),
+    };
+    format!("{} visited again{colon}{}{spared}", things(r.visited, "page"), parts.join(", "))
 }
 
 /// `every 6:00:00, 3 rounds so far; the next is due 2026-11-18 20:00 UTC`

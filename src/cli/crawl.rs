@@ -258,6 +258,7 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     let config = &loaded.config;
     let canon = Collection::canon(config);
     let seeds = setup::seeds(config, &args.seed, &args.seeds, &canon)?;
+    let is_listed = !Collection::listings(config, &canon)?.is_empty();
     let shared = shared_store(out, args)?;
     if shared.is_none() {
         Collection::check_remains(out)?;
@@ -266,9 +267,9 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
         Some(s) => seeds.is_empty() && store::SharedReader::exists(&s.url, &s.crawl),
         None => Collection::exists(out),
     };
-    if seeds.is_empty() && !begun {
+    if seeds.is_empty() && !is_listed && !begun {
         return Err(Problem::nothing("there is nowhere to start: no seeds")
-            .hint("give --seed URL or --seeds FILE, or put urls = [\"…\"] under [seeds] in the topic file"));
+            .hint("give --seed URL or --seeds FILE, or put urls (or sitemaps, feeds) = [\"…\"] under [seeds] in the topic file"));
     }
     if shared.is_none() && begun {
         refuse_another_topic(out, loaded, args, mode)?;

@@ -103,6 +103,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 r.language,
                 things(r.links as u64, "link")
             );
+            super::extract::about_lines(&r.about).for_each(|(name, value)| println!("  {name:<9} {value}"));
             if let Some(rendered) = &e.rendered {
                 show_attempt(rendered);
             }

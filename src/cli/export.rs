@@ -42,7 +42,7 @@ pub struct Args {
     copies: bool,
     /// Only pages like this (may be repeated; all must hold): host=www.example.org, host=*.example.org, language=en,
     /// type=application/pdf, label=yes|no|any|none, relevant=yes|no, url=www.example.org/docs/*, score>=0.8,
-    /// fetched>=2026-11-01
+    /// fetched>=2026-11-01, author=lovelace, kind=Course, publisher=university, published>=2026, modified>=2026-11-01
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
     /// Only pages fetched since then, as in 7d, 12h or 2026-11-01

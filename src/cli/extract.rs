@@ -10,7 +10,7 @@ use crawl::documents::Documents;
 use focus::text::{Doc, TextOptions};
 use std::process::ExitCode;
 use std::sync::Arc;
-use types::{Page, Problem};
+use types::{About, Page, Problem};
 
 #[derive(ClapArgs, Debug)]
 #[command(
@@ -62,6 +62,18 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What a page says of itself, where it says something.
+pub fn about_lines(about: &About) -> impl Iterator<Item = (&'static str, String)> {
+    let all = [
+        ("authors", about.authors.join("; ")),
+        ("published", about.published.clone()),
+        ("modified", about.modified.clone()),
+        ("kind", about.kind.clone()),
+        ("publisher", about.publisher.clone()),
+    ];
+    all.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, strip_controls(&value)))
+}
+
 /// As judges read it.
 fn own_text(page: &Page) -> String {
     let doc = Doc::new(Arc::new(page.clone()), &TextOptions::default());
@@ -75,7 +87,7 @@ fn show(page: &Page) {
     };
     field("title", &page.title);
     field("description", &page.description);
-    field("kind", &format!("{:?}", page.kind));
+    field("format", &format!("{:?}", page.kind));
     field("charset", &page.charset);
     field("language", &page.language);
     if let Some(url) = &page.canonical {
@@ -84,6 +96,7 @@ fn show(page: &Page) {
     if let Some(url) = &page.refresh {
         field("refresh", url.as_str());
     }
+    about_lines(&page.about).for_each(|(name, value)| field(name, &value));
     field("robots", &format!("noindex={} nofollow={}", page.robots.noindex, page.robots.nofollow));
     field(
         "size",

@@ -57,7 +57,7 @@ pub fn hops(text: &str, flags: &FetchFlags, config: Option<&Config>) -> Result<V
 }
 
 fn renderer(config: &Config, web: &Arc<fetch::Http>) -> Result<Renderer, Problem> {
-    crawl::rendering::renderer(config, web)?
+    crawl::rendering::renderer(config, web, None)?
         .ok_or_else(|| crawl::rendering::no_browser("--render needs a browser, and none is installed"))
 }
 

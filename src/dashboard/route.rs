@@ -442,6 +442,8 @@ pub const ROUTES: &[Route] = &[
             HOST,
             LANGUAGE,
             param("genre", Kind::Text(200), "Only pages with this genre term of the topic"),
+            param("kind", Kind::Text(64), "Only pages that say they are this, as Course"),
+            param("year", Kind::Text(4), "Only pages that say they were published in this year"),
             param("month", Kind::Text(7), "Only pages fetched in this month, as 2026-11"),
             param("all", Kind::Flag, "Also pages judged not relevant"),
             param("offset", Kind::Int(0, 10_000), "Results to leave out at the top"),

@@ -18,6 +18,9 @@ pub struct Row {
     pub fetched: u64,
     /// Genre terms of the topic that it has, as numbers of [`Rows::word`].
     pub genre: Box<[u16]>,
+    /// What it says that it is (`Course`), and the year it says it is of; a word, or the empty one.
+    pub kind: u16,
+    pub year: u16,
 }
 
 /// What a host gave so far.
@@ -73,6 +76,10 @@ pub struct Filter {
     pub host: Option<String>,
     pub language: Option<String>,
     pub genre: Option<String>,
+    /// What the page says that it is.
+    pub kind: Option<String>,
+    /// The year that it says it was published in.
+    pub year: Option<String>,
     pub min_score: Option<f64>,
     pub max_score: Option<f64>,
     pub label: Option<Label>,
@@ -95,6 +102,8 @@ pub struct Pass {
     host: Option<u32>,
     language: Option<u16>,
     genre: Option<u16>,
+    kind: Option<u16>,
+    year: Option<u16>,
 }
 
 impl Rows {
@@ -108,6 +117,8 @@ impl Rows {
             let Some(host) = entry.host else { continue };
             let genre = r.assessment.hits.iter().filter(|h| h.set == "genre").take(GENRE_TERMS);
             let genre: Vec<u16> = genre.filter_map(|h| self.words.number(&h.term)).collect();
+            let year = r.about.published.get(..4).unwrap_or("");
+            let nothing = self.words.number("").unwrap_or(0);
             let row = Row {
                 id: r.id,
                 score: r.assessment.score as f32,
@@ -118,6 +129,8 @@ impl Rows {
                 label: None,
                 fetched: r.fetched.0,
                 genre: genre.into(),
+                kind: self.words.number(&r.about.kind).unwrap_or(nothing),
+                year: self.words.number(year).unwrap_or(nothing),
             };
             match self.at.get(&r.id) {
                 Some(&i) => self.rows[i as usize] = row,
@@ -204,7 +217,8 @@ impl Rows {
         };
         let names = (host, word(&filter.language), word(&filter.genre));
         let (Some(host), Some(language), Some(genre)) = names else { return Ok(None) };
-        Ok(Some(Pass { filter, host, language, genre }))
+        let (Some(kind), Some(year)) = (word(&filter.kind), word(&filter.year)) else { return Ok(None) };
+        Ok(Some(Pass { filter, host, language, genre, kind, year }))
     }
 }
 
@@ -217,6 +231,8 @@ impl Pass {
             && self.host.is_none_or(|h| h == row.host)
             && self.language.is_none_or(|l| l == row.language)
             && self.genre.is_none_or(|g| row.genre.contains(&g))
+            && self.kind.is_none_or(|k| k == row.kind)
+            && self.year.is_none_or(|y| y == row.year)
             && f.min_score.is_none_or(|s| score >= s - 5e-7)
             && f.max_score.is_none_or(|s| score <= s + 5e-7)
             && f.fetched.is_none_or(|(from, to)| (from..to).contains(&row.fetched))

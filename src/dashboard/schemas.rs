@@ -210,6 +210,10 @@ pub fn all() -> Value {
         ]),
         "Page": object(&[
             ("id", id()), ("url", text()), ("title", text()), ("description", text()), ("language", text()),
+            ("about", object(&[
+                ("authors", list(text())), ("published", text()), ("modified", text()), ("kind", text()),
+                ("publisher", text()),
+            ])),
             ("media_type", text()), ("charset", text()), ("status", count()), ("fetched", count()),
             ("elapsed_ms", count()), ("bytes", count()), ("depth", count()), ("links_found", count()),
             ("links", list(object(&[
@@ -235,6 +239,9 @@ pub fn all() -> Value {
                 ("best_pending", maybe(number())), ("robots", text()), ("robots_status", count()),
                 ("robots_expires", count()), ("delay_ms", count()), ("next_allowed", count()),
                 ("failures", count()), ("rule", rule()), ("address", maybe(text())),
+                ("rendered", maybe(object(&[
+                    ("tried", count()), ("worthwhile", count()), ("failed", count()), ("ms", count()),
+                ]))),
             ]))),
             ("next", maybe(text())),
             ("total", count()),

@@ -1,4 +1,4 @@
-//! Pages that scripts write: applications of React and Vue beside the same pages as HTML, a browser that is
+//! Pages that scripts write: applications of React, Vue and Svelte beside the same pages as HTML, a browser that is
 //! missing, and a crawl that is killed.
 
 use crate::common::{self, Running, finish, folder, gleaner, run, tools, until, warcs};
@@ -62,7 +62,7 @@ const router = VueRouter.createRouter({ history: VueRouter.createWebHistory(), r
 Vue.createApp({ template: '<router-view :key="$route.path"/>' }).use(router).mount('#app');
 "#;
 
-/// `react.test`, `vue.test` and `static.test` on one port, and the log of what was asked.
+/// `react.test`, `vue.test`, `svelte.test` and `static.test` on one port, and the log of what was asked.
 struct Sites {
     address: String,
     log: Arc<Mutex<Vec<String>>>,
@@ -89,6 +89,7 @@ impl Sites {
         files.insert("/menu.js", "document.body.dataset.menu = 'open'".into());
         files.insert("/app-react.js", REACT.into());
         files.insert("/app-vue.js", VUE.into());
+        files.insert("/app-svelte.js", svelte(Path::new(&apps))?);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (log, files) = (Arc::new(Mutex::new(Vec::new())), Arc::new(files));
@@ -143,6 +144,20 @@ fn render_program() -> Option<std::path::PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join("chromium")).find(|f| f.is_file())
 }
 
+/// The application of Svelte, which has to be compiled; its library is in it.
+fn svelte(modules: &Path) -> Option<String> {
+    let dir = folder();
+    let made = dir.path().join("svelte.js");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/svelte.mjs");
+    let mut command = Command::new("node");
+    command.arg(script).arg(modules).arg(&made);
+    if !command.output().is_ok_and(|ran| ran.status.success()) {
+        tools::missing("rendered applications: node does not compile that of Svelte");
+        return None;
+    }
+    Some(std::fs::read_to_string(made).unwrap())
+}
+
 fn answer(host: &str, path: &str, files: &BTreeMap<&str, String>) -> (u16, &'static str, String) {
     if let Some(file) = files.get(path) {
         return (200, "text/javascript", file.clone());
@@ -161,6 +176,7 @@ fn answer(host: &str, path: &str, files: &BTreeMap<&str, String>) -> (u16, &'sta
             "<title>App</title><div id=\"root\"></div>{}",
             scripts(&["react", "react-dom", "app-react"])
         ),
+        "svelte.test" => format!("<title>App</title><div id=\"app\"></div>{}", scripts(&["app-svelte"])),
         "vue.test" => {
             format!("<title>App</title><div id=\"app\"></div>{}", scripts(&["vue", "vue-router", "app-vue"]))
         }
@@ -189,14 +205,14 @@ fn applications_are_read_like_the_same_pages_as_html() {
     let dir = folder();
     let out = dir.path().join("db");
     let mut command = sites.crawl(&out);
-    for host in ["react.test", "vue.test", "static.test"] {
+    for host in ["react.test", "vue.test", "svelte.test", "static.test"] {
         command.args(["--seed", &format!("http://{host}/")]);
     }
     finish(&mut command).ok();
     let paths = |host: &str| pages(&out, host).into_keys().collect::<BTreeSet<String>>();
     let twin = paths("static.test");
     assert_eq!(twin.len(), PAGES);
-    for host in ["react.test", "vue.test"] {
+    for host in ["react.test", "vue.test", "svelte.test"] {
         assert_eq!(paths(host), twin, "{host}: not the pages of the static twin");
         for (path, page) in pages(&out, host) {
             let (title, text, _) = content(&path).unwrap();
@@ -212,8 +228,9 @@ fn applications_are_read_like_the_same_pages_as_html() {
     // Not one of the static pages was worth a browser; the applications' programs were asked for once.
     let asked = |what: &str| sites.asked(what);
     assert_eq!(
-        (asked("static.test/menu.js"), asked("react.test/react.js"), asked("vue.test/vue.js")),
-        (0, 1, 1)
+        ["static.test/menu.js", "react.test/react.js", "vue.test/vue.js", "svelte.test/app-svelte.js"]
+            .map(asked),
+        [0, 1, 1, 1]
     );
     let folder = out.display().to_string();
     run(["explain", &folder, "http://react.test/course/12"]).ok().shows(&["rendered, because", "→"]);
@@ -250,7 +267,7 @@ fn applications_are_read_like_the_same_pages_as_html() {
         let files = warcs(&out);
         finish(Command::new(python).arg("-c").arg(check).args(files))
             .ok()
-            .shows(&[&format!("documents {}", 2 * PAGES)]);
+            .shows(&[&format!("documents {}", 3 * PAGES)]);
     }
 }
 

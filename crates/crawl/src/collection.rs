@@ -47,8 +47,8 @@ use store::formats::parse_position;
 use store::index::Index;
 use store::s3::{Account, Address, Bucket};
 use types::{
-    Canon, Fetched, Format, Formats, Millis, Outcome, PageKind, Payload, Problem, Request, StateKey, Url,
-    UrlId, Web,
+    Canon, Fetched, Format, Formats, LinkKind, Millis, Outcome, PageKind, Payload, Problem, Request,
+    StateKey, Url, UrlId, Web,
 };
 
 /// How long a request of a crawl waits for its host's name; then others go first.
@@ -142,6 +142,8 @@ pub struct Open {
     pub resumed: bool,
     /// What was found on opening that a person should know of.
     pub notes: Vec<String>,
+    /// Sitemaps and feeds that the topic names.
+    listings: Vec<(Url, LinkKind)>,
     session: Session,
 }
 
@@ -267,6 +269,19 @@ impl Collection {
         config.limits.pages.is_some() || config.limits.relevant.is_some()
     }
 
+    /// The sitemaps and feeds that a topic begins with.
+    pub fn listings(config: &Config, canon: &Canon) -> Result<Vec<(Url, LinkKind)>, Problem> {
+        let seeds = &config.seeds;
+        let sitemaps = seeds.sitemaps.iter().map(|text| ("sitemaps", text, LinkKind::Sitemap));
+        let feeds = seeds.feeds.iter().map(|text| ("feeds", text, LinkKind::Feed));
+        let parse = |(key, text, kind): (&str, &String, LinkKind)| match canon.parse_typed(text) {
+            Ok(url) => Ok((url, kind)),
+            Err(e) => Err(Problem::usage(format!("[seeds] {key}: `{text}`: {e}"))
+                .hint("these are whole addresses, as in https://www.example.org/sitemap.xml")),
+        };
+        sitemaps.chain(feeds).map(parse).collect()
+    }
+
     /// What the loop needs to know. `rng` is the seed of all chance.
     pub fn rules(config: &Config, rng: u64) -> Rules {
         let (l, f) = (&config.limits, &config.fetch);
@@ -281,7 +296,8 @@ impl Collection {
             links_per_page: l.links_per_page,
             expand_min: l.expand_min,
             obey_nofollow: f.nofollow,
-            use_sitemaps: f.sitemaps,
+            use_sitemaps: f.sitemaps && !config.seeds.only,
+            listed_only: config.seeds.only,
             listings: ListingLimits {
                 files: l.sitemaps,
                 nesting: l.sitemap_nesting,
@@ -431,7 +447,7 @@ impl Collection {
         let config = &adjusted;
         made.analyst.documents = Self::documents(config);
         if fetches {
-            made.analyst.rendering = Rendering::open(config, &crawling, ledger.as_ref())?.map(Arc::new);
+            made.analyst.rendering = Rendering::open(config, &crawling, ledger.as_ref(), dir)?.map(Arc::new);
         }
         Arc::make_mut(&mut made.analyst.extract).documents = Formats::named(&config.scope.documents)?;
         ledger.set_limits(Self::limits(config));
@@ -454,7 +470,9 @@ impl Collection {
         };
         // A crawl that is taken up again has the seeds it was begun with, whether they are named again or
         // not.
+        let listings = Self::listings(config, &canon)?;
         let mut all_seeds = seeds.to_vec();
+        all_seeds.extend(listings.iter().map(|(url, _)| url.clone()));
         if config.scope.seed_hosts_only && shared.is_none() {
             all_seeds.extend(first_urls(ledger.as_ref())?);
         }
@@ -496,7 +514,7 @@ impl Collection {
         if shared.is_none() {
             crawl.steer.inbox = Some(Inbox::of(dir));
         }
-        Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed, notes, session })
+        Ok(Open { crawl, web: crawling, analyst: made.analyst, resumed, notes, listings, session })
     }
 }
 
@@ -504,11 +522,12 @@ impl Open {
     /// Offers the seeds and tells the listeners that it begins.
     pub fn start(&mut self, seeds: &[Url], now: Millis) -> Result<(), Problem> {
         self.crawl.begin_session(self.session.clone())?;
-        self.announce(seeds.len());
+        self.announce(seeds.len() + self.listings.len());
         if let Some(text) = self.crawl.teaching().map(|t| t.announcement()) {
             self.crawl.emit(Event::Teacher { text });
         }
         self.crawl.seed(seeds, now)?;
+        self.crawl.seed_listings(&self.listings, now)?;
         Ok(())
     }
 

@@ -73,6 +73,12 @@ pub struct Seeds {
     pub urls: Vec<String>,
     /// Files with one URL per line, or `set<TAB>url` lines chosen with `FILE#SET`.
     pub files: Vec<String>,
+    /// Sitemaps whose pages are fetched.
+    pub sitemaps: Vec<String>,
+    /// Feeds whose pages are fetched.
+    pub feeds: Vec<String>,
+    /// Nothing but the seeds and what these sitemaps and feeds list: links of pages are not followed.
+    pub only: bool,
 }
 
 /// A list of what is allowed, or a table with `allow` and `deny` lists. Empty = everything. Deny wins.
@@ -216,6 +222,10 @@ pub struct Limits {
     pub render_memory: Size,
     /// Pages shown in a browser at the same time, at most.
     pub render_tabs: usize,
+    /// Share of the HTML pages of a run that may be shown in a browser.
+    pub render_share: f64,
+    /// Share of a run's time that each tab may be busy.
+    pub render_time_share: f64,
     /// Sitemaps and feeds read of one host.
     pub sitemaps: u32,
     /// Levels of sitemaps that name sitemaps.
@@ -265,6 +275,8 @@ impl Default for Limits {
             render_time: Span(Duration::from_secs(30)),
             render_memory: Size(1 << 30),
             render_tabs: 2,
+            render_share: 1.0,
+            render_time_share: 1.0,
             sitemaps: 50,
             sitemap_nesting: 2,
             sitemap_bytes: Size(50 << 20),
@@ -670,6 +682,11 @@ impl Config {
         if self.limits.links_per_page == 0 {
             return Err(at("[limits] links_per_page = 0 would follow no link").hint("use 1 or more"));
         }
+        let shares = [self.limits.render_share, self.limits.render_time_share];
+        if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
+            return Err(at("[limits] render_share and render_time_share must be between 0 and 1")
+                .hint("1 is no budget, 0.1 a tenth of the pages or of the time"));
+        }
         if !(0.0..=1.0).contains(&self.limits.expand_min) {
             return Err(at("[limits] expand_min must be between 0 and 1"));
         }
@@ -953,6 +970,7 @@ mod tests {
         assert!(error("[fetch]\nconcurrency = 0\n").contains("would fetch nothing"));
         assert!(error("[limits]\npages = 0\n").contains("nothing to do"));
         assert!(error("[limits]\npatience_share = 2.0\n").contains("between 0 and 1"));
+        assert!(error("[limits]\nrender_share = 2.0\n").contains("between 0 and 1"));
         assert!(error("[scope]\npatterns = [\"(\"]\n").contains("pattern"));
     }
 

@@ -357,6 +357,21 @@ impl Crawl {
         Ok(new)
     }
 
+    /// Offers the sitemaps and feeds that the user names. They are read once a run.
+    pub fn seed_listings(&mut self, listings: &[(Url, LinkKind)], now: Millis) -> Result<(), Problem> {
+        for (url, kind) in listings {
+            if self.parts.scope.check_listing(url).is_err()
+                || self.parts.ledger.look_up(url)?.is_some_and(|e| !e.state.is_unanswered())
+            {
+                continue;
+            }
+            let hops = u8::from(*kind == LinkKind::Sitemap);
+            let candidate = Candidate { kind: *kind, hops, ..self.as_seed(url) };
+            self.parts.ledger.seed(candidate, now)?;
+        }
+        self.parts.ledger.commit()
+    }
+
     /// Everything that ended without an answer is asked for once more, with what is known of it. How many
     /// these are.
     pub fn retry_unanswered(&mut self, now: Millis) -> Result<usize, Problem> {

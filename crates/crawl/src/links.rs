@@ -4,7 +4,7 @@ use crate::crawl::{Counts, Parts};
 use focus::strategies::Visit;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use types::{Candidate, Lease, Link, Priority};
+use types::{Candidate, Lease, Link, PageKind, Priority};
 
 /// Anchor texts are kept for people; longer ones are cut.
 const ANCHOR_KEPT: usize = 120;
@@ -13,6 +13,9 @@ const ANCHOR_KEPT: usize = 120;
 /// are more than the limit, in page order.
 pub(crate) fn links(parts: &mut Parts, counts: &mut Counts, visit: &Visit, lease: &Lease) -> Vec<Candidate> {
     let page = &visit.doc.page;
+    if parts.rules.listed_only && !matches!(page.kind, PageKind::Sitemap | PageKind::Feed) {
+        return Vec::new();
+    }
     let scores = parts.strategy.score(visit);
     let model = parts.strategy.version();
     let mut out: Vec<Candidate> = Vec::with_capacity(page.links.len().min(parts.rules.links_per_page));
@@ -37,7 +40,11 @@ pub(crate) fn links(parts: &mut Parts, counts: &mut Counts, visit: &Visit, lease
                 }
             }
             Entry::Vacant(e) => {
-                if let Err(why) = parts.scope.check(&link.url) {
+                let checked = match page.names_sitemap(link) {
+                    true => parts.scope.check_listing(&link.url),
+                    false => parts.scope.check(&link.url),
+                };
+                if let Err(why) = checked {
                     refused.add(why.kind());
                     continue;
                 }

@@ -12,7 +12,9 @@ use focus::strategies::Wants;
 use frontier::{Next, Pick};
 use std::sync::Arc;
 use std::time::Duration;
-use types::{Lease, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, Task, Turn};
+use types::{
+    Lease, LinkKind, Millis, Outcome, Priority, Problem, Rescored, RobotsAnswer, Settle, Task, Turn,
+};
 
 /// What becomes of a lease.
 enum Permission {
@@ -136,6 +138,9 @@ impl Crawl {
 
     /// Settles a lease that needs no request, because it may not be sent, or not now. `true` when that is so.
     fn turned_away(&mut self, lease: &Lease, now: Millis) -> Result<bool, Problem> {
+        if lease.revisit.is_some() && self.spared(lease, now)? {
+            return Ok(true);
+        }
         let (outcome, kind) = match self.permission(lease)? {
             Permission::Never(Outcome::RobotsDenied) => (Outcome::RobotsDenied, "robots-denied"),
             Permission::Never(outcome) => (outcome, "out-of-scope"),
@@ -253,7 +258,11 @@ impl Crawl {
         if lease.task == Task::Robots {
             return Ok(Permission::Fetch);
         }
-        if self.parts.scope.check(&lease.url).is_err() || self.is_blocked(&lease.url) {
+        let in_scope = match is_sitemap_file(lease) || lease.kind == LinkKind::Feed {
+            true => self.parts.scope.check_listing(&lease.url),
+            false => self.parts.scope.check(&lease.url),
+        };
+        if in_scope.is_err() || self.is_blocked(&lease.url) {
             return Ok(Permission::Never(Outcome::OutOfScope));
         }
         let host = lease.url.host_key();

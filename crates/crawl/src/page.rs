@@ -459,5 +459,6 @@ pub(crate) fn record_of(
         etag: fetched.header("etag").map(str::to_string),
         last_modified: fetched.header("last-modified").map(str::to_string),
         noindex: page.robots.noindex,
+        about: page.about.clone(),
     }
 }

@@ -31,11 +31,13 @@ use crate::watch::Rounds;
 use fetch::{Class, classify};
 use focus::strategies::Visit;
 use focus::text::Doc;
+use frontier::State;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use std::time::Duration;
-use store::archive::{Digest, Original, PageNote};
+use store::Which;
+use store::archive::{Digest, Original, PageNote, parse_rfc3339};
 use types::{
     Assessment, Candidate, Fetched, Lease, LinkKind, Millis, Outcome, PageKind, Priority, Problem, Record,
     Settle, StateKey, Target, Truncation, Turn, UrlId, Verdict,
@@ -43,6 +45,11 @@ use types::{
 
 /// State: [`Begun`] as JSON.
 const STATE: StateKey = StateKey::Refresh;
+
+/// Key of a sitemap that is read again: in front of all pages.
+const SITEMAPS_FIRST: f64 = 1e9;
+/// Sitemaps that a refresh reads again.
+const MOST_SITEMAPS: usize = 10_000;
 
 /// One that was broken off so long ago is not gone on with: what it visited is not new any more.
 const STALE: Duration = Duration::from_secs(7 * 86_400);
@@ -101,8 +108,16 @@ pub struct Refreshed {
     pub no_answer: u64,
     /// … that may not be asked for any more.
     pub denied: u64,
+    /// Pages that were not asked for, because their sitemap says that they are as they were.
+    #[serde(skip_serializing_if = "is_none")]
+    pub spared: u64,
     /// Links to URLs that were not known.
     pub new_links: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_none(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Refreshed {
@@ -132,6 +147,8 @@ pub(crate) struct Refresh {
     pub due: HashSet<UrlId>,
     /// Pages that were not there when they were asked for.
     missing: HashSet<UrlId>,
+    /// Pages that have not changed since they were visited, as their sitemap says.
+    unchanged: HashSet<UrlId>,
     confirm: Duration,
     /// Where pages are on the roll.
     at: HashMap<UrlId, usize>,
@@ -149,7 +166,15 @@ impl Refresh {
         at: HashMap<UrlId, usize>,
     ) -> Refresh {
         let done = Refreshed { planned: visits.visited, ..visits };
-        Refresh { due: HashSet::new(), missing: HashSet::new(), confirm, at, done, rounds: Some(rounds) }
+        Refresh {
+            due: HashSet::new(),
+            missing: HashSet::new(),
+            unchanged: HashSet::new(),
+            confirm,
+            at,
+            done,
+            rounds: Some(rounds),
+        }
     }
 }
 
@@ -192,9 +217,10 @@ impl Crawl {
         rules.pages = Some(self.counts.pages + plan.new_pages);
         (rules.relevant, rules.requests) = (None, None);
         let at = self.judging.roll.judged.iter().enumerate().map(|(i, j)| (j.id, i)).collect();
-        let (missing, confirm) = (HashSet::new(), plan.confirm);
-        let rounds = None;
-        self.refresh = Some(Box::new(Refresh { due, missing, confirm, at, done: done.clone(), rounds }));
+        let (missing, unchanged, confirm) = (HashSet::new(), HashSet::new(), plan.confirm);
+        self.open_sitemaps(&due)?;
+        let (done, rounds) = (done.clone(), None);
+        self.refresh = Some(Box::new(Refresh { due, missing, unchanged, confirm, at, done, rounds }));
         self.put_begun(Some(begun))?;
         self.parts.ledger.commit()?;
         self.pace.started = Some(now);
@@ -304,7 +330,14 @@ impl Crawl {
         turn.host = self.host_update(&fetched, class, now);
         let Some(record) = self.parts.ledger.record(lease.id)? else {
             // There is nothing to compare with: a sitemap or feed, or its record is gone.
-            return self.list_again(lease, fetched, analysis, turn, now);
+            if lease.priority.key() != SITEMAPS_FIRST {
+                return self.list_again(lease, fetched, analysis, turn, now);
+            }
+            if class == Class::Page {
+                self.read_dates(&fetched)?;
+            }
+            self.apply(turn)?;
+            return Ok(());
         };
         let same = || Digest(digest(&fetched)).hex() == record.digest;
         match (class, analysis) {
@@ -348,6 +381,73 @@ impl Crawl {
                 self.end_visit(&lease, &fetched, turn, ending, now)
             }
         }
+    }
+
+    /// Opens the sitemaps of these pages' hosts, to be read before the pages are visited.
+    fn open_sitemaps(&mut self, due: &HashSet<UrlId>) -> Result<(), Problem> {
+        let rules = &self.parts.rules;
+        if !(rules.use_sitemaps || rules.listed_only) {
+            return Ok(());
+        }
+        let ledger = self.parts.ledger.as_ref();
+        let mut hosts = HashSet::new();
+        for id in due {
+            hosts.extend(ledger.entry(*id)?.and_then(|e| e.host));
+        }
+        let mut found = Vec::new();
+        for entry in ledger.entries(Which::All) {
+            let entry = entry?;
+            let read = entry.state == State::Settled(Outcome::Fetched) && entry.hops > 0;
+            if read && entry.host.is_some_and(|h| hosts.contains(&h)) && ledger.record(entry.id)?.is_none() {
+                let sources = ledger.sources(entry.id)?;
+                found.extend(sources.iter().any(|s| s.kind == LinkKind::Sitemap).then_some(entry.id));
+            }
+        }
+        for id in found.into_iter().take(MOST_SITEMAPS) {
+            self.parts.ledger.revisit(id, Priority::new(Priority::REVISIT, SITEMAPS_FIRST))?;
+        }
+        Ok(())
+    }
+
+    /// A sitemap says when pages changed: what was visited since then need not be asked for.
+    fn read_dates(&mut self, fetched: &Fetched) -> Result<(), Problem> {
+        let (content_type, body) = fetched.readable();
+        let dates = extract::sitemap_dates(&fetched.url, content_type, body);
+        let visited = last(self.parts.ledger.as_ref())?;
+        for (address, date) in dates {
+            let Ok(url) = self.parts.canon.join(&fetched.url, &address) else { continue };
+            // It speaks of its own site only.
+            let Some(changed) = end_of(&date).filter(|_| url.domain() == fetched.url.domain()) else {
+                continue;
+            };
+            let Some(entry) = self.parts.ledger.look_up(&url)? else { continue };
+            let seen = match visited.get(&entry.id) {
+                Some((at, found)) => found.is_there().then_some(*at),
+                None => self.parts.ledger.record(entry.id)?.map(|r| r.fetched),
+            };
+            if let Some(refresh) = &mut self.refresh
+                && refresh.due.contains(&entry.id)
+                && seen.is_some_and(|seen| changed <= seen)
+            {
+                refresh.unchanged.insert(entry.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// A page that is as it was, as its sitemap says: it is not asked for. That is no visit.
+    pub(crate) fn spared(&mut self, lease: &Lease, now: Millis) -> Result<bool, Problem> {
+        let Some(refresh) = &mut self.refresh else { return Ok(false) };
+        if !refresh.unchanged.remove(&lease.id) {
+            return Ok(false);
+        }
+        refresh.due.remove(&lease.id);
+        refresh.done.spared += 1;
+        let mut turn = Turn::new(Settle::AsBefore { id: lease.id });
+        turn.host.finished = now;
+        self.apply(turn)?;
+        self.tick(now);
+        Ok(true)
     }
 
     /// A visit that is not made: the page may not be asked for, or its host is given up.
@@ -674,6 +774,13 @@ fn worth(page: &Judged) -> f64 {
 /// Less came than there is, and not because of a limit on its size.
 fn broke_off(fetched: &Fetched) -> bool {
     fetched.truncated.is_some_and(|why| why != Truncation::Length)
+}
+
+/// The end of the moment, or of the day, that a sitemap names.
+fn end_of(date: &str) -> Option<Millis> {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let at = parse_rfc3339(date)?;
+    Some(if date.len() == 10 { at.plus(DAY) } else { at.plus(Duration::from_secs(1)) })
 }
 
 /// Not a sitemap or feed by now.

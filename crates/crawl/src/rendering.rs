@@ -10,7 +10,7 @@
 //! left. What came of each page ([`Attempt`]) is a line of state `rendered`, so a crawl that is taken up again
 //! knows what it knew, and `gleaner explain` can tell.
 
-use crate::config::{Config, Render};
+use crate::config::{Config, Limits, Render};
 use crate::crawl::Ledger;
 use extract::{Kind, Options, sniff};
 use fetch::Http;
@@ -18,8 +18,8 @@ use render::{Renderer, Settings, Unrendered, shell};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use store::Records;
@@ -54,8 +54,13 @@ pub fn browser() -> Result<Option<PathBuf>, Problem> {
     }
 }
 
-/// A renderer for these settings. `None`: no browser is installed.
-pub fn renderer(config: &Config, http: &Arc<Http>) -> Result<Option<Renderer>, Problem> {
+/// A renderer for these settings. `None`: no browser is installed. `private`: a folder that is none of the
+/// browser's business.
+pub fn renderer(
+    config: &Config,
+    http: &Arc<Http>,
+    private: Option<&Path>,
+) -> Result<Option<Renderer>, Problem> {
     let Some(program) = browser()? else { return Ok(None) };
     let settings = crate::collection::Collection::fetch_settings(config)?;
     let limits = &config.limits;
@@ -69,6 +74,7 @@ pub fn renderer(config: &Config, http: &Arc<Http>) -> Result<Option<Renderer>, P
         robots: config.fetch.robots,
         signature: settings.user_agent_sent(),
         user_agent: settings.user_agent,
+        private: private.map(Path::to_path_buf),
     };
     Ok(Some(Renderer::new(settings, http.clone())))
 }
@@ -119,12 +125,83 @@ impl Attempt {
     }
 }
 
+/// What showing pages of one host in a browser came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HostRendering {
+    /// Pages that were tried.
+    pub tried: u32,
+    /// … on which it brought text or links.
+    pub worthwhile: u32,
+    /// … that could not be rendered.
+    pub failed: u32,
+    /// How long all of it took, in milliseconds.
+    pub ms: u64,
+}
+
+/// What was learnt of each host whose pages were tried.
+pub fn by_host(store: &(impl Records + ?Sized)) -> Result<HashMap<String, HostRendering>, Problem> {
+    let mut hosts: HashMap<String, HostRendering> = HashMap::new();
+    for attempt in Attempt::all(store)?.filter(|a| !a.shape.is_empty()) {
+        let host = hosts.entry(attempt.shape.split('/').next().unwrap_or("").to_string()).or_default();
+        host.tried += 1;
+        host.worthwhile += u32::from(attempt.was_worthwhile());
+        host.failed += u32::from(attempt.failed.is_some());
+        host.ms = host.ms.saturating_add(attempt.ms);
+    }
+    Ok(hosts)
+}
+
 /// The crawl ends before the page was rendered.
 pub struct Stopped;
+
+/// How much of a run may go to the browser. Some pages are always free: a budget must not keep anything from
+/// being learnt.
+struct Budget {
+    /// Share of the HTML pages.
+    pages: f64,
+    /// Share of the time that has passed, of each tab.
+    time: f64,
+    tabs: f64,
+    read: AtomicU64,
+    shown: AtomicU64,
+    spent: AtomicU64,
+    said: AtomicBool,
+}
+
+/// Pages that no budget counts.
+const FREE: u64 = 20;
+
+impl Budget {
+    fn new(limits: &Limits) -> Budget {
+        let (pages, time, tabs) = (limits.render_share, limits.render_time_share, limits.render_tabs as f64);
+        let [read, shown, spent] = [(); 3].map(|()| AtomicU64::new(0));
+        Budget { pages, time, tabs, read, shown, spent, said: AtomicBool::new(false) }
+    }
+
+    /// May one more page be shown, so long after the run began?
+    fn allows(&self, since: Duration) -> bool {
+        let [read, shown, spent] =
+            [&self.read, &self.shown, &self.spent].map(|n| n.load(Ordering::Relaxed) as f64);
+        let free = FREE as f64;
+        let pages = self.pages >= 1.0 || shown < free + self.pages * read;
+        let time =
+            self.time >= 1.0 || shown < free || spent < self.time * self.tabs * since.as_millis() as f64;
+        if !(pages && time) && !self.said.swap(true, Ordering::SeqCst) {
+            tracing::info!(
+                pages,
+                time,
+                "the budget for rendering is spent: pages wait until it grows, or are read as sent"
+            );
+        }
+        pages && time
+    }
+}
 
 /// See the module.
 pub struct Rendering {
     always: bool,
+    budget: Budget,
+    began: Instant,
     /// `None`: no browser is installed, which is said when one is missed.
     renderer: Option<Renderer>,
     learnt: Mutex<Learnt>,
@@ -137,18 +214,21 @@ impl Rendering {
         config: &Config,
         http: &Arc<Http>,
         ledger: &dyn Ledger,
+        dir: &Path,
     ) -> Result<Option<Rendering>, Problem> {
         let always = config.fetch.render == Render::Always;
         if config.fetch.render == Render::Never {
             return Ok(None);
         }
-        let renderer = renderer(config, http)?;
+        let renderer = renderer(config, http, Some(dir))?;
         if always && renderer.is_none() {
             return Err(no_browser("[fetch] render = \"always\" needs a browser, and none is installed"));
         }
         let mut learnt = Learnt::default();
         Attempt::all(ledger)?.for_each(|attempt| learnt.learn(&attempt));
-        Ok(Some(Rendering { always, renderer, learnt: Mutex::new(learnt), said: AtomicBool::new(false) }))
+        let (budget, began) = (Budget::new(&config.limits), Instant::now());
+        let (learnt, said) = (Mutex::new(learnt), AtomicBool::new(false));
+        Ok(Some(Rendering { always, budget, began, renderer, learnt, said }))
     }
 
     /// Are pages with such an address known to be worth it?
@@ -164,7 +244,10 @@ impl Rendering {
         options: &Arc<Options>,
     ) -> Result<(Option<Arc<Page>>, Option<Attempt>), Stopped> {
         let Some((before, why)) = self.decide(fetched, options) else { return Ok((None, None)) };
-        let Some(why) = why else { return Ok((Some(before), None)) };
+        self.budget.read.fetch_add(1, Ordering::Relaxed);
+        let Some(why) = why.filter(|_| self.budget.allows(self.began.elapsed())) else {
+            return Ok((Some(before), None));
+        };
         let Some(renderer) = &self.renderer else {
             self.miss_the_browser(&fetched.url, "none is installed (Debian's package is `chromium`)");
             return Ok((Some(before), None));
@@ -179,6 +262,8 @@ impl Rendering {
             ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             ..Attempt::default()
         };
+        self.budget.shown.fetch_add(1, Ordering::Relaxed);
+        self.budget.spent.fetch_add(attempt.ms, Ordering::Relaxed);
         let mut page = before.clone();
         match rendered {
             Ok(rendered) => {
@@ -385,6 +470,26 @@ mod tests {
         ] {
             assert_eq!(shape(&url(address)), expected, "{address}");
         }
+    }
+
+    #[test]
+    fn a_budget_is_a_share_of_pages_and_of_time() {
+        let limits = Limits { render_share: 0.1, render_time_share: 0.5, ..Limits::default() };
+        let budget = Budget::new(&limits);
+        let set = |read, shown, spent| {
+            budget.read.store(read, Ordering::Relaxed);
+            budget.shown.store(shown, Ordering::Relaxed);
+            budget.spent.store(spent, Ordering::Relaxed);
+            budget.allows(Duration::from_secs(100))
+        };
+        assert!(set(1, FREE - 1, 1_000_000), "the first ones are free");
+        assert!(set(100, FREE + 9, 0) && !set(100, FREE + 10, 0), "a tenth of the pages");
+        // Half of 100 seconds of two tabs.
+        assert!(set(10_000, 100, 99_999) && !set(10_000, 100, 100_000));
+        let whole = Budget::new(&Limits::default());
+        whole.shown.store(1_000_000, Ordering::Relaxed);
+        whole.spent.store(u64::MAX, Ordering::Relaxed);
+        assert!(whole.allows(Duration::ZERO), "there is no budget unless one is set");
     }
 
     #[test]

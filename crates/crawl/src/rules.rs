@@ -29,6 +29,8 @@ pub struct Rules {
     pub obey_nofollow: bool,
     /// Fetch the sitemaps that robots.txt names.
     pub use_sitemaps: bool,
+    /// Follow no links but those of sitemaps and feeds.
+    pub listed_only: bool,
     /// What sitemaps and feeds may cost.
     pub listings: ListingLimits,
     /// Tries per URL.
@@ -73,6 +75,7 @@ impl Default for Rules {
             expand_min: 0.0,
             obey_nofollow: true,
             use_sitemaps: true,
+            listed_only: false,
             listings: ListingLimits::none(),
             attempts: 3,
             concurrency: 1,

@@ -133,6 +133,14 @@ impl Scope {
         self.removed.iter().any(|what| what.matches(url))
     }
 
+    /// May this sitemap or feed be fetched? It may be packed, which a page may not.
+    pub fn check_listing(&self, url: &Url) -> Result<(), OutOfScope> {
+        match self.check(url) {
+            Err(OutOfScope::FileType) => Ok(()),
+            checked => checked,
+        }
+    }
+
     /// May this URL be fetched?
     pub fn check(&self, url: &Url) -> Result<(), OutOfScope> {
         if self.is_removed(url) {

@@ -190,7 +190,7 @@ impl Crawl {
                 // A sitemap may live elsewhere, but not off the site that names it: that would let any host
                 // spend our budget on another.
                 if url.domain() == lease.url.domain()
-                    && self.parts.scope.check(&url).is_ok()
+                    && self.parts.scope.check_listing(&url).is_ok()
                     && self.admit_sitemap(&url)
                 {
                     turn.add.push(self.inherit(lease, url, LinkKind::Sitemap));

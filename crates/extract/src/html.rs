@@ -1,6 +1,6 @@
 //! HTML and XHTML → [`Page`].
 
-use crate::{Options, charset, context, language, meta, parse, quick, simhash, walk};
+use crate::{Options, about, charset, context, language, meta, parse, quick, simhash, walk};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use types::{Page, PageKind, Region, Url};
 
@@ -26,7 +26,16 @@ pub fn html(
             take_text(&mut page, inner);
         }
     }
+    let found = about::read(&text, url);
+    page.about = found.about;
+    if page.title.is_empty() {
+        page.title = found.title;
+    }
     finish(&mut page, options);
+    // What the text shows is believed more than what is said of it, which is the same on all pages of a site.
+    if page.language.is_empty() {
+        page.language = found.language;
+    }
     page
 }
 

@@ -26,6 +26,7 @@
 
 #![warn(missing_docs)]
 
+mod about;
 mod charset;
 mod class;
 mod context;
@@ -41,6 +42,8 @@ mod office;
 pub mod parse;
 mod paths;
 mod pdf;
+#[cfg(feature = "pdf")]
+mod pdf_text;
 mod plain;
 mod quick;
 mod rtf;
@@ -54,9 +57,10 @@ mod xml;
 pub use markdown::markdown;
 pub use sniff::{Kind, sniff};
 use types::{Canon, Formats, Page, PageKind, Url};
+pub use xml::sitemap_dates;
 
 /// Changes whenever the same bytes may give another page, so that caches of pages know.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// How much of a page is kept, and how its links are read.
 #[derive(Clone, Debug)]

@@ -324,6 +324,11 @@ pub enum Attr {
     XmlLang,
     Id,
     Class,
+    Itemscope,
+    Itemprop,
+    Itemtype,
+    Datetime,
+    Pubdate,
 }
 
 impl Attr {
@@ -346,6 +351,11 @@ impl Attr {
         const XML_LANG: u128 = packed("xml:lang");
         const ID: u128 = packed("id");
         const CLASS: u128 = packed("class");
+        const ITEMSCOPE: u128 = packed("itemscope");
+        const ITEMPROP: u128 = packed("itemprop");
+        const ITEMTYPE: u128 = packed("itemtype");
+        const DATETIME: u128 = packed("datetime");
+        const PUBDATE: u128 = packed("pubdate");
         Some(match key {
             CLASS => Attr::Class,
             HREF => Attr::Href,
@@ -364,6 +374,11 @@ impl Attr {
             HREFLANG => Attr::Hreflang,
             LANG => Attr::Lang,
             XML_LANG => Attr::XmlLang,
+            ITEMSCOPE => Attr::Itemscope,
+            ITEMPROP => Attr::Itemprop,
+            ITEMTYPE => Attr::Itemtype,
+            DATETIME => Attr::Datetime,
+            PUBDATE => Attr::Pubdate,
             _ => return None,
         })
     }

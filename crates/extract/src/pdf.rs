@@ -121,7 +121,7 @@ fn read(body: &[u8], max_text: usize) -> Result<Document, Broken> {
     };
     let mut room = MAX_CONTENT;
     let mut pictures = 0;
-    for (&number, &id) in pages.iter().take(MAX_PAGES) {
+    for &id in pages.values().take(MAX_PAGES) {
         links(&document, id, &mut out.links);
         let Ok(content) = document.get_page_content_with_limit(id, MAX_STREAM.min(room)) else {
             out.cut = true;
@@ -129,12 +129,7 @@ fn read(body: &[u8], max_text: usize) -> Result<Document, Broken> {
         };
         room = room.saturating_sub(content.len());
         pictures += usize::from(shows_picture(&document, id));
-        for chunk in document.extract_text_chunks_with_limit(&[number], MAX_STREAM) {
-            match chunk {
-                Ok(text) => out.text.push_str(&text),
-                Err(_) => out.cut = true,
-            }
-        }
+        out.cut |= crate::pdf_text::page(&document, id, &content, MAX_STREAM, &mut out.text).is_err();
         out.text.push('\n');
         if out.text.len() > max_text {
             out.cut = true;

@@ -501,8 +501,10 @@ impl<'s, 'o> Walk<'s, 'o> {
         if has("stylesheet") {
             return;
         }
-        let (canonical, next, alternate) = (has("canonical"), has("next"), has("alternate"));
-        if !(canonical || next || alternate) {
+        let (canonical, alternate) = (has("canonical"), has("alternate"));
+        // Pages of a series: it may be entered in its middle.
+        let series = has("next") || has("prev") || has("previous");
+        if !(canonical || series || alternate) {
             return;
         }
         let Some(href) = attrs.take(Attr::Href) else { return };
@@ -510,7 +512,7 @@ impl<'s, 'o> Walk<'s, 'o> {
             self.base_used = true;
             self.page.canonical = self.options.canon.join(&self.base, &href).ok();
         }
-        if next {
+        if series {
             self.childless(attrs, href, LinkKind::Anchor);
         } else if alternate {
             let media = attrs.get(Attr::Type).unwrap_or("").trim_ascii();

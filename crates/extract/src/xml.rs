@@ -139,6 +139,24 @@ pub fn sitemap(url: &Url, content_type: Option<&str>, body: &[u8], options: &Opt
     to.finish()
 }
 
+/// When the pages of a sitemap changed last, as it says: addresses and dates, both as they stand there.
+pub fn sitemap_dates(url: &Url, content_type: Option<&str>, body: &[u8]) -> Vec<(String, String)> {
+    let (content_type, body) = crate::sniff::unzipped(content_type, body);
+    let part = body.get(..parse::MAX_INPUT).unwrap_or(&body);
+    let (text, _) = charset::decode(part, content_type, url.host());
+    let (mut all, mut href, mut date) = (Vec::new(), String::new(), String::new());
+    events(&text, |what| match what {
+        Found::Start("url", _) => (href, date) = Default::default(),
+        Found::End("loc", value) if href.is_empty() => href = value.trim().into(),
+        Found::End("lastmod", value) if date.is_empty() && value.len() < 64 => date = value.trim().into(),
+        Found::End("url", _) if !href.is_empty() && !date.is_empty() && all.len() < SITEMAP_LINKS => {
+            all.push((std::mem::take(&mut href), std::mem::take(&mut date)));
+        }
+        _ => {}
+    });
+    all
+}
+
 pub fn feed(url: &Url, content_type: Option<&str>, body: &[u8], options: &Options, page: Page) -> Page {
     let part = body.get(..parse::MAX_INPUT).unwrap_or(body);
     let (text, charset) = charset::decode(part, content_type, url.host());

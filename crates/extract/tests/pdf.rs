@@ -52,6 +52,49 @@ fn text_and_title() {
     assert_eq!((p.leaves.len(), p.blocks.len()), (1, 1));
 }
 
+/// A page whose font tells its widths: every character is half as wide as the font is high.
+fn with_content(content: &str) -> Page {
+    let widths = "500 ".repeat(96);
+    read(&pdf(&[
+        "<< /Type /Catalog /Pages 2 0 R >>".into(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".into(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R \
+         /Resources << /Font << /F1 5 0 R >> /XObject << /X 7 0 R >> >> >>"
+            .into(),
+        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+        format!(
+            "<< /Type /Font /Subtype /Type1 /BaseFont /X /Encoding /WinAnsiEncoding /FirstChar 32 /LastChar 127 /Widths [{widths}] >>"
+        ),
+        "<< /Title (x) >>".into(),
+        "<< /Type /XObject /Subtype /Form /Matrix [1 0 0 1 0 -50] /Length 41 >>\nstream\n\
+         BT /F1 10 Tf 0 700 Td (in a form) Tj ET   \nendstream"
+            .into(),
+    ]))
+}
+
+#[test]
+fn blanks_and_lines_are_where_the_pen_moves() {
+    for (content, text) in [
+        // Blanks as numbers, whole or not; kerning is none.
+        ("BT /F1 10 Tf 0 700 Td [(data)-333.25(base)-250( )(T)83.3(o)-28(p)] TJ ET", "data base Top"),
+        // The next piece goes on where the last one ended: 4 characters of 5 units.
+        ("BT /F1 10 Tf 0 700 Td (data) Tj 20 0 Td (base) Tj 23 0 Td (course) Tj ET", "database course"),
+        ("BT /F1 10 Tf 1 0 0 1 0 700 Tm (data) Tj 1 0 0 1 20 700 Tm (base) Tj ET", "database"),
+        // Indices stay in their line, another baseline is another line.
+        (
+            "BT /F1 10 Tf 0 700 Td (H) Tj /F1 7 Tf 5 -2 Td (2) Tj /F1 10 Tf 3.5 2 Td (O) Tj 0 -12 Td (next) Tj ET",
+            "H2O\nnext",
+        ),
+        ("BT /F1 10 Tf 12 TL 0 700 Td (one) Tj T* (two) Tj (three) ' ET", "one\ntwo\nthree"),
+        // A page may be turned, and drawn to any scale.
+        ("q 0 0.1 -0.1 0 300 300 cm BT /F1 100 Tf 0 0 Td (up) Tj 130 0 Td (wards) Tj ET Q", "up wards"),
+        ("BT /F1 10 Tf 0 700 Td (before) Tj ET q /X Do Q", "before\nin a form"),
+        ("Q Q q BT (no font) Tj /F9 1 Tf (no such font) Tj ET", ""),
+    ] {
+        assert_eq!(with_content(content).text.trim(), text, "{content}");
+    }
+}
+
 #[test]
 fn damaged_files_give_poorer_pages() {
     let whole = two_lines();

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `shell` | does a page need its scripts to say anything? Pure |
 //! | `process` | the browser as a process: how it is started, watched and ended |
+//! | `user` | as whom it runs: never as root |
 //! | `protocol` | questions and events over its pipe |
 //! | `tab` | one page, from its beginning to its snapshot |
 //! | `errands` | which of a page's requests are answered, and by whom |
@@ -27,6 +28,7 @@ mod protocol;
 pub mod shell;
 mod snapshot;
 mod tab;
+mod user;
 
 pub use process::find;
 
@@ -66,6 +68,8 @@ pub struct Settings {
     pub user_agent: String,
     /// What scripts are told of us, after the browser's own name.
     pub signature: String,
+    /// A folder that a browser of root's does not see, whatever it can read: the collection.
+    pub private: Option<PathBuf>,
 }
 
 /// Why a page was not rendered.

@@ -2,18 +2,18 @@
 //!
 //! It gets a folder of its own for all it wants to keep, which goes with it; an empty environment; no network
 //! of its own where the kernel can take it away (`unshare`), and everywhere a proxy that does not exist. It
-//! is spoken to over a pipe: no port is open that others could use, and when the crawler dies, however it
-//! dies, the pipe is closed and the browser ends.
+//! never runs as root ([`user`]). It is spoken to over a pipe: no port is open that others could use, and when
+//! the crawler dies, however it dies, the pipe is closed and the browser ends.
 
-use crate::Settings;
 use crate::protocol::Line;
+use crate::{Settings, user};
 use serde_json::{Value, json};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Names a browser may have, in order of preference.
@@ -51,18 +51,31 @@ pub struct Browser {
 impl Browser {
     pub async fn start(settings: &Settings) -> io::Result<Browser> {
         Folder::remove_leftovers();
-        if has_namespaces() {
-            match Browser::start_as(settings, true).await {
-                Ok(browser) => return Ok(browser),
-                Err(e) => tracing::debug!(%e, "the browser does not start without a network"),
+        let user = user::other()?;
+        if let Some(user) = user.filter(|_| !user::is_open_to_all(&settings.program)) {
+            return Err(io::Error::other(format!(
+                "root's browser runs as a user without rights ({user}), who cannot reach it"
+            )));
+        }
+        let mut problem = None;
+        for manner in Manner::all(user) {
+            match Browser::start_as(settings, manner).await {
+                Ok(browser) => {
+                    manner.tell();
+                    return Ok(browser);
+                }
+                Err(e) => {
+                    tracing::debug!(%e, ?manner, "the browser does not start like this");
+                    problem = Some(e);
+                }
             }
         }
-        Browser::start_as(settings, false).await
+        Err(problem.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
     }
 
-    async fn start_as(settings: &Settings, apart: bool) -> io::Result<Browser> {
-        let folder = Folder::new()?;
-        let mut child = command(settings, &folder.0, apart).spawn()?;
+    async fn start_as(settings: &Settings, manner: Manner) -> io::Result<Browser> {
+        let folder = Folder::new(manner.user)?;
+        let mut child = command(settings, &folder.0, manner).spawn()?;
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let line = Line::new(to.ok_or_else(broken)?, from.ok_or_else(broken)?)?;
@@ -134,18 +147,68 @@ fn kill_group(process: u32) {
 #[cfg(not(unix))]
 fn kill_group(_process: u32) {}
 
-fn command(settings: &Settings, folder: &Path, apart: bool) -> Command {
+/// How the browser is started.
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    /// In a network of its own, which leads nowhere.
+    apart: bool,
+    /// With Chromium's own sandbox around each page.
+    sandbox: bool,
+    /// As somebody else than the crawler.
+    user: Option<u32>,
+}
+
+impl Manner {
+    /// What is tried, the best first.
+    fn all(user: Option<u32>) -> impl Iterator<Item = Manner> {
+        // Without the sandbox only if the kernel has none for ordinary users, and only as a user who owns
+        // nothing.
+        let sandboxes: &[bool] = if user.is_none_or(has_namespaces) { &[true] } else { &[true, false] };
+        let apart: &[bool] = if can_be_apart() { &[true, false] } else { &[false] };
+        let pairs = apart.iter().flat_map(|apart| sandboxes.iter().map(|sandbox| (*apart, *sandbox)));
+        pairs.map(move |(apart, sandbox)| Manner { apart, sandbox, user })
+    }
+
+    fn tell(self) {
+        static SAID: AtomicBool = AtomicBool::new(false);
+        if !self.sandbox && !SAID.swap(true, Ordering::SeqCst) {
+            tracing::warn!(
+                "the browser runs without a sandbox, as a user without rights: this system gives ordinary users no \
+                 namespaces (kernel.unprivileged_userns_clone, user.max_user_namespaces)"
+            );
+        }
+    }
+}
+
+/// As root: covers a folder, then becomes the user. `--setuid` gives up all groups, too.
+const AS_USER: &str = "user=$1; covered=$2; shift 2
+    [ -z \"$covered\" ] || mount -t tmpfs -o mode=0,size=4k gleaner \"$covered\" || exit 1
+    exec unshare --setgid \"$user\" --setuid \"$user\" -- \"$@\"";
+
+fn command(settings: &Settings, folder: &Path, manner: Manner) -> Command {
     // The protocol is spoken on descriptors 3 and 4; the shell puts our pipes there.
     let script = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null";
     let mut command = Command::new("sh");
     command.args(["-c", script]);
-    if apart {
-        command.args(NAMESPACES);
-        if is_root() {
-            command.arg("--");
-        } else {
-            command.args(["--user", "--map-current-user", "--"]);
+    match manner.user {
+        Some(user) if manner.apart => {
+            let covered = settings.private.as_ref().and_then(|dir| dir.canonicalize().ok());
+            command.args(APART).args([
+                "--mount",
+                "--propagation",
+                "private",
+                "--",
+                "sh",
+                "-c",
+                AS_USER,
+                "sh",
+            ]);
+            command.arg(user.to_string()).arg(covered.unwrap_or_default());
         }
+        None if manner.apart => {
+            command.args(APART).args(["--user", "--map-current-user", "--"]);
+        }
+        _ => {}
     }
     command.arg(&settings.program);
     command.args([
@@ -176,8 +239,7 @@ fn command(settings: &Settings, folder: &Path, apart: bool) -> Command {
     command.args(["--disable-renderer-backgrounding", "--disable-background-timer-throttling"]);
     command.arg("--disable-backgrounding-occluded-windows");
     command.arg(format!("--js-flags=--max-old-space-size={}", (settings.memory >> 21).max(64)));
-    if is_root() {
-        // Chromium does not start as root with its own sandbox.
+    if !manner.sandbox {
         command.arg("--no-sandbox");
     }
     // Passwords and keys of the crawler are none of its business.
@@ -193,45 +255,53 @@ fn command(settings: &Settings, folder: &Path, apart: bool) -> Command {
         use std::os::unix::process::CommandExt;
         // Ctrl-C is for the crawler, which decides what becomes of its children.
         command.process_group(0);
+        if let Some(user) = manner.user.filter(|_| !manner.apart) {
+            // All other groups are given up, too.
+            command.uid(user).gid(user);
+        }
     }
     command
 }
 
 /// Starts a program in a network of its own, which leads nowhere.
-const NAMESPACES: &[&str] = &["unshare", "--net"];
+const APART: &[&str] = &["unshare", "--net"];
 
-/// Can a network be taken away here?
-fn has_namespaces() -> bool {
-    static HAS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *HAS.get_or_init(|| {
-        let mut command = Command::new("unshare");
-        command.args(NAMESPACES.get(1..).unwrap_or_default());
-        if !is_root() {
-            command.args(["--user", "--map-current-user"]);
-        }
-        command.args(["--", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        cfg!(target_os = "linux") && command.status().is_ok_and(|s| s.success())
+/// Can a network be taken away here? Root can do it by itself, others need a namespace of users.
+fn can_be_apart() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
+        let own: &[&str] = if user::is_root() { &["--mount"] } else { &["--user", "--map-current-user"] };
+        unshares(own, None)
     })
 }
 
-#[cfg(unix)]
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+/// May this user have namespaces, of which Chromium builds its sandbox?
+fn has_namespaces(user: u32) -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| unshares(&["--user", "--map-current-user"], Some(user)))
 }
 
-#[cfg(not(unix))]
-fn is_root() -> bool {
-    false
+fn unshares(own: &[&str], user: Option<u32>) -> bool {
+    let mut command = Command::new("unshare");
+    command.args(APART.get(1..).unwrap_or_default()).args(own).args(["--", "true"]);
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    #[cfg(unix)]
+    if let Some(user) = user {
+        use std::os::unix::process::CommandExt;
+        command.uid(user).gid(user);
+    }
+    let _ = user;
+    cfg!(target_os = "linux") && command.status().is_ok_and(|s| s.success())
 }
 
 /// All that a browser writes is in here.
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> io::Result<Folder> {
+    fn new(user: Option<u32>) -> io::Result<Folder> {
         // Nobody can guess it, and nobody else may look inside.
         let chance = RandomState::new().hash_one(std::process::id());
-        let path = std::env::temp_dir().join(format!("{FOLDER}{}-{chance:016x}", std::process::id()));
+        let path = user::temporary(user).join(format!("{FOLDER}{}-{chance:016x}", std::process::id()));
         let mut builder = std::fs::DirBuilder::new();
         #[cfg(unix)]
         {
@@ -239,7 +309,9 @@ impl Folder {
             builder.mode(0o700);
         }
         builder.create(&path)?;
-        Ok(Folder(path))
+        let folder = Folder(path);
+        user::give(&folder.0, user).inspect_err(|_| _ = folder.remove())?;
+        Ok(folder)
     }
 
     fn remove(&self) -> bool {
@@ -248,8 +320,9 @@ impl Folder {
 
     /// A crawler that was killed could not remove its browser's folder.
     fn remove_leftovers() {
-        let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
-        for entry in entries.flatten() {
+        let mut places: Vec<PathBuf> = std::iter::once(std::env::temp_dir()).chain(user::places()).collect();
+        places.dedup();
+        for entry in places.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten() {
             let name = entry.file_name();
             let process =
                 name.to_str().and_then(|n| n.strip_prefix(FOLDER)).and_then(|n| n.split('-').next());

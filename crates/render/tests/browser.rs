@@ -4,6 +4,7 @@ use fetch::{Http, Settings as FetchSettings};
 use gleaner_render::{Renderer, Settings, Unrendered, find};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, UdpSocket};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use types::{Canon, Rendered, Request, Web};
@@ -66,6 +67,11 @@ impl Site {
 }
 
 fn renderer(site: &Site, time: u64, memory: u64) -> Option<Renderer> {
+    renderer_beside(site, time, memory, None)
+}
+
+/// `private`: a folder that is none of the browser's business.
+fn renderer_beside(site: &Site, time: u64, memory: u64, private: Option<PathBuf>) -> Option<Renderer> {
     let Some(program) = find() else {
         let required = std::env::var("GLEANER_TOOLS").is_ok_and(|v| v == "required");
         assert!(!required, "no chromium (Debian's package `chromium`)");
@@ -82,6 +88,7 @@ fn renderer(site: &Site, time: u64, memory: u64) -> Option<Renderer> {
         robots: true,
         user_agent: "Gleaner/0.1".into(),
         signature: "Gleaner/0.1".into(),
+        private,
     };
     Some(Renderer::new(settings, site.http()))
 }
@@ -308,8 +315,77 @@ async fn a_program_that_is_no_browser_is_said_to_be_none() {
         robots: false,
         user_agent: "x".into(),
         signature: "x".into(),
+        private: None,
     };
     let renderer = Renderer::new(settings, site.http());
     let Err(Unrendered::NoBrowser(why)) = show(&renderer, &site, "/").await else { panic!("it is none") };
     assert!(why.contains("/bin/false"), "{why}");
+}
+
+/// A line of `/proc/PID/status`.
+#[cfg(target_os = "linux")]
+fn status(pid: u32, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_never_runs_as_root_and_every_page_is_in_a_sandbox() {
+    let site = Site::new(|_| vec![html("/", "<script>document.body.append('all is well')</script>")]);
+    let private = std::env::temp_dir().join(format!("gleaner-private-{}", std::process::id()));
+    std::fs::create_dir_all(&private).unwrap();
+    // Everybody could read it.
+    std::fs::write(private.join("ledger.log"), "private").unwrap();
+    let Some(renderer) = renderer_beside(&site, 60, 1 << 30, Some(private.clone())) else { return };
+    assert!(text(&show(&renderer, &site, "/").await.unwrap()).contains("all is well"));
+    let processes = || std::fs::read_dir("/proc").unwrap().flatten();
+    let all: Vec<(u32, String)> = processes()
+        .filter_map(|p| {
+            let pid = p.file_name().to_str()?.parse().ok()?;
+            let line = std::fs::read(p.path().join("cmdline")).ok()?;
+            Some((pid, String::from_utf8_lossy(&line).replace('\0', " ")))
+        })
+        .filter(|(pid, _)| status(*pid, "Name").starts_with("chrom"))
+        .collect();
+    // Other tests of this process have browsers of their own, which have to be the same.
+    let mine = format!("gleaner-browser-{}-", std::process::id());
+    let group = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit(')').next()?.split_whitespace().nth(2)?.parse::<u32>().ok()
+    };
+    // What it starts has powers in a namespace of its own: that is the sandbox.
+    let is_main = |(pid, line): &&(u32, String)| line.contains(&mine) && group(*pid) == Some(*pid);
+    let main: Vec<u32> = all.iter().filter(is_main).map(|(pid, _)| *pid).collect();
+    assert!(!main.is_empty(), "no browser runs");
+    let is_root = status(std::process::id(), "Uid").starts_with("0 ");
+    let mut covered = 0;
+    for pid in &main {
+        let (user, powers) = (status(*pid, "Uid"), status(*pid, "CapPrm"));
+        if user.is_empty() {
+            continue;
+        }
+        assert!(!user.split(' ').any(|id| id == "0"), "{pid} runs as {user}");
+        if is_root {
+            assert!(!status(*pid, "Gid").split(' ').any(|id| id == "0"), "{pid} is in root's group");
+            assert!(
+                status(*pid, "Groups").is_empty() && powers.bytes().all(|b| b == b'0'),
+                "{pid}: {powers}"
+            );
+        }
+        let seen = std::fs::read_dir(format!("/proc/{pid}/root{}", private.display()));
+        covered += usize::from(is_root && seen.is_ok_and(|mut files| files.next().is_none()));
+    }
+    assert!(!all.iter().any(|(pid, line)| main.contains(pid) && line.contains("--no-sandbox")), "{all:?}");
+    let own = |pid: u32| group(pid).is_some_and(|leader| main.contains(&leader));
+    let pages = all.iter().filter(|(pid, line)| line.contains("--type=renderer") && own(*pid));
+    let filters: Vec<String> = pages.map(|(pid, _)| status(*pid, "Seccomp")).collect();
+    assert!(!filters.is_empty() && filters.iter().all(|f| f == "2" || f.is_empty()), "{filters:?}");
+    if is_root {
+        assert!(covered > 0, "the private folder is seen");
+    }
+    assert_eq!(std::fs::read_to_string(private.join("ledger.log")).unwrap(), "private", "it is only covered");
+    drop(renderer);
+    std::fs::remove_dir_all(private).unwrap();
 }

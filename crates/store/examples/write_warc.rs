@@ -181,5 +181,6 @@ fn record(
         etag: None,
         last_modified: None,
         noindex: false,
+        about: types::About::default(),
     }
 }

@@ -1,4 +1,4 @@
-use crate::{Assessment, LinkKind, Millis, Truncation, UrlId, Verdict};
+use crate::{About, Assessment, LinkKind, Millis, Truncation, UrlId, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Where a page's response record is in the archive.
@@ -69,4 +69,6 @@ pub struct Record {
     pub last_modified: Option<String>,
     /// The page asks not to be indexed (`noindex`): kept in the ledger, left out of search and export.
     pub noindex: bool,
+    /// What the page says of itself.
+    pub about: About,
 }

@@ -97,6 +97,7 @@ pub fn hosts(app: &App, call: &Call) -> Result<Reply, Refusal> {
         _ => all.sort_by_key(|(i, h)| (down(view.rows.host(*i).relevant.into()), h.name.clone())),
     }
     let total = all.len();
+    let rendered = crawl::rendering::by_host(&**view.reader.ledger())?;
     let hosts: Vec<Value> = all
         .iter()
         .skip(skip)
@@ -130,6 +131,7 @@ pub fn hosts(app: &App, call: &Call) -> Result<Reply, Refusal> {
                 "failures": h.clock.failures,
                 "rule": view.reader.adjustments().rule_of(&h.name),
                 "address": h.clock.ip.map(|ip| ip.to_string()),
+                "rendered": rendered.get(h.name.as_str()),
             })
         })
         .collect();

@@ -40,6 +40,7 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
         "title": record.title,
         "description": record.description,
         "language": record.language,
+        "about": record.about,
         "media_type": record.media_type,
         "charset": record.charset,
         "status": record.status,

@@ -20,6 +20,8 @@ pub fn list(app: &App, call: &Call) -> Result<Reply, Refusal> {
         host: call.words("host").map(str::to_lowercase),
         language: call.words("language").map(String::from),
         genre: None,
+        kind: None,
+        year: None,
         min_score: call.number("min_score"),
         max_score: call.number("max_score"),
         label: call.text("label").map(|l| match l {

@@ -30,6 +30,8 @@ pub fn one(app: &App, call: &Call) -> Result<Reply, Refusal> {
         host: call.words("host").map(str::to_lowercase),
         language: call.words("language").map(String::from),
         genre: call.words("genre").map(String::from),
+        kind: call.words("kind").map(String::from),
+        year: call.words("year").map(String::from),
         fetched: match call.words("month") {
             Some(m) => Some(month(m).ok_or_else(|| Refusal::bad("`month` must be like 2026-11"))?),
             None => None,
@@ -78,10 +80,13 @@ fn marked(q: &str, record: &Record) -> Vec<Value> {
 fn facets(view: &View, rows: &[&Row]) -> Result<Vec<Value>, Problem> {
     let mut hosts: BTreeMap<u32, u64> = BTreeMap::new();
     let (mut languages, mut genres) = (BTreeMap::new(), BTreeMap::new());
+    let (mut kinds, mut years) = (BTreeMap::new(), BTreeMap::new());
     let mut months: BTreeMap<String, u64> = BTreeMap::new();
     for row in rows {
         *hosts.entry(row.host).or_default() += 1;
         *languages.entry(row.language).or_default() += 1;
+        *kinds.entry(row.kind).or_default() += 1;
+        *years.entry(row.year).or_default() += 1;
         for g in &row.genre {
             *genres.entry(*g).or_default() += 1;
         }
@@ -94,6 +99,8 @@ fn facets(view: &View, rows: &[&Row]) -> Result<Vec<Value>, Problem> {
         facet("host", hosts.collect::<Result<_, Problem>>()?),
         facet("language", words(languages).collect()),
         facet("genre", words(genres).collect()),
+        facet("kind", words(kinds).collect()),
+        facet("year", words(years).collect()),
         facet("month", months.into_iter().collect()),
     ]
     .into())

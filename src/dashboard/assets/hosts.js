@@ -5,6 +5,10 @@ import { get, put, query, of } from './api.js';
 import { endless } from './table.js';
 import { explained } from './words.js';
 
+/** What showing its pages in a browser came to. */
+const rendered = (r) => !r ? 'No page of it was shown in a browser'
+  : `Of ${count(r.tried)} pages shown in a browser, scripts brought text or links on ${count(r.worthwhile)}; ${count(r.failed)} could not be rendered; ${span(Math.round(r.ms / r.tried))} each`;
+
 export default async function hosts({ collection, link, onLeave }) {
   const state = { q: '', sort: 'relevant' };
   const total = h('span', { class: 'soft', role: 'status' });
@@ -18,7 +22,7 @@ export default async function hosts({ collection, link, onLeave }) {
   };
   const button = (x, value, text, title) => h('button', { class: 'small', title, 'aria-pressed': x.rule === value, on: { click: () => rule(x.host, x.rule === value ? 'none' : value) } }, text);
   const table = endless({
-    columns: [{ name: 'Host' }, { name: 'State' }, { name: 'Relevant', class: 'n' }, { name: 'Pages', class: 'n' }, { name: 'Share', class: 'n' }, { name: 'Mean score', class: 'n wide-only' }, { name: 'Pending', class: 'n' }, { name: 'robots.txt', class: 'wide-only' }, { name: 'Pause', class: 'n wide-only' }, { name: 'Failures', class: 'n wide-only' }, { name: 'Rule' }],
+    columns: [{ name: 'Host' }, { name: 'State' }, { name: 'Relevant', class: 'n' }, { name: 'Pages', class: 'n' }, { name: 'Share', class: 'n' }, { name: 'Mean score', class: 'n wide-only' }, { name: 'Pending', class: 'n' }, { name: 'robots.txt', class: 'wide-only' }, { name: 'Rendered', class: 'n wide-only' }, { name: 'Pause', class: 'n wide-only' }, { name: 'Failures', class: 'n wide-only' }, { name: 'Rule' }],
     none: empty('No host yet'),
     async load(cursor) {
       const got = await get(of(collection, '/hosts') + query({ ...state, cursor }));
@@ -32,6 +36,7 @@ export default async function hosts({ collection, link, onLeave }) {
       h('td', { class: 'n wide-only' }, fixed(x.mean_score)),
       h('td', { class: 'n', 'data-name': 'Pending' }, x.pending ? h('a', { href: link(collection, 'frontier', query({ host: x.host })) }, count(x.pending)) : '0'),
       h('td', { class: 'wide-only' }, x.robots + (x.robots_status ? ` (${x.robots_status})` : '')),
+      h('td', { class: 'n wide-only', title: rendered(x.rendered) }, x.rendered ? `${count(x.rendered.worthwhile)} of ${count(x.rendered.tried)}` : '–'),
       h('td', { class: 'n wide-only' }, span(x.delay_ms)), h('td', { class: 'n wide-only' }, count(x.failures)),
       h('td', {}, h('div', { class: 'row' }, button(x, 'boost', '↑', 'Fetch from this host first'), button(x, 'block', '⊘', 'Fetch nothing more from this host')))),
   });

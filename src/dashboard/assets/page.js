@@ -80,6 +80,8 @@ export default async function page({ collection, id, link, onKey }) {
   paint();
   const e = p.explanation;
   const facts = [['Status', p.status], ['Type', p.media_type], ['Language', p.language || '–'], ['Fetched', when(p.fetched)], ['Size', bytes(p.bytes)], ['Answered in', p.elapsed_ms + ' ms'], ['Links', count(p.links_found)], ['Depth', p.depth]];
+  const about = [['Authors', p.about.authors.join('; ')], ['Published', p.about.published], ['Changed', p.about.modified], ['Kind', p.about.kind], ['Publisher', p.about.publisher]].filter(([, value]) => value);
+  const rows = (list) => h('table', {}, h('tbody', {}, list.map(([name, value]) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'wrap' }, value)))));
   return h('div', {},
     h('div', { class: 'head' },
       h('div', { style: { minWidth: 0, flex: '1 1 24rem' } }, h('p', { class: 'crumb' }, h('a', { href: link(collection, 'pages') }, 'Pages'), ' / ', '#' + p.id), h('h1', { class: 'wrap' }, p.title || '(no title)'), h('p', { class: 'url' }, out(p.url))),
@@ -97,8 +99,9 @@ export default async function page({ collection, id, link, onKey }) {
       h('div', { class: 's4', style: { display: 'grid', gap: '1rem', alignContent: 'start' } },
         h('section', { class: 'card' }, h('h2', {}, 'How it was found'), pathOf(e, p.threshold)),
         h('section', { class: 'card' }, h('h2', {}, 'Why it had its place'), h('p', { class: 'small soft' }, `strategy ${e.strategy}, priority ${key(e.priority)}`), sourcesOf(e.sources), e.rescored_by && h('p', { class: 'small wrap' }, 're-scored because of ', out(e.rescored_by))),
+        about.length > 0 && h('section', { class: 'card', id: 'about' }, h('h2', {}, 'What it says of itself'), rows(about)),
         h('section', { class: 'card' }, h('h2', {}, 'What was kept'),
-          h('table', {}, h('tbody', {}, facts.map(([name, value]) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'wrap' }, value))))),
+          rows(facts),
           e.duplicate_of && h('p', { class: 'small wrap' }, 'Same content as ', out(e.duplicate_of)),
           e.near_duplicate_of && h('p', { class: 'small wrap' }, 'Nearly the same text as ', out(e.near_duplicate_of)),
           h('p', {}, p.archived ? h('a', { class: 'button', href: '/api/v1' + of(collection, `/pages/${p.id}/warc`), download: '' }, 'Download WARC record') : h('span', { class: 'soft' }, 'Not in the archive.')))),

@@ -3,10 +3,10 @@
 import { h, show, count, fixed, empty, loading, failure, pieces, verdict, out } from './dom.js';
 import { get, query, of } from './api.js';
 
-const TITLES = { host: 'Host', language: 'Language', genre: 'Genre terms', month: 'Fetched in' };
+const TITLES = { host: 'Host', language: 'Language', genre: 'Genre terms', kind: 'Says it is', year: 'Published in', month: 'Fetched in' };
 
 export default async function search({ collection, params, link }) {
-  const state = { q: '', host: '', language: '', genre: '', month: '', all: '' };
+  const state = { q: '', host: '', language: '', genre: '', kind: '', year: '', month: '', all: '' };
   for (const key of Object.keys(state)) if (params.has(key)) state[key] = params.get(key);
   const results = h('div', { id: 'results' });
   const facets = h('aside', { class: 'facets card s4', 'aria-label': 'Narrow down' });

@@ -67,5 +67,6 @@ fn record(n: usize, url: Option<&Url>, page: &types::Page) -> Record {
         etag: None,
         last_modified: None,
         noindex: false,
+        about: types::About::default(),
     }
 }

@@ -90,6 +90,12 @@ pub const COLUMNS: &[Column] = &[
     // What was said of the page: it counts in `relevant`, whatever the judge thinks.
     column("label", Kind::Flag, |r| r.label.map_or(Value::Missing, |(relevant, _)| Value::Flag(relevant))),
     column("label_by", Kind::Text, |r| optional(r.label.map(|(_, who)| who))),
+    // What the page says of itself; dates as `2026-11-16`, `2026-11` or `2026`.
+    column("authors", Kind::Text, |r| said(Cow::Owned(r.record.about.authors.join("; ")))),
+    column("published", Kind::Text, |r| said(Cow::Borrowed(&r.record.about.published))),
+    column("modified", Kind::Text, |r| said(Cow::Borrowed(&r.record.about.modified))),
+    column("kind", Kind::Text, |r| said(Cow::Borrowed(&r.record.about.kind))),
+    column("publisher", Kind::Text, |r| said(Cow::Borrowed(&r.record.about.publisher))),
     // Read again from the archive: only when it is named (`ON_REQUEST`).
     column("markdown", Kind::Text, |r| optional(r.markdown)),
 ];
@@ -100,6 +106,11 @@ fn text(s: &str) -> Value<'_> {
 
 fn optional(s: Option<&str>) -> Value<'_> {
     s.map_or(Value::Missing, text)
+}
+
+/// Nothing, if the page does not say.
+fn said(s: Cow<'_, str>) -> Value<'_> {
+    if s.is_empty() { Value::Missing } else { Value::Text(s) }
 }
 
 fn integer(n: u64) -> i64 {

@@ -20,6 +20,11 @@ pub const FRONT_MATTER: &[&str] = &[
     "digest",
     "label",
     "label_by",
+    "authors",
+    "published",
+    "modified",
+    "kind",
+    "publisher",
 ];
 /// These are the document itself.
 const BODY: &[&str] = &["text", "markdown"];

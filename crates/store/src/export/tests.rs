@@ -55,6 +55,7 @@ fn record(id: u32, title: &str, text: &str) -> Record {
         etag: None,
         last_modified: None,
         noindex: false,
+        about: types::About::default(),
     }
 }
 

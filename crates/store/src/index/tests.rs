@@ -31,6 +31,7 @@ fn record(id: u32, url: &str, title: &str, text: &str) -> Record {
         etag: None,
         last_modified: None,
         noindex: false,
+        about: types::About::default(),
     }
 }
 

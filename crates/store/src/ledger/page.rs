@@ -5,7 +5,10 @@ use types::{Assessment, Problem, Record, UrlId};
 
 /// Of the layout below and of `Record`'s fields; a new field needs a new version and a reader for the old
 /// one.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+/// Its records end before `about`: one that says nothing (an empty list and four empty texts) is put behind.
+const BEFORE_ABOUT: u8 = 1;
+const NO_ABOUT: [u8; 5] = [0; 5];
 
 /// Everything but the id and the chain, which are known later.
 pub fn page_body(mut record: Record) -> Result<Vec<u8>, String> {
@@ -71,9 +74,10 @@ pub fn with_fields(record: &Record, text: In<'_>) -> Result<Vec<u8>, String> {
 /// The record without its text, and what follows.
 pub fn fields(bytes: &[u8]) -> Option<(Record, In<'_>)> {
     let mut r = In(bytes);
-    if r.u8()? != VERSION {
-        return None;
-    }
-    let record: Record = postcard::from_bytes(r.bytes()?).ok()?;
+    let record: Record = match r.u8()? {
+        VERSION => postcard::from_bytes(r.bytes()?).ok()?,
+        BEFORE_ABOUT => postcard::from_bytes(&[r.bytes()?, &NO_ABOUT].concat()).ok()?,
+        _ => return None,
+    };
     Some((record, r))
 }

@@ -159,3 +159,34 @@ fn a_folder_that_cannot_be_written_is_named() {
     let Err(e) = Ledger::open_read(dir.path()) else { panic!() };
     assert!(e.to_string().contains("ledger.log"), "{e}");
 }
+
+#[test]
+fn a_ledger_of_an_earlier_version_is_read_and_goes_on() {
+    // Two pages, crawled and kept by version 0.4.0 (commit 5437b52), before records had `about`.
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ledger-0.4");
+    let dir = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(&kept).unwrap().flatten() {
+        fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
+    }
+    let titles = |r: &Ledger<FileLog>| {
+        let pages = r.pages(0).map(|p| p.unwrap().0);
+        pages.map(|p| (p.title, p.text.len() > 20, p.about)).collect::<Vec<_>>()
+    };
+    let old = Ledger::open_read(dir.path()).unwrap();
+    let nothing = types::About::default;
+    let expected = [("Old page".to_string(), true, nothing()), ("Second".to_string(), true, nothing())];
+    assert_eq!(titles(&old), expected);
+    old.check().unwrap();
+    drop(old);
+    let mut new = Ledger::open(dir.path(), options(quick()), Millis(0)).unwrap();
+    new.seed(seed("http://new.example/", 1.0), Millis(0)).unwrap();
+    let lease = leased(new.lease(Millis(1_000_000), frontier::Pick::Best).unwrap());
+    let about = types::About { authors: vec!["Ada".into()], published: "2026-11".into(), ..nothing() };
+    let page = types::Record { about: about.clone(), ..record(lease.id, "http://new.example/") };
+    let turn = types::Turn { record: Some(page), ..done(lease.id, Outcome::Fetched, 1) };
+    new.apply(turn, &best).unwrap();
+    new.commit().unwrap();
+    drop(new);
+    let both = Ledger::open_read(dir.path()).unwrap();
+    assert_eq!(titles(&both).iter().map(|t| t.2.clone()).collect::<Vec<_>>(), [nothing(), nothing(), about]);
+}

@@ -112,6 +112,7 @@ pub fn record(id: UrlId, url: &str) -> Record {
         etag: None,
         last_modified: Some("yesterday".into()),
         noindex: false,
+        about: types::About::default(),
     }
 }
 
