@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CPU time per page of a live crawl over loopback: Gleaner, spider-rs and Scrapy on the same pages from one nginx.
+"""CPU time per page of a live crawl over loopback: Gleaner, spider-rs, Scrapy, Crawlee and crawl4ai on the same pages from one nginx.
 
 The pages are those of a recorded web ($GLEANER_WEBS/docs): whole hosts, fewest pages first, until there are enough
 of them ($BENCH_PAGES), as folders of one site. Every crawler starts at the same page, follows the same links to the
@@ -178,7 +178,7 @@ def measure(command, log):
     return used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024, fetched, requests
 
 
-def commands(port, gleaner, spider, python):
+def commands(port, gleaner, spider, python, crawlee, crawl4ai):
     url = f"http://127.0.0.1:{port}/"
     for name, topic in (("defaults", DEFAULT_TOPIC), ("best", BEST_TOPIC), ("lean", LEAN_TOPIC)):
         (WORK / f"{name}.toml").write_text(topic)
@@ -188,7 +188,9 @@ def commands(port, gleaner, spider, python):
         shutil.rmtree(out, ignore_errors=True)
         return [
             gleaner, "crawl", WORK / f"{name}.toml", "--out", out, "--seed", url, "--allow-private", "--quiet",
-            "--user-agent", f"gleaner-{name}", "--delay", "0ms", "--concurrency", CONCURRENCY, *more,
+            "--user-agent", f"gleaner-{name}", "--delay", "0ms", "--concurrency", CONCURRENCY,
+            # No other crawler shows pages in a browser, and a machine may have one or not.
+            "--render=never", *more,
         ]
 
     return {
@@ -197,11 +199,13 @@ def commands(port, gleaner, spider, python):
         LEAN: lambda: ours("lean", "--no-archive", "--no-index"),
         SPIDER: lambda: [spider, url, CONCURRENCY],
         SCRAPY: lambda: [python, HERE / "scrapy_crawl.py", url, CONCURRENCY],
+        **({CRAWLEE: lambda: ["node", crawlee / "crawl.js", url, CONCURRENCY]} if crawlee else {}),
+        **({CRAWL4AI: lambda: [crawl4ai, HERE / "crawl4ai_crawl.py", url, CONCURRENCY]} if crawl4ai else {}),
     }
 
 
 def prepare():
-    """Builds and installs what is measured; returns the three programs."""
+    """Builds and installs what is measured; returns the programs, `None` for those that are not asked for."""
     WORK.mkdir(parents=True, exist_ok=True)
     if not WEB.joinpath("urls.tsv").exists():
         raise SystemExit(f"no recorded web at {WEB}: set GLEANER_WEBS to the folder that holds it")
@@ -218,7 +222,33 @@ def prepare():
     if not (venv / "bin" / "scrapy").exists():
         sh(sys.executable, "-m", "venv", venv)
         sh(venv / "bin" / "pip", "install", "--quiet", "-r", HERE / "requirements.txt")
-    return Path(gleaner), spider_target / "release" / "spider-yardstick", venv / "bin" / "python"
+    return Path(gleaner), spider_target / "release" / "spider-yardstick", venv / "bin" / "python", crawlee(), crawl4ai()
+
+
+def asked(name):
+    return not ONLY or any(o in name for o in ONLY)
+
+
+def crawlee():
+    """Crawlee, if there is Node.js."""
+    if not asked(CRAWLEE) or not shutil.which("npm"):
+        return None
+    home = WORK / "crawlee"
+    shutil.copytree(HERE / "crawlee", home, dirs_exist_ok=True)
+    if not (home / "node_modules").exists():
+        sh("npm", "ci", "--silent", cwd=home)
+    return home
+
+
+def crawl4ai():
+    """crawl4ai brings hundreds of megabytes of Python: an environment of its own."""
+    if not asked(CRAWL4AI):
+        return None
+    python = WORK / "crawl4ai" / "bin" / "python"
+    if not python.with_name("crwl").exists():
+        sh(sys.executable, "-m", "venv", python.parent.parent)
+        sh(python, "-m", "pip", "install", "--quiet", "-r", HERE / "requirements-crawl4ai.txt")
+    return python
 
 
 def main():
@@ -228,11 +258,13 @@ def main():
     server, port, log = start_nginx(site)
     try:
         runs = commands(port, *programs)
-        if ONLY:
-            runs = {name: run for name, run in runs.items() if any(o in name for o in ONLY)}
+        runs = {name: run for name, run in runs.items() if asked(name)}
         best, sets = {}, {}
         for round_ in range(ROUNDS):
             for name, command in runs.items():
+                # They take minutes and are far away: one round is enough to say how far.
+                if name in (CRAWLEE, CRAWL4AI) and round_ > 0:
+                    continue
                 cpu, wall, rss, fetched, requests = measure(command(), log)
                 pages = {u for u, code in fetched.items() if code == 200}
                 sets[name] = pages

@@ -8,6 +8,7 @@ mod support;
 mod archives;
 mod backtest;
 mod bad_input;
+mod baseline;
 mod bucket;
 mod care;
 mod cli;

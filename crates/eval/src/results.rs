@@ -619,7 +619,14 @@ pub struct FoundChange {
     pub topics: usize,
     /// By budget: in A and in B.
     pub sums: BTreeMap<usize, (f64, f64)>,
+    /// By budget, of every run that both have: found in A, and how many more in B.
+    pub runs: BTreeMap<usize, Vec<(f64, f64)>>,
 }
+
+/// Fewer runs say nothing of noise.
+const FEWEST_RUNS: usize = 3;
+/// A smaller share of what was found is no fall.
+const SMALL_FALL: f64 = 0.02;
 
 impl FoundChange {
     /// Takes in the runs of one topic. Runs without such numbers are left out.
@@ -636,12 +643,35 @@ impl FoundChange {
             let sum = self.sums.entry(n).or_default();
             *sum = (sum.0 + before, sum.1 + after);
         }
+        for (a, b) in have {
+            for (n, before) in &a.found {
+                let Some(after) = b.found.get(n) else { continue };
+                let (before, after) = (*before as f64, *after as f64);
+                self.runs.entry(*n).or_default().push((before, after - before));
+            }
+        }
+    }
+
+    /// Fewer were found after `n` fetches by more than the noise: by more than twice the standard error of the differences
+    /// between the same runs, and by more than 2 % of what was found. Two runs or fewer say nothing of noise.
+    pub fn fell(&self, n: usize) -> bool {
+        let Some(runs) = self.runs.get(&n).filter(|runs| runs.len() >= FEWEST_RUNS) else { return false };
+        let before = stats::mean(&runs.iter().map(|r| r.0).collect::<Vec<_>>());
+        let more: Vec<f64> = runs.iter().map(|r| r.1).collect();
+        let (mean, count) = (stats::mean(&more), more.len() as f64);
+        let variance = more.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>() / (count - 1.0);
+        -mean > 2.0 * (variance / count).sqrt() && -mean > SMALL_FALL * before
     }
 }
 
 impl Comparison {
-    /// How many pairs of topic and strategy became worse.
+    /// How many pairs of topic and strategy became worse, and how many numbers of pages found after so many fetches.
     pub fn regressions(&self) -> usize {
+        let fell = |f: &FoundChange| f.runs.keys().filter(|n| f.fell(**n)).count();
+        self.worse_areas() + self.found.iter().map(fell).sum::<usize>()
+    }
+
+    fn worse_areas(&self) -> usize {
         self.changes.iter().filter(|c| c.kind == ChangeKind::Regression).count()
     }
 
@@ -676,7 +706,7 @@ impl Comparison {
         let _ = writeln!(
             out,
             "{} of {} worse by more than {}",
-            self.regressions(),
+            self.worse_areas(),
             self.changes.len(),
             self.tolerance
         );
@@ -696,8 +726,11 @@ impl Comparison {
             let of = if f.topics == 1 { "1 topic".into() } else { format!("sum of {} topics", f.topics) };
             let _ = write!(out, "{:<25} {:<22}", of, f.strategy);
             for n in &budgets {
-                let cell =
-                    f.sums.get(n).map_or("–".into(), |(a, b)| format!("{a:.1} → {b:.1} ({:+.1})", b - a));
+                let mark = if f.fell(*n) { " FEWER" } else { "" };
+                let cell = f
+                    .sums
+                    .get(n)
+                    .map_or("–".into(), |(a, b)| format!("{a:.1} → {b:.1} ({:+.1}){mark}", b - a));
                 let _ = write!(out, " {cell:>20}");
             }
             out.push('\n');
@@ -705,7 +738,8 @@ impl Comparison {
     }
 }
 
-/// Compares two results run by run. A mean auc that falls by more than `tolerance` is a regression.
+/// Compares two results run by run. A mean auc that falls by more than `tolerance` is a regression, and so is a number of pages
+/// found that falls by more than its noise ([`FoundChange::fell`]).
 pub fn compare(a: &Results, b: &Results, tolerance: f64) -> Comparison {
     let mut keys: Vec<(&str, &str)> =
         a.runs.iter().chain(&b.runs).map(|r| (r.topic.as_str(), r.strategy.as_str())).collect();
@@ -907,6 +941,24 @@ mod tests {
             "{}",
             c.table()
         );
+        // The same runs differ by −1, −2 and −3 of 10: −2 on average, with a standard error of 0.58. By −6, 0 and 0 it is 2.
+        let three =
+            |n: [usize; 3]| Results::new("w", n.iter().zip(1..).map(|(n, rng)| with("t", rng, *n)).collect());
+        let was = three([10; 3]);
+        let c = compare(&was, &three([9, 8, 7]), 1.0);
+        assert!(
+            (c.found[0].fell(100), c.found[0].fell(250), c.regressions()) == (true, true, 2),
+            "{}",
+            c.table()
+        );
+        assert!(
+            c.table().contains("10.0 → 8.0 (-2.0) FEWER") && c.table().contains("0 of 1 worse"),
+            "{}",
+            c.table()
+        );
+        for same_or_more in [[10, 10, 4], [11, 12, 13], [10, 10, 10]] {
+            assert_eq!(compare(&was, &three(same_or_more), 1.0).regressions(), 0, "{same_or_more:?}");
+        }
         // Results of an older version have none.
         let old = a.json().replace("\"found\"", "\"lost\"").replace("\"found_mean\"", "\"lost_mean\"");
         let old: Results = serde_json::from_str(&old).unwrap();
