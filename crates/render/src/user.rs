@@ -90,7 +90,7 @@ mod unix {
     }
 
     fn mapped(file: &str) -> Vec<std::ops::Range<u32>> {
-        let Ok(text) = std::fs::read_to_string(file) else { return vec![0..u32::MAX] };
+        let Ok(text) = std::fs::read_to_string(file) else { return Vec::from([0..u32::MAX]) };
         let line = |line: &str| {
             let mut numbers = line.split_whitespace().map(|n| n.parse::<u32>().ok());
             let (first, _, count) = (numbers.next()??, numbers.next()?, numbers.next()??);
