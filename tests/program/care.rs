@@ -610,3 +610,21 @@ fn killed_at_any_moment_whatever_was_being_done_can_be_done_again() {
     println!("{kills} kills, {ended} of them too late");
     assert!(ended * 2 < kills, "{ended} of {kills} kills came too late");
 }
+
+/// Sitemaps and feeds were read and are no pages; judging again begins the state of pages anew. Neither is damage.
+#[test]
+fn a_sitemap_and_judging_again_are_no_damage() {
+    let dir = folder();
+    let (topic, out) =
+        (file(dir.path(), "t.toml", "query = \"sql\"\n[fetch]\ndelay = '0s'\n"), dir.path().join("out"));
+    let server = serve(
+        "== http://a.example/robots.txt\nSitemap: http://a.example/map.xml\n\
+         == http://a.example/map.xml 200 application/xml\n<urlset><url><loc>http://a.example/2</loc></url></urlset>\n\
+         == http://a.example/\n<title>One</title><p>sql\n== http://a.example/2\n<title>Two</title><p>sql too\n",
+    );
+    finish(crawl(&server, &topic, &out).args(["--seed", "http://a.example/"])).ok();
+    assert!(server.log().entries().iter().any(|e| e.path == "/map.xml"), "the sitemap was read");
+    on("check", &out, &[]).ok().shows(&["2 pages known: 2 sound"]);
+    on("rejudge", &out, &[]).ok();
+    on("check", &out, &[]).ok().shows(&["nothing is wrong"]);
+}

@@ -255,7 +255,7 @@ fn server() -> Server {
 }
 
 fn against(dir: &Path, server: &Server, hosts: &[&str], requests: u64) -> Command {
-    let topic = "name = 'All'\nquery = 'page'\n[fetch]\ndelay = '0ms'\ntimeout = '4s'\nidle_timeout = '2s'\n[limits]\ntime = '60s'\n";
+    let topic = "name = 'All'\nquery = 'page'\n[fetch]\ndelay = '0ms'\ntimeout = '4s'\nattempts = 2\n[limits]\ntime = '60s'\n";
     file(dir, "all.toml", topic);
     let mut command = gleaner();
     command.args(["crawl", "all.toml", "--out", "all", "--allow-private", "--resolve"]);
