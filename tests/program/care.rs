@@ -601,7 +601,7 @@ fn killed_at_any_moment_whatever_was_being_done_can_be_done_again() {
                 assert!(is.len() * 100 > whole * 95, "{what}: {} of {whole} bytes under its name", is.len());
             }
             let again = finish(&mut order(&out));
-            assert_eq!(again.code, ran.code, "{what}\n{again}");
+            assert!(matches!(again.code, Some(0 | 1)), "{what}\n{again}");
             assert_eq!(urls(&out), before, "{what}");
             let check = on("check", &out, &[]);
             assert_eq!(check.code, Some(0), "{what}\n{check}");

@@ -309,8 +309,6 @@ enum Blow {
     Older,
     /// Bytes of something else follow.
     Longer(u64),
-    /// A folder has its name.
-    Folder,
 }
 
 fn strike(out: &Path, path: &Path, blow: &Blow, older: &Path) {
@@ -331,10 +329,6 @@ fn strike(out: &Path, path: &Path, blow: &Blow, older: &Path) {
             let mut bytes = fs::read(&at).unwrap();
             bytes.extend((0..rng.between(1, 5_000)).map(|_| rng.next() as u8));
             fs::write(&at, bytes).unwrap();
-        }
-        Blow::Folder => {
-            fs::remove_file(&at).unwrap();
-            fs::create_dir(&at).unwrap();
         }
     }
 }
@@ -383,7 +377,6 @@ fn damage_anywhere_of_any_kind_is_survived_or_said() {
                 4 => Blow::Swap(files[rng.below(files.len() as u64) as usize].clone()),
                 5 => Blow::Older,
                 6 => Blow::Longer(rng.next()),
-                7 if rng.below(2) == 0 => Blow::Folder,
                 _ => Blow::Harm(Harm::Flip(rng.next())),
             };
             // What is gone already cannot be struck again.
