@@ -624,7 +624,7 @@ fn a_sitemap_and_judging_again_are_no_damage() {
     );
     finish(crawl(&server, &topic, &out).args(["--seed", "http://a.example/"])).ok();
     assert!(server.log().entries().iter().any(|e| e.path == "/map.xml"), "the sitemap was read");
-    on("check", &out, &[]).ok().shows(&["2 pages known: 2 sound"]);
+    on("check", &out, &[]).ok().shows(&["looked at 2 pages", "nothing is wrong"]);
     on("rejudge", &out, &[]).ok();
     on("check", &out, &[]).ok().shows(&["nothing is wrong"]);
 }
