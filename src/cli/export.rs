@@ -90,15 +90,53 @@ fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.extension().is_none() || path.as_os_str().to_string_lossy().ends_with('/')
 }
 
+/// A file that gets its name when it is whole: whoever is killed before leaves the old file as it was.
+struct Unfinished {
+    named: PathBuf,
+    partial: PathBuf,
+}
+
+impl Unfinished {
+    /// `None` for what is no file and is written as it is: a pipe, a device.
+    fn beside(path: &Path) -> Option<Unfinished> {
+        // A link stays one, and its target is replaced.
+        let named = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        if named.exists() && !named.is_file() {
+            return None;
+        }
+        let mut name = named.file_name()?.to_os_string();
+        name.push(".partial");
+        Some(Unfinished { partial: named.with_file_name(name), named })
+    }
+
+    fn finish(self) -> Result<(), Problem> {
+        let done = File::open(&self.partial)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| std::fs::rename(&self.partial, &self.named));
+        done.map_err(|e| Problem::io("write", &self.named, &e))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.partial);
+    }
+}
+
+type Opened = (Box<dyn Exporter>, Option<Unfinished>);
+
 /// Begins the file, the folder or standard output.
-fn open(format: &Format, output: Option<&Path>, options: &Options) -> Result<Box<dyn Exporter>, Problem> {
+fn open(format: &Format, output: Option<&Path>, options: &Options) -> Result<Opened, Problem> {
     let Some(path) = output else {
-        return (format.open)(Box::new(BufWriter::new(super::output::Stdout)), options);
+        let exporter = (format.open)(Box::new(BufWriter::new(super::output::Stdout)), options)?;
+        return Ok((exporter, None));
     };
     if let Some(folder) = format.folder.filter(|_| is_folder(path)) {
-        return folder(path.to_path_buf(), options);
+        return Ok((folder(path.to_path_buf(), options)?, None));
     }
-    let file = BufWriter::new(File::create(path).map_err(|e| Problem::io("write", path, &e))?);
+    let unfinished = Unfinished::beside(path);
+    let to = unfinished.as_ref().map_or(path, |u| &u.partial);
+    let file = BufWriter::new(File::create(to).map_err(|e| Problem::io("write", path, &e))?);
     let out: Output = match is_gzip(path) && !format.binary {
         true => Box::new(GzEncoder::new(file, Compression::default())),
         false => Box::new(file),
@@ -108,7 +146,7 @@ fn open(format: &Format, output: Option<&Path>, options: &Options) -> Result<Box
         let path = beside(path, format, ending);
         std::fs::write(&path, text(options)).map_err(|e| Problem::io("write", &path, &e))?;
     }
-    Ok(exporter)
+    Ok((exporter, unfinished))
 }
 
 /// `pages.mapping.json` for `pages.ndjson`.
@@ -153,7 +191,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         title: reader.config().title().to_string(),
         chunk,
     };
-    let exporter = open(format, output, &options)?;
+    let (exporter, unfinished) = open(format, output, &options)?;
     let wanted = Wanted {
         all: args.all,
         copies: args.copies,
@@ -171,6 +209,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     };
     let Written { pages, noindex, copies, filtered, unreadable } =
         exporting::write(&reader, exporter, &wanted, &tell)?;
+    unfinished.map_or(Ok(()), Unfinished::finish)?;
     if shown && pages >= TOLD_EVERY {
         eprintln!();
     }

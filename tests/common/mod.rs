@@ -6,6 +6,7 @@
 pub mod browser;
 pub mod campus;
 pub mod collection;
+pub mod cost;
 pub mod dashboard;
 pub mod endurance;
 pub mod terminal;

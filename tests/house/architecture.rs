@@ -119,3 +119,20 @@ fn only_the_app_prints() {
         }
     }
 }
+
+/// `unsafe` is denied in every crate of ours, and nobody takes it back.
+#[test]
+fn our_own_code_has_no_unsafe() {
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let all: toml::Table = toml::from_str(&read(&root().join("Cargo.toml"))).unwrap();
+    assert_eq!(all["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("deny"));
+    let mut manifests: Vec<_> = crates().iter().map(|n| root().join("crates").join(n)).collect();
+    manifests.extend(["", "lab", "fuzz"].map(|n| root().join(n)));
+    for folder in manifests {
+        let parsed: toml::Table = toml::from_str(&read(&folder.join("Cargo.toml"))).unwrap();
+        assert_eq!(parsed["lints"]["workspace"].as_bool(), Some(true), "{}", folder.display());
+    }
+    let taken_back = concat!("allow(", "unsafe_code");
+    let who: Vec<_> = super::rust_files().into_iter().filter(|f| read(f).contains(taken_back)).collect();
+    assert!(who.is_empty(), "{who:?}");
+}

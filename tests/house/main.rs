@@ -45,5 +45,5 @@ fn markdown_files() -> Vec<PathBuf> {
 }
 
 fn rust_files() -> Vec<PathBuf> {
-    with_extension(&["crates", "src", "tests", "lab", "benches", "examples"], "rs")
+    with_extension(&["crates", "src", "tests", "lab", "fuzz", "benches", "examples"], "rs")
 }

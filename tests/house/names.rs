@@ -20,8 +20,8 @@ fn code_words(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Folders of the repository: a word that begins with one and a slash is a path.
-const FOLDERS: [&str; 9] =
-    ["crates/", "src/", "tests/", "docs/", "lab/", "benches/", "examples/", "target/", ".github/"];
+const FOLDERS: [&str; 10] =
+    ["crates/", "src/", "tests/", "docs/", "lab/", "fuzz/", "benches/", "examples/", "target/", ".github/"];
 
 fn is_plain(word: &str, more: &[char]) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || more.contains(&c))

@@ -529,3 +529,102 @@ fn a_new_page_is_shown_by_its_own_words_not_by_its_menu() {
     let last = (0..12).map(|n| begins(&format!("http://b.example/{n}")));
     assert!(last.into_iter().all(|text| text.starts_with("Chapter")), "{ran}");
 }
+
+// ---- killed, whatever it was doing --------------------------------------------------------------------------------------
+
+/// Whatever is killed leaves a sound collection with all its pages, and can be done again.
+#[test]
+fn killed_at_any_moment_whatever_was_being_done_can_be_done_again() {
+    let small = Small::crawled();
+    let before = urls(&small.whole());
+    let dir = folder();
+    let result = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let better = file(dir.path(), "better.toml", "name = \"courses\"\nquery = \"sql course\"\n");
+    let archive: Vec<String> =
+        crate::common::warcs(&small.whole()).iter().map(|p| p.to_str().unwrap().to_string()).collect();
+    let words = |all: &[&str]| all.iter().map(|a| a.to_string()).collect::<Vec<String>>();
+    // What is done, and what happened to the collection before.
+    let whole: fn(&Path) = |_| ();
+    let orders: Vec<(&str, Vec<String>, fn(&Path))> = vec![
+        ("label", words(&["http://h0.example/12", "--no"]), whole),
+        ("rejudge", words(&[better.to_str().unwrap()]), whole),
+        ("export", words(&["--all", "-o", &result("pages.jsonl")]), whole),
+        ("export", words(&["--all", "-o", &result("pages.warc.gz")]), whole),
+        ("export", words(&["--all", "-o", &result("pages.wacz")]), whole),
+        ("search", words(&["sql", "--all"]), |out| fs::remove_dir_all(out.join("index")).unwrap()),
+        ("repair", words(&[]), |out| {
+            let ledger = fs::OpenOptions::new().write(true).open(out.join("ledger.log")).unwrap();
+            ledger.set_len(ledger.metadata().unwrap().len() / 2).unwrap();
+        }),
+        ("check", words(&["--repair"]), |out| {
+            harm(&out.join("index/meta.json"), Harm::Cut(50));
+        }),
+        ("import", archive, whole),
+        ("report", words(&[]), whole),
+    ];
+    let mut rng = Rng(44);
+    let (mut kills, mut ended) = (0, 0);
+    for (command, args, prepare) in &orders {
+        let fresh = || {
+            let out = small.copy("killed");
+            prepare(&out);
+            out
+        };
+        let order = |out: &Path| {
+            let mut order = gleaner();
+            match *command {
+                // Into the collection that has these pages.
+                "import" => order.arg("import").args(args).arg("--out").arg(out),
+                _ => order.arg(command).arg(out).args(args),
+            };
+            order
+        };
+        let exported = args.iter().find(|a| a.contains("pages.")).map(PathBuf::from);
+        let began = std::time::Instant::now();
+        let ran = finish(&mut order(&fresh()));
+        assert!(matches!(ran.code, Some(0 | 1)), "{command} {args:?}\n{ran}");
+        let takes = began.elapsed().as_micros() as u64;
+        let result = exported.as_ref().map(|path| fs::read(path).unwrap());
+        for n in 0..if long() { 60 } else { 2 } {
+            let what = format!("{command} {args:?}, kill {n}");
+            let out = fresh();
+            let mut running = Running::start(&mut order(&out));
+            std::thread::sleep(std::time::Duration::from_micros(rng.below(takes)));
+            ended += usize::from(running.child.try_wait().unwrap().is_some());
+            let _ = running.child.kill();
+            drop(running);
+            kills += 1;
+            if let Some(path) = &exported {
+                // What has the name is whole: what was there before is the same as what would be.
+                let is = fs::read(path).unwrap();
+                let whole = result.as_ref().unwrap().len();
+                assert!(is.len() * 100 > whole * 95, "{what}: {} of {whole} bytes under its name", is.len());
+            }
+            let again = finish(&mut order(&out));
+            assert!(matches!(again.code, Some(0 | 1)), "{what}\n{again}");
+            assert_eq!(urls(&out), before, "{what}");
+            let check = on("check", &out, &[]);
+            assert_eq!(check.code, Some(0), "{what}\n{check}");
+        }
+    }
+    println!("{kills} kills, {ended} of them too late");
+    assert!(ended * 2 < kills, "{ended} of {kills} kills came too late");
+}
+
+/// Sitemaps and feeds were read and are no pages; judging again begins the state of pages anew. Neither is damage.
+#[test]
+fn a_sitemap_and_judging_again_are_no_damage() {
+    let dir = folder();
+    let (topic, out) =
+        (file(dir.path(), "t.toml", "query = \"sql\"\n[fetch]\ndelay = '0s'\n"), dir.path().join("out"));
+    let server = serve(
+        "== http://a.example/robots.txt\nSitemap: http://a.example/map.xml\n\
+         == http://a.example/map.xml 200 application/xml\n<urlset><url><loc>http://a.example/2</loc></url></urlset>\n\
+         == http://a.example/\n<title>One</title><p>sql\n== http://a.example/2\n<title>Two</title><p>sql too\n",
+    );
+    finish(crawl(&server, &topic, &out).args(["--seed", "http://a.example/"])).ok();
+    assert!(server.log().entries().iter().any(|e| e.path == "/map.xml"), "the sitemap was read");
+    on("check", &out, &[]).ok().shows(&["looked at 2 pages", "nothing is wrong"]);
+    on("rejudge", &out, &[]).ok();
+    on("check", &out, &[]).ok().shows(&["nothing is wrong"]);
+}

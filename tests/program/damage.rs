@@ -122,6 +122,29 @@ pub fn on(command: &str, dir: &Path, args: &[&str]) -> Ran {
     finish(gleaner().arg(command).arg(dir).args(args))
 }
 
+/// One after another, each as it ended.
+fn every_reader(dir: &Path) -> Vec<(&'static str, Ran)> {
+    let scratch = dir.with_extension("scratch");
+    let to = scratch.to_str().unwrap();
+    let all: &[(&str, &[&str])] = &[
+        ("status", &["--json"]),
+        ("export", &["--all"]),
+        ("search", &["sql", "--all", "--json", "--limit", "100"]),
+        ("explain", &["http://h1.example/4"]),
+        ("label", &[]),
+        ("errors", &[]),
+        ("changes", &["--since", "1d"]),
+        ("report", &[]),
+        ("export", &["--all", "--format", "warc", "-o", to]),
+        ("export", &["--all", "--format", "markdown"]),
+        ("check", &["--json"]),
+        ("remove", &["http://nowhere.example/", "--dry-run"]),
+    ];
+    let ran = all.iter().map(|(command, args)| (*command, on(command, dir, args))).collect();
+    let _ = fs::remove_file(scratch);
+    ran
+}
+
 /// Ends well or with a message, whatever it met.
 #[track_caller]
 fn sane(ran: &Ran, what: &str) {
@@ -272,6 +295,191 @@ fn whatever_happens_to_a_file_nothing_is_lost_without_a_word() {
     }
     println!("{} cases, {said} refused, {repaired} repaired", cases.len());
     assert!(repaired > 2, "the damage was too small: {repaired} repairs");
+}
+
+// ---- anywhere, several at once ------------------------------------------------------------------------------------------
+
+/// What can happen to a file that another one, or an older one, is there for.
+#[derive(Clone, Debug)]
+enum Blow {
+    Harm(Harm),
+    /// The two files change places.
+    Swap(PathBuf),
+    /// As it was when the crawl was half done.
+    Older,
+    /// Bytes of something else follow.
+    Longer(u64),
+}
+
+fn strike(out: &Path, path: &Path, blow: &Blow, older: &Path) {
+    let at = out.join(path);
+    match blow {
+        Blow::Harm(h) => harm(&at, *h),
+        Blow::Swap(other) => {
+            let (mine, theirs) = (fs::read(&at).unwrap(), fs::read(out.join(other)).unwrap());
+            fs::write(&at, theirs).unwrap();
+            fs::write(out.join(other), mine).unwrap();
+        }
+        Blow::Older => match fs::read(older.join(path)) {
+            Ok(bytes) => fs::write(&at, bytes).unwrap(),
+            Err(_) => fs::remove_file(&at).unwrap(),
+        },
+        Blow::Longer(seed) => {
+            let mut rng = Rng(*seed);
+            let mut bytes = fs::read(&at).unwrap();
+            bytes.extend((0..rng.between(1, 5_000)).map(|_| rng.next() as u8));
+            fs::write(&at, bytes).unwrap();
+        }
+    }
+}
+
+/// One to three blows on a collection that was crawled in two runs, labelled and judged again. `GLEANER_LONG=1` tries a
+/// thousand (`GLEANER_CASES` says how many, `GLEANER_SEED` which).
+#[test]
+fn damage_anywhere_of_any_kind_is_survived_or_said() {
+    let small = Small::crawled();
+    let older = small.dir.path().join("older");
+    finish(small.crawl(&older).args(["--pages", "10"])).ok();
+    let whole = small.dir.path().join("lived");
+    copy(&older, &whole);
+    finish(&mut small.crawl(&whole)).ok();
+    for (page, said) in [("http://h0.example/12", "--no"), ("http://h1.example/4", "--yes")] {
+        on("label", &whole, &[page, said]).ok();
+    }
+    on("rejudge", &whole, &[]).ok();
+    finish(&mut small.crawl(&whole)).ok();
+    assert_eq!(pages(&whole), PAGES);
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let cases = number("GLEANER_CASES").unwrap_or(if long() { 1_000 } else { 12 });
+    let first = number("GLEANER_SEED").unwrap_or(1);
+    let files: Vec<PathBuf> = contents(&whole)
+        .into_iter()
+        .filter(|(p, bytes)| !bytes.is_empty() && !p.ends_with("report.html") && !p.ends_with("lock"))
+        .map(|(p, _)| p)
+        .collect();
+    let (part, rest): (Vec<&PathBuf>, Vec<&PathBuf>) = files.iter().partition(|p| p.starts_with("index"));
+    let (mut silent, mut said, mut broken) = (0, 0, Vec::new());
+    for case in first..first + cases {
+        let mut rng = Rng(case * 7919);
+        let out = small.dir.path().join("struck");
+        let _ = fs::remove_dir_all(&out);
+        copy(&whole, &out);
+        let mut blows = Vec::new();
+        for _ in 0..[1, 1, 1, 2, 3][rng.below(5) as usize] {
+            // The index has most of the files and least of what cannot be made again.
+            let from = if rng.below(5) == 0 { &part } else { &rest };
+            let path = from[rng.below(from.len() as u64) as usize].clone();
+            let blow = match rng.below(10) {
+                0 => Blow::Harm(Harm::Remove),
+                1 => Blow::Harm(Harm::Zero),
+                2 => Blow::Harm(Harm::ZeroEnd),
+                3 => Blow::Harm(Harm::Cut(rng.below(100))),
+                4 => Blow::Swap(files[rng.below(files.len() as u64) as usize].clone()),
+                5 => Blow::Older,
+                6 => Blow::Longer(rng.next()),
+                _ => Blow::Harm(Harm::Flip(rng.next())),
+            };
+            // What is gone already cannot be struck again.
+            let there = |p: &Path| fs::metadata(out.join(p)).is_ok_and(|m| m.is_file() && m.len() > 0);
+            if there(&path) && !matches!(&blow, Blow::Swap(other) if !there(other)) {
+                strike(&out, &path, &blow, &older);
+                blows.push((path, blow));
+            }
+        }
+        let what = format!("GLEANER_SEED={case} GLEANER_CASES=1: {blows:?}");
+        let judged =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| struck(&small, &out, &blows, &what)));
+        match judged {
+            Ok(true) => said += 1,
+            Ok(false) => silent += 1,
+            Err(_) => broken.push(what),
+        }
+    }
+    println!("{cases} cases: {silent} cost nothing, {said} were said, {} were wrong", broken.len());
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// Every command copes with it, and a crawl, after a repair if it asks for one, has all pages again. `true`: it asked.
+fn struck(small: &Small, out: &Path, blows: &[(PathBuf, Blow)], what: &str) -> bool {
+    let before = contents(out);
+    // A ledger that is as it was once, and all that knew better is gone: nobody can tell.
+    let touched = |name: &str| {
+        blows.iter().any(|(p, b)| p.starts_with(name) || matches!(b, Blow::Swap(o) if o.starts_with(name)))
+    };
+    let unknowable = touched("ledger.log") && touched("ledger.mark");
+    for (command, ran) in every_reader(out) {
+        let what = format!(
+            "{what}
+{command}"
+        );
+        assert!(
+            matches!(ran.code, Some(0..=4)),
+            "{what}
+{ran}"
+        );
+        assert!(
+            !ran.err.contains("panicked") && !ran.err.contains("RUST_BACKTRACE"),
+            "{what}
+{ran}"
+        );
+        if ran.code != Some(0) && command != "check" {
+            assert!(
+                ran.err.contains("hint:") || ran.err.contains("could not be read"),
+                "{what}: no way on
+{ran}"
+            );
+        }
+        if ran.code == Some(0) && !unknowable && ran.err.is_empty() {
+            match command {
+                "status" => {
+                    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+                    assert_eq!(
+                        json["pages"], PAGES,
+                        "{what}: pages are gone without a word
+{ran}"
+                    );
+                }
+                "search" => assert_eq!(
+                    ran.out.lines().count(),
+                    PAGES,
+                    "{what}
+{ran}"
+                ),
+                _ => {}
+            }
+        }
+    }
+    no_byte_is_gone(&before, out, what);
+    let ran = finish(&mut small.crawl(out));
+    sane(&ran, what);
+    let asked = ran.code != Some(0);
+    if asked {
+        let mut repair = gleaner();
+        repair.arg("repair").arg(out).arg(&small.topic).arg("--json");
+        let fixed = finish(&mut repair);
+        assert!(
+            matches!(fixed.code, Some(0 | 1)) && !fixed.err.contains("panicked"),
+            "{what}
+{ran}
+{fixed}"
+        );
+        finish(&mut small.crawl(out)).ok();
+    }
+    no_byte_is_gone(&before, out, what);
+    assert_eq!(
+        pages(out),
+        PAGES,
+        "{what}
+{ran}"
+    );
+    let found = on("search", out, &["sql", "--all", "--json", "--limit", "100"]);
+    assert_eq!(
+        found.ok().out.lines().count(),
+        PAGES,
+        "{what}
+{found}"
+    );
+    asked
 }
 
 // ---- the ledger is shorter than it was ----------------------------------------------------------------------------------

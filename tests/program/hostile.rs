@@ -21,43 +21,43 @@ const TOPIC: &str =
     "name = 'All'\nquery = 'page'\n[fetch]\ndelay = '5ms'\n[archive]\nwarc = false\nindex = false\n";
 
 /// What one request asks for.
-struct Asked {
-    line: String,
-    host: String,
+pub struct Asked {
+    pub line: String,
+    pub host: String,
 }
 
 /// A server that does with each request what the test says.
-struct Server {
-    addr: SocketAddr,
+pub struct Server {
+    pub addr: SocketAddr,
     sent: Arc<AtomicU64>,
     log: Arc<Mutex<Vec<String>>>,
 }
 
 /// The answer's side of a connection.
-struct Out {
+pub struct Out {
     stream: TcpStream,
     sent: Arc<AtomicU64>,
 }
 
 impl Out {
-    fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+    pub fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.stream.write_all(bytes)?;
         self.sent.fetch_add(bytes.len() as u64, Ordering::SeqCst);
         Ok(())
     }
 
-    fn answer(&mut self, head: &str, body: &str) -> std::io::Result<()> {
+    pub fn answer(&mut self, head: &str, body: &str) -> std::io::Result<()> {
         let length = body.len();
         self.send(format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{body}").as_bytes())
     }
 
-    fn html(&mut self, body: &str) -> std::io::Result<()> {
+    pub fn html(&mut self, body: &str) -> std::io::Result<()> {
         self.answer("200 OK\r\nContent-Type: text/html", body)
     }
 }
 
 impl Server {
-    fn start(act: impl Fn(&Asked, &mut Out) -> std::io::Result<()> + Send + Sync + 'static) -> Server {
+    pub fn start(act: impl Fn(&Asked, &mut Out) -> std::io::Result<()> + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let (sent, log): (Arc<AtomicU64>, Arc<Mutex<Vec<String>>>) = Default::default();
@@ -92,7 +92,7 @@ impl Server {
         Server { addr, sent, log }
     }
 
-    fn log(&self) -> Vec<String> {
+    pub fn log(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
     }
 

@@ -612,7 +612,14 @@ impl Config {
     pub fn read(path: &Path, flags: toml::Table) -> Result<Loaded, Problem> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             let p = Problem::io("read the topic file", path, &e);
-            if e.kind() == std::io::ErrorKind::NotFound { p.hint("`gleaner new` writes one") } else { p }
+            match e.kind() {
+                std::io::ErrorKind::NotFound => p.hint("`gleaner new` writes one"),
+                std::io::ErrorKind::InvalidData => p.hint(
+                    "it is no text: put the topic file there again; for a collection, \
+                     `gleaner repair DIR TOPIC.toml` takes another one",
+                ),
+                _ => p,
+            }
         })?;
         Config::load(&text, &path.display().to_string(), flags)
     }

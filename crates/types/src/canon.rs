@@ -103,7 +103,6 @@ impl Canon {
         }
         if let Some(host) = u.host_str()
             && host.ends_with('.')
-            && host.len() > 1
         {
             let host = host.trim_end_matches('.').to_string();
             if u.set_host(Some(&host)).is_err() {
@@ -126,16 +125,19 @@ impl Canon {
         Ok(Url(u))
     }
 
-    /// Drops `;jsessionid=…` and normalises percent escapes.
+    /// Drops each `;jsessionid=…` and normalises percent escapes.
     fn clean_path<'a>(&self, path: &'a str) -> Cow<'a, str> {
         let mut path = normalise_escapes(path);
-        if !self.drop_params.is_empty()
-            && let Some(semi) = path.find(';')
+        let mut from = 0;
+        while !self.drop_params.is_empty()
+            && let Some(semi) = path[from..].find(';').map(|at| from + at)
         {
             let name = path[semi + 1..].split(['=', '/', ';']).next().unwrap_or("").to_ascii_lowercase();
+            from = semi + 1;
             if self.drops(&name) {
                 let rest = path[semi..].find('/').map_or("", |slash| &path[semi + slash..]);
                 path = Cow::Owned(format!("{}{rest}", &path[..semi]));
+                from = semi;
             }
         }
         path
@@ -149,17 +151,19 @@ impl Canon {
             !self.drop_params.is_empty() && self.drops(&name.to_ascii_lowercase())
         };
         let keep = |pair: &&str| !pair.is_empty() && !dropped(pair);
+        // First: an escape may hide a name.
+        let query = normalise_escapes(query);
         if query.is_empty() {
             return None;
         }
         if query.split('&').all(|p| keep(&p)) {
-            return Some(normalise_escapes(query));
+            return Some(query);
         }
         let kept: Vec<&str> = query.split('&').filter(keep).collect();
         if kept.is_empty() {
             return None;
         }
-        Some(Cow::Owned(normalise_escapes(&kept.join("&")).into_owned()))
+        Some(Cow::Owned(kept.join("&")))
     }
 
     fn drops(&self, name: &str) -> bool {
@@ -172,6 +176,18 @@ impl Canon {
 
 /// Upper-case hex digits, and escapes of unreserved characters undone (RFC 3986 §6.2.2): `%7euser` = `~user`.
 fn normalise_escapes(s: &str) -> Cow<'_, str> {
+    let mut done = normalised_once(s);
+    // What was undone may complete an escape: `%%37e`. Each time it is shorter.
+    while let Cow::Owned(text) = &done
+        && let Cow::Owned(next) = normalised_once(text)
+        && next != *text
+    {
+        done = Cow::Owned(next);
+    }
+    done
+}
+
+fn normalised_once(s: &str) -> Cow<'_, str> {
     if !s.contains('%') {
         return Cow::Borrowed(s);
     }
@@ -236,6 +252,10 @@ mod tests {
             ("http://example.com/?PHPSESSID=abc", "http://example.com/"),
             ("http://example.com/x;jsessionid=12?id=1", "http://example.com/x?id=1"),
             ("http://example.com/x;v=2/y", "http://example.com/x;v=2/y"),
+            // Found by fuzz/run: once more made another page of these.
+            ("http://example.com/a;jsessionid=1/b;v=3;jsessionid=2", "http://example.com/a/b;v=3"),
+            ("http://example.com/%%37e", "http://example.com/~"),
+            ("http://example.com/?%6asessionid=1&id=7", "http://example.com/?id=7"),
             ("  http://example.com/\t", "http://example.com/"),
             ("http:\\\\example.com\\a", "http://example.com/a"),
             ("http://0x7f.1/", "http://127.0.0.1/"),
@@ -282,6 +302,13 @@ mod tests {
             assert_eq!(crate::domain_of(host), domain, "{host}");
         }
         assert_eq!(Canon::default().parse("http://192.0.2.7/").unwrap().domain(), "192.0.2.7");
+    }
+
+    #[test]
+    fn dots_are_no_host() {
+        for url in ["http://./", "http://../x", "http://.:80/"] {
+            assert!(matches!(Canon::default().parse(url), Err(UrlError::Malformed(_))), "{url}");
+        }
     }
 
     proptest! {

@@ -115,6 +115,11 @@ pub struct Composed {
 }
 
 impl Composed {
+    /// All records, compressed, as they go into an archive.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Compressed size of all records.
     pub fn len(&self) -> usize {
         self.bytes.len()

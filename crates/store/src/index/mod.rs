@@ -371,11 +371,11 @@ impl Index {
             query::SearchFields { title: self.fields.title, text: self.fields.text, url: self.fields.url };
         caught(&self.dir, "search", || {
             for query in query::readings(&self.index, fields, query) {
-                let found = self
-                    .run(query.as_ref(), limit, offset, keep)
-                    .map_err(|e| failed("search", &self.dir, &e))?;
-                if let Some(found) = found {
-                    return Ok(found);
+                match self.run(query.as_ref(), limit, offset, keep) {
+                    Ok(Some(found)) => return Ok(found),
+                    // `x:*` asks for a field that there is not; nothing is wrong with the index.
+                    Ok(None) | Err(TantivyError::FieldNotFound(_) | TantivyError::SchemaError(_)) => {}
+                    Err(e) => return Err(failed("search", &self.dir, &e)),
                 }
             }
             Ok(Vec::new())

@@ -58,6 +58,17 @@ fn sample(dir: &Path) -> Index {
     index
 }
 
+/// Found by `fuzz/run query`: a field that there is not is no damage of the index.
+#[test]
+fn any_field_may_be_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = sample(dir.path());
+    for query in [":*", "nothing:*", "nothing:[a TO b]", "nothing:x"] {
+        let found = index.search(query, 10, 0, &|_| true);
+        assert!(found.is_ok(), "{query}: {}", found.unwrap_err());
+    }
+}
+
 fn ids(index: &Index, query: &str) -> Vec<u32> {
     index.search(query, 10, 0, &|_| true).unwrap().iter().map(|f| f.id.0).collect()
 }
