@@ -371,6 +371,7 @@ mod tests {
             fetched: 86_400_000,
             label: None,
             relevant: false,
+            about: &about,
         };
         for (text, holds) in [
             ("host=www.example.org", true),
@@ -387,6 +388,16 @@ mod tests {
             ("relevant=yes", false),
             ("url=www.example.org/*", true),
             ("url=www.example.org/y*", false),
+            ("author=lovelace", true),
+            ("author=babbage", false),
+            ("kind=course", true),
+            ("publisher=x", false),
+            ("published>=2026", true),
+            ("published>=2026-03-15", true),
+            ("published>2026-03", false),
+            ("published<2026-04-01", true),
+            ("published<=2025", false),
+            ("modified>=1000", false),
         ] {
             assert_eq!(says(text).admits(&page), holds, "{text}");
         }

@@ -72,7 +72,7 @@ fn lines(mut bytes: &[u8]) -> String {
         let pattern = pattern(word);
         out += &match first % 8 {
             0 => format!("User-agent: {}\n", ["*", "gleaner", "Gleaner", "other", "GLEANER"][word.len() % 5]),
-            1 | 2 | 3 => format!("Disallow: {pattern}\n"),
+            1..=3 => format!("Disallow: {pattern}\n"),
             4 | 5 => format!("Allow: {pattern}\n"),
             6 => ["Disallow:\n", "\n", "Crawl-delay: 3\n", "# allow: /\n", "Sitemap: http://example.org/s\n"]
                 [word.len() % 5]
@@ -263,5 +263,6 @@ pub fn record(id: u32, url: &str, title: &str, text: &str) -> Record {
         etag: None,
         last_modified: None,
         noindex: false,
+        about: types::About::default(),
     }
 }

@@ -17,6 +17,7 @@ use crawl::policy::{Known, Policy, Unknown, gain_of_change};
 use crawl::rates::{Kin, Rates};
 use eval::webs::SimWeb;
 use madeup::sim::{DAY, Life, Role};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt::Write;
 use types::{Millis, Problem, UrlId};
@@ -280,8 +281,8 @@ impl<'a> Crawler<'a> {
     fn see_links(&mut self, id: u32, at: Millis) -> u64 {
         let links = self.world.links(id, at);
         for &to in &links {
-            if !self.parents.contains_key(&to) {
-                self.parents.insert(to, id);
+            if let Entry::Vacant(new) = self.parents.entry(to) {
+                new.insert(id);
                 self.pending.push_back((to, id));
             }
         }

@@ -99,7 +99,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 "  status {}, {}, {}, language {}, {}",
                 r.status,
                 r.media_type,
-                things(r.bytes as u64, "byte"),
+                things(r.bytes, "byte"),
                 r.language,
                 things(r.links as u64, "link")
             );

@@ -152,7 +152,8 @@ fn what_is_not_taken_is_kept_shown_and_sent_again() {
     changes(&out, &["--resend"]).fails(1, &["status 404"]);
     changes(&out, &["--undelivered"]).ok().shows(&["2 attempts", "status 404"]);
     changes(&out, &["--resend"]).ok().shows(&["1 letter delivered, 0 not"]);
-    let last = (0..2).map(|_| got.recv_timeout(PATIENCE).unwrap()).last().unwrap();
+    got.recv_timeout(PATIENCE).unwrap();
+    let last = got.recv_timeout(PATIENCE).unwrap();
     assert_eq!((last.header("webhook-id"), &last.body), (first.header("webhook-id"), &first.body));
     assert!(last.is_signed(SECRET.as_bytes()));
     changes(&out, &["--undelivered"]).ok().shows(&["everything was delivered"]);

@@ -187,7 +187,10 @@ fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Resu
     crawl.take_lesson(Duration::ZERO)?;
     let until = Instant::now() + crawl.teacher_wait();
     let mut others_asked = Instant::now();
-    while stop != Stop::User {
+    if stop == Stop::User {
+        return crawl.hear_last_lessons();
+    }
+    loop {
         let asked = crawl.ask_teacher()?;
         match &asked {
             Asked::Pages(_) | Asked::Known(_) => {}

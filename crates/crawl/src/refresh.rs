@@ -219,8 +219,9 @@ impl Crawl {
         let at = self.judging.roll.judged.iter().enumerate().map(|(i, j)| (j.id, i)).collect();
         let (missing, unchanged, confirm) = (HashSet::new(), HashSet::new(), plan.confirm);
         self.open_sitemaps(&due)?;
-        let (done, rounds) = (done.clone(), None);
-        self.refresh = Some(Box::new(Refresh { due, missing, unchanged, confirm, at, done, rounds }));
+        let (so_far, rounds) = (done.clone(), None);
+        let begun_with = Refresh { due, missing, unchanged, confirm, at, done: so_far, rounds };
+        self.refresh = Some(Box::new(begun_with));
         self.put_begun(Some(begun))?;
         self.parts.ledger.commit()?;
         self.pace.started = Some(now);

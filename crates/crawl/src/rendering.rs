@@ -186,14 +186,15 @@ impl Budget {
         let pages = self.pages >= 1.0 || shown < free + self.pages * read;
         let time =
             self.time >= 1.0 || shown < free || spent < self.time * self.tabs * since.as_millis() as f64;
-        if !(pages && time) && !self.said.swap(true, Ordering::SeqCst) {
+        let allowed = pages && time;
+        if !allowed && !self.said.swap(true, Ordering::SeqCst) {
             tracing::info!(
                 pages,
                 time,
                 "the budget for rendering is spent: pages wait until it grows, or are read as sent"
             );
         }
-        pages && time
+        allowed
     }
 }
 

@@ -90,7 +90,8 @@ mod unix {
     }
 
     fn mapped(file: &str) -> Vec<std::ops::Range<u32>> {
-        let Ok(text) = std::fs::read_to_string(file) else { return Vec::from([0..u32::MAX]) };
+        // Without namespaces there is no map, and every number is there.
+        let text = std::fs::read_to_string(file).unwrap_or_else(|_| format!("0 0 {}", u32::MAX));
         let line = |line: &str| {
             let mut numbers = line.split_whitespace().map(|n| n.parse::<u32>().ok());
             let (first, _, count) = (numbers.next()??, numbers.next()?, numbers.next()??);

@@ -2,6 +2,7 @@ use super::layout::{Place, Target};
 use super::*;
 use eval::graph::{Answer, Graph};
 use std::num::NonZeroUsize;
+use types::Millis;
 
 /// Links of a page as absolute URLs, read from the markup.
 fn hrefs(url: &Url, html: &str) -> Vec<Url> {
