@@ -167,6 +167,7 @@ fn two_snapshots_of_a_web_are_told_apart_exactly() {
         };
         assert_eq!((new("response"), new("revisit")), expected, "{url} is {found}");
     }
+    finish(gleaner().arg("check").arg(&out)).ok();
 }
 
 #[test]
@@ -199,6 +200,7 @@ fn a_watch_that_is_killed_goes_on_and_tells_each_change_once() {
         assert!(change.is_none_or(|c| c["times"].as_u64() <= Some(1)), "{url}: each change once");
     }
     assert_eq!(Snapshot::take(&out).pages.len(), truth.len());
+    finish(gleaner().arg("check").arg(&out)).ok();
 }
 
 #[test]

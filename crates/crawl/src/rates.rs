@@ -5,7 +5,7 @@
 //! A visit shows whether a page changed since the last one, not how often. With changes that come at random at
 //! a rate of r, that is so with probability 1 - exp(-r t) after a time t, and then r t / (1 - exp(-r t)) changes
 //! are expected (Cho and Garcia-Molina 2003 have the case of equal intervals). Expectation and estimate in turns
-//! (EM) give the rate; the level above stands in as [`PULL`] changes seen at its rate.
+//! (EM) give the rate; the level above stands in as `PULL` changes seen at its rate.
 
 use crate::visits::Found;
 use std::collections::HashMap;

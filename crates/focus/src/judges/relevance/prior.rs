@@ -5,7 +5,7 @@
 //! not their mean). Where the words stand adds to it: in the title, the URL, at the beginning, in headings, in the links
 //! that lead to the page. Length takes away, because a long page has every word. The weights are constants, fitted by
 //! logistic regression to 20 labelled topics of two webs (12 on 1997 university pages, 8 on modern documentation) and
-//! checked by leaving a topic, and a web, out: docs/adr/0056-where-the-words-stand.md has the table.
+//! checked by leaving a topic, and a web, out: docs/adr/0053-where-the-words-stand.md has the table.
 //!
 //! A page that is stuffed with the topic's words loses what they gave it ([`stuffing`]).
 
