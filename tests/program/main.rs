@@ -40,7 +40,6 @@ mod polite;
 mod reference;
 mod rendering;
 mod reports;
-mod secrets;
 mod serve;
 mod shared;
 mod shared_teacher;

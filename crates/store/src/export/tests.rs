@@ -110,7 +110,7 @@ fn jsonl() {
     assert_eq!(lines.len(), 3);
     assert_eq!(
         lines[0],
-        r#"{"url":"http://example.org/1","title":"Databases","description":"","text":"plain text","language":"en","relevant":true,"relevance":0.5,"threshold":0.25,"score":0.5,"score_parts":{"content":0.75,"genre":0.25},"parent":"http://example.org/","depth":2,"fetched":"2001-09-09T01:46:40.123Z","status":200,"media_type":"text/html","bytes":512,"digest":"da39a3ee5e6b4b0d3255bfef95601890afd80709","simhash":"feed000000000001","duplicate_of":null,"near_duplicate_of":null,"archive_file":"a.warc.gz","archive_offset":7,"label":true,"label_by":"model"}"#
+        r#"{"url":"http://example.org/1","title":"Databases","description":"","text":"plain text","language":"en","relevant":true,"relevance":0.5,"threshold":0.25,"score":0.5,"score_parts":{"content":0.75,"genre":0.25},"parent":"http://example.org/","depth":2,"fetched":"2001-09-09T01:46:40.123Z","status":200,"media_type":"text/html","bytes":512,"digest":"da39a3ee5e6b4b0d3255bfef95601890afd80709","simhash":"feed000000000001","duplicate_of":null,"near_duplicate_of":null,"archive_file":"a.warc.gz","archive_offset":7,"label":true,"label_by":"model","authors":null,"published":null,"modified":null,"kind":null,"publisher":null}"#
     );
     for (line, record) in lines.iter().zip(&records) {
         let value: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -129,7 +129,7 @@ fn csv() {
     assert_eq!(
         lines.next(),
         Some(
-            "url,title,description,text,language,relevant,relevance,threshold,score,score_parts,parent,depth,fetched,status,media_type,bytes,digest,simhash,duplicate_of,near_duplicate_of,archive_file,archive_offset,label,label_by"
+            "url,title,description,text,language,relevant,relevance,threshold,score,score_parts,parent,depth,fetched,status,media_type,bytes,digest,simhash,duplicate_of,near_duplicate_of,archive_file,archive_offset,label,label_by,authors,published,modified,kind,publisher"
         )
     );
     assert_eq!(
