@@ -272,6 +272,8 @@ pub struct Written {
     /// Left out: a condition does not hold.
     pub filtered: u64,
     pub unreadable: Vec<Problem>,
+    /// Pages of the export whose archived records are damaged or gone.
+    pub missing: Option<Problem>,
 }
 
 /// Writes the pages and ends the file.
@@ -329,6 +331,7 @@ pub fn write(
         written.pages += 1;
         tell(&written);
     }
+    written.missing = exporter.missing();
     exporter.finish()?;
     Ok(written)
 }

@@ -207,7 +207,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             eprint!("\r{} pages written", crate::text::count(so_far.pages));
         }
     };
-    let Written { pages, noindex, copies, filtered, unreadable } =
+    let Written { pages, noindex, copies, filtered, unreadable, missing } =
         exporting::write(&reader, exporter, &wanted, &tell)?;
     unfinished.map_or(Ok(()), Unfinished::finish)?;
     if shown && pages >= TOLD_EVERY {
@@ -226,6 +226,9 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     if copies > 0 {
         let pages = if copies == 1 { "page is a copy" } else { "pages are copies" };
         eprintln!("left out: {copies} {pages} of others in it (--copies writes them too)");
+    }
+    if let Some(problem) = missing {
+        return Err(problem);
     }
     if let Some(first) = unreadable.first() {
         setup::warn(&format!(

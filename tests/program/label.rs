@@ -156,10 +156,10 @@ fn a_conversation_in_a_terminal_teaches_at_once_and_undo_restores_exactly() {
     assert_eq!(relevant, courses);
     // In a pipe the same command lists, as does --list in a terminal.
     let listed = label(d, &[]);
-    assert_eq!(listed.ok().out.lines().count(), 12, "{listed}");
+    assert_eq!(listed.ok().out.lines().count(), 15, "{listed}");
     assert!(listed.out.lines().all(|l| l.split('\t').count() == 6), "{listed}");
     let t = Labeller::start(d, "label c --list");
-    assert_eq!(t.end().replace("\r\n", "\n").lines().filter(|l| l.contains('\t')).count(), 12);
+    assert_eq!(t.end().replace("\r\n", "\n").lines().filter(|l| l.contains('\t')).count(), 15);
 }
 
 #[test]

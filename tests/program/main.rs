@@ -40,6 +40,7 @@ mod polite;
 mod reference;
 mod rendering;
 mod reports;
+mod secrets;
 mod serve;
 mod shared;
 mod shared_teacher;

@@ -277,16 +277,20 @@ impl Making {
         Ok(Making { into: into.to_path_buf(), shop, done: false, _held: held })
     }
 
-    /// The new collection is whole: it gets its name.
+    /// The new collection is whole: it gets its name, and then loses its sign. The other way round, a kill in between
+    /// would leave a folder that nobody recognises as ours. With its name, a sign says nothing.
     fn end(mut self) -> Result<(), Problem> {
-        let sign = self.shop.join(SIGN);
-        fs::remove_file(&sign).map_err(|e| Problem::io("remove", &sign, &e))?;
         sync_all(&self.shop)?;
         self.done = true;
-        fs::rename(&self.shop, &self.into).map_err(|e| {
+        let named = fs::rename(&self.shop, &self.into);
+        let sign = if named.is_ok() { &self.into } else { &self.shop }.join(SIGN);
+        let unsigned = fs::remove_file(&sign).map_err(|e| Problem::io("remove", &sign, &e));
+        named.map_err(|e| {
             Problem::io("make", &self.into, &e)
                 .hint(format!("the new collection is whole in {}: give it another name", self.shop.display()))
         })?;
+        unsigned?;
+        sync(&self.into)?;
         sync(&parent(&self.into))
     }
 }

@@ -57,6 +57,8 @@ pub fn file(app: &App, call: &Call) -> Result<Reply, Refusal> {
         let options = Options { archive, now, columns, title, ..Options::default() };
         let out = Box::new(BufWriter::with_capacity(PIECE, Pieces(sender.clone())));
         let done = (format.open)(out, &options).and_then(|e| exporting::write(&reader, e, &wanted, &|_| {}));
+        // Who downloads learns it by a download that breaks off.
+        let done = done.and_then(|written| written.missing.map_or(Ok(()), Err));
         if let Err(problem) = done {
             tracing::warn!(%problem, "an export was not finished");
             let _ = sender.blocking_send(Err(Error::other(problem.to_string())));

@@ -54,12 +54,15 @@ impl Exporter for Index {
         Ok(())
     }
 
+    fn missing(&self) -> Option<Problem> {
+        self.losses.told()
+    }
+
     fn finish(mut self: Box<Self>) -> Result<(), Problem> {
         self.lines.sort();
         for line in &self.lines {
             writeln!(self.out, "{line}").map_err(cannot_write)?;
         }
-        self.out.flush().map_err(cannot_write)?;
-        self.losses.told()
+        self.out.flush().map_err(cannot_write)
     }
 }

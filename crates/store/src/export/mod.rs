@@ -49,6 +49,10 @@ pub struct Row<'a> {
 pub trait Exporter: Send {
     /// Adds one page.
     fn write(&mut self, row: &Row) -> Result<(), Problem>;
+    /// The pages that could not be copied: the export goes on without them.
+    fn missing(&self) -> Option<Problem> {
+        None
+    }
     /// Writes what the format has at its end. A file that was not finished may be unreadable.
     fn finish(self: Box<Self>) -> Result<(), Problem>;
 }

@@ -6,7 +6,7 @@
 //! ```
 
 use super::cdxj::HEAD;
-use super::warc::{Losses, Subset, warcinfo};
+use super::warc::{Subset, warcinfo};
 use super::{Exporter, Format, Options, Output, Row, cannot_write, page_id};
 use crate::archive::{CdxLine, rfc3339};
 use crate::zip::ZipWriter;
@@ -79,9 +79,9 @@ impl Wacz {
         Ok(copied)
     }
 
-    fn write_rest(self) -> std::io::Result<Losses> {
+    fn write_rest(self) -> std::io::Result<()> {
         let Wacz { warc, mut lines, pages, title, created } = self;
-        let Subset { out: mut zip, losses, .. } = warc;
+        let Subset { out: mut zip, .. } = warc;
         zip.end()?;
         lines.sort();
         let (index, parts) = compressed(&lines)?;
@@ -108,8 +108,7 @@ impl Wacz {
         let hash = zip.entries().last().map_or(String::new(), |e| e.hash.clone());
         let seal = json!({ "path": "datapackage.json", "hash": hash });
         zip.entry("datapackage-digest.json", format!("{seal:#}\n").as_bytes())?;
-        zip.finish()?;
-        Ok(losses)
+        zip.finish()
     }
 }
 
@@ -160,7 +159,11 @@ impl Exporter for Wacz {
         Ok(())
     }
 
+    fn missing(&self) -> Option<Problem> {
+        self.warc.losses.told()
+    }
+
     fn finish(self: Box<Self>) -> Result<(), Problem> {
-        self.write_rest().map_err(cannot_write)?.told()
+        self.write_rest().map_err(cannot_write)
     }
 }

@@ -57,13 +57,17 @@ impl Losses {
         Ok(())
     }
 
-    /// Says at the end what is missing.
-    pub fn told(self) -> Result<(), Problem> {
-        let Some(why) = self.why else { return Ok(()) };
+    /// What is missing.
+    pub fn told(&self) -> Option<Problem> {
+        let why = self.why.as_ref()?;
         let pages = if self.pages == 1 { "1 page is" } else { &format!("{} pages are", self.pages) };
-        Err(Problem::new(format!("{pages} not in the export"))
-            .because(why.to_string().replace("\n\nhint: ", "; "))
-            .hint("the others were written; the text of every page is in the other formats (--format jsonl)"))
+        let problem = Problem::new(format!("{pages} not in the export"));
+        let problem = problem.because(why.to_string().replace("\n\nhint: ", "; "));
+        Some(
+            problem.hint(
+                "the others were written; the text of every page is in the other formats (--format jsonl)",
+            ),
+        )
     }
 }
 
@@ -110,8 +114,11 @@ impl Exporter for Subset<BufWriter<Output>> {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(), Problem> {
-        self.out.flush().map_err(cannot_write)?;
+    fn missing(&self) -> Option<Problem> {
         self.losses.told()
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Problem> {
+        self.out.flush().map_err(cannot_write)
     }
 }
