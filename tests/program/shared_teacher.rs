@@ -1,5 +1,6 @@
-//! A language model that teaches a crawl of several workers: they take turns within one budget, all of them learn from every answer,
-//! and one that dies loses its turn. The real program, a real PostgreSQL, an endpoint of the real protocol. Loopback only.
+//! A language model that teaches a crawl of several workers: they take turns within one budget, all of them
+//! learn from every answer, and one that dies loses its turn. The real program, a real PostgreSQL, an
+//! endpoint of the real protocol. Loopback only.
 
 use crate::common::campus::{self, html, serve};
 use crate::common::{Running, finish, folder, gleaner};
@@ -134,7 +135,8 @@ fn workers_take_turns_within_one_budget_and_all_learn() {
     let right = found.iter().filter(|u| u.contains("/db")).count();
     assert!(right >= 20 && 5 * (found.len() - right) <= right, "{right} of {}", found.len());
 
-    // A person's word stands above the model's; taken back, the model's counts again; taken back once more, none.
+    // A person's word stands above the model's; taken back, the model's counts again; taken back once more,
+    // none.
     let one = labels.iter().find(|l| l["label"] == true).unwrap()["url"].as_str().unwrap();
     let said = || {
         let all = cli(&server, &["label", "--json"]);

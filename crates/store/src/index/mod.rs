@@ -60,7 +60,7 @@ impl Default for CommitPolicy {
 
 /// A page that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct IndexHit {
     /// The page.
     pub id: UrlId,
     /// BM25; higher is better, comparable within one search only.
@@ -366,7 +366,7 @@ impl Index {
         limit: usize,
         offset: usize,
         keep: &dyn Fn(UrlId) -> bool,
-    ) -> Result<Vec<Found>, Problem> {
+    ) -> Result<Vec<IndexHit>, Problem> {
         let fields =
             query::SearchFields { title: self.fields.title, text: self.fields.text, url: self.fields.url };
         caught(&self.dir, "search", || {
@@ -389,7 +389,7 @@ impl Index {
         limit: usize,
         offset: usize,
         keep: &dyn Fn(UrlId) -> bool,
-    ) -> Result<Option<Vec<Found>>, TantivyError> {
+    ) -> Result<Option<Vec<IndexHit>>, TantivyError> {
         let searcher = self.reader.searcher();
         let total = searcher.num_docs() as usize;
         let wanted = offset.saturating_add(limit);
@@ -404,11 +404,11 @@ impl Index {
         loop {
             let hits = searcher.search(query, &TopDocs::with_limit(window).order_by_score())?;
             let exhausted = hits.len() < window || window >= total;
-            let mut kept: Vec<Found> = hits
+            let mut kept: Vec<IndexHit> = hits
                 .iter()
                 .filter_map(|(score, at)| {
                     let id = columns.get(at.segment_ord as usize)?.first(at.doc_id)?;
-                    Some(Found { id: UrlId(u32::try_from(id).ok()?), score: *score })
+                    Some(IndexHit { id: UrlId(u32::try_from(id).ok()?), score: *score })
                 })
                 .filter(|found| keep(found.id))
                 .collect();
