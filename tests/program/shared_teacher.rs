@@ -17,7 +17,15 @@ use std::time::{Duration, Instant};
 
 /// Twelve campuses, each a domain with words of its own; the first page of the first one leads to all.
 fn campuses(slow: Duration) -> SocketAddr {
+    campuses_with_gate(slow, Arc::default())
+}
+
+/// The same; while the gate is shut, no page is answered.
+fn campuses_with_gate(slow: Duration, shut: Arc<AtomicBool>) -> SocketAddr {
     serve(move |host, target, _| {
+        while shut.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let name = host.split('.').next().unwrap_or_default();
         let own: String = (0..30).map(|i| format!("{name}word{i}x{target} ")).collect();
         if target != "/robots.txt" {
@@ -167,10 +175,15 @@ fn a_worker_that_is_killed_while_it_asks_loses_its_turn_and_what_it_spent_stays_
         _ => wants_databases(asked),
     });
     topic(d, &model, "calls = 4\nbatch = 3\nevery = 5\nwait = \"60s\"\ntimeout = \"600s\"");
-    let web = campuses(Duration::from_millis(40));
+    let shut = Arc::new(AtomicBool::new(false));
+    let web = campuses_with_gate(Duration::from_millis(40), shut.clone());
     let mut first = Running::start(&mut worker(d, web, &server, "w1"));
     until("asked", || !model.asked().is_empty());
+    // However slow this machine is, the first worker does not finish the crawl before the second has its share.
+    shut.store(true, Ordering::SeqCst);
     let second = Running::start(&mut worker(d, web, &server, "w2"));
+    until("sharing", || server.sql("SELECT count(DISTINCT owner) FROM gleaner.shard") == "2");
+    shut.store(false, Ordering::SeqCst);
     until("both at work", || server.sql("SELECT count(*) FROM gleaner.worker WHERE pages > 3") == "2");
     assert_eq!(keys(&model).len(), 1, "the seat is taken");
     first.signal("KILL");
