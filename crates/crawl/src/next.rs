@@ -1,4 +1,4 @@
-//! Step 1 of the loop: which URL is fetched next, if any may be.
+//! Step 1 of the loop: decides which URL is fetched next, or how long to wait.
 
 use crate::crawl::{Crawl, OpenLease};
 use crate::failures::Reason;

@@ -1,6 +1,6 @@
-//! Every page that was judged, with what is needed to judge it again: its features, and what the user said of
-//! it. The running loop, a stopped folder ([`crate::teach`]) and the workers of a shared crawl each hold a
-//! roll and do the same with it, so that a label means the same everywhere. Nothing is read from the archive.
+//! The roll: every judged page with what is needed to judge it again, that is its features and its label. The
+//! running loop, a stopped collection ([`crate::steer::stopped`]) and each worker of a shared crawl have a
+//! roll and use this code, so a label means the same everywhere. Nothing is read from the archive.
 
 use crate::answers::Answers;
 use crate::crawl::{JudgedPage, Ledger};

@@ -1,4 +1,4 @@
-//! Several workers on one crawl, as the loop of one of them sees the others.
+//! [`Fleet`]: what the loop of one worker knows of the other workers of its crawl.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

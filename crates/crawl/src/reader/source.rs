@@ -1,5 +1,5 @@
-//! The place a reader finds a collection in: a folder, or a database that many workers share. Both are read
-//! on while others write.
+//! Where a reader finds a collection: in a folder, or in a database that many workers share. Others may write
+//! to it meanwhile; [`CollectionSource::refresh`] reads what is new.
 
 use crate::state::PageLine;
 use crate::visits::{self, PageVisit};

@@ -1,4 +1,4 @@
-//! All pages are judged again by a changed topic, a slice at a time, while the crawl goes on.
+//! Judges all pages again when the topic has changed, a slice at a time, while the crawl goes on.
 
 use crate::crawl::{Crawl, JudgedPage};
 use crate::measured::{self, Measured, Measurer, NewFeatures};

@@ -1,4 +1,4 @@
-//! What the archive holds behind the position that the ledger committed, and how it is set aside.
+//! What the archive holds beyond the position that the ledger committed last, and how it is set aside.
 
 use super::date::rfc3339;
 use super::exchange::Exchanges;
