@@ -83,6 +83,10 @@ impl Small {
         command
     }
 
+    pub fn resolve(&self) -> String {
+        self.server.resolve()
+    }
+
     /// Requests so far.
     pub fn asked(&self) -> usize {
         self.server.log().entries().len()
@@ -191,6 +195,8 @@ pub enum Harm {
     ZeroEnd,
     Flip(u64),
     Remove,
+    /// A folder stands there instead, with the file in it.
+    Folder,
 }
 
 pub fn harm(path: &Path, harm: Harm) {
@@ -208,6 +214,11 @@ pub fn harm(path: &Path, harm: Harm) {
             }
         }
         Harm::Remove => return fs::remove_file(path).unwrap(),
+        Harm::Folder => {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+            return fs::write(path.join("inside"), bytes).unwrap();
+        }
     }
     fs::write(path, bytes).unwrap();
 }
@@ -223,7 +234,7 @@ fn whatever_happens_to_a_file_nothing_is_lost_without_a_word() {
     let mut rng = Rng(20_261_116);
     let mut cases: Vec<(PathBuf, Harm)> = Vec::new();
     for path in &all {
-        let mut harms = vec![Harm::Remove, Harm::Zero, Harm::ZeroEnd];
+        let mut harms = vec![Harm::Remove, Harm::Zero, Harm::ZeroEnd, Harm::Folder];
         harms.extend([0, 10, 33, 50, 90, 99].map(Harm::Cut));
         harms.extend((0..if long() { 8 } else { 3 }).map(|_| Harm::Flip(rng.next())));
         if !long() {
@@ -369,7 +380,7 @@ fn damage_anywhere_of_any_kind_is_survived_or_said() {
             // The index has most of the files and least of what cannot be made again.
             let from = if rng.below(5) == 0 { &part } else { &rest };
             let path = from[rng.below(from.len() as u64) as usize].clone();
-            let blow = match rng.below(10) {
+            let blow = match rng.below(11) {
                 0 => Blow::Harm(Harm::Remove),
                 1 => Blow::Harm(Harm::Zero),
                 2 => Blow::Harm(Harm::ZeroEnd),
@@ -377,6 +388,7 @@ fn damage_anywhere_of_any_kind_is_survived_or_said() {
                 4 => Blow::Swap(files[rng.below(files.len() as u64) as usize].clone()),
                 5 => Blow::Older,
                 6 => Blow::Longer(rng.next()),
+                7 => Blow::Harm(Harm::Folder),
                 _ => Blow::Harm(Harm::Flip(rng.next())),
             };
             // What is gone already cannot be struck again.
@@ -668,4 +680,57 @@ fn a_damaged_index_is_made_again_by_whoever_searches() {
         let found = on("search", &out, &["sql", "--all", "--json", "--limit", "100"]);
         assert_eq!(found.ok().out.lines().count(), PAGES, "{}\n{found}", path.display());
     }
+}
+
+// ---- something else in its place ------------------------------------------------------------------------------------------
+
+#[test]
+fn a_folder_where_a_file_belongs_is_told_and_set_aside() {
+    let small = Small::crawled();
+    let files: Vec<PathBuf> = contents(&small.whole()).into_keys().collect();
+    let one = |begin: &str| files.iter().find(|p| p.to_str().unwrap().starts_with(begin)).unwrap().clone();
+    let last = files.iter().rfind(|p| p.starts_with("warc")).unwrap().clone();
+    let parts =
+        [one("warc/"), last, one("index/meta.json"), one("ledger.log"), one("ledger.mark"), one("lock")];
+    for path in parts {
+        let what = path.display().to_string();
+        let out = small.copy("folder");
+        harm(&out.join(&path), Harm::Folder);
+        told_and_set_aside(&small, &out, &what);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let note = fs::read_to_string(out.join("damaged/README.txt")).unwrap();
+        assert!(
+            out.join("damaged").join(name).join("inside").is_file() && note.contains(name),
+            "{what}: {note}"
+        );
+    }
+    // The reverse.
+    for part in ["warc", "index", "damaged"] {
+        let out = small.copy("folder");
+        if out.join(part).exists() {
+            fs::remove_dir_all(out.join(part)).unwrap();
+        }
+        fs::write(out.join(part), "a file").unwrap();
+        told_and_set_aside(&small, &out, part);
+        assert_eq!(fs::read_to_string(out.join("damaged").join(part)).unwrap(), "a file", "{part}");
+    }
+}
+
+fn told_and_set_aside(small: &Small, out: &Path, what: &str) {
+    let before = contents(out);
+    let crawled = finish(&mut small.crawl(out));
+    crawled.fails(1, &["gleaner repair"]);
+    assert!(contents(out) == before, "{what}: a crawl that refuses changes nothing");
+    let check = on("check", out, &["--json"]);
+    assert_eq!(check.code, Some(1), "{what}\n{check}");
+    // The reader of the ledger has its own words for one that is not there.
+    assert!(check.out.contains("belongs there") || what == "ledger.log", "{what}\n{check}");
+    let repair = on("repair", out, &["--json"]);
+    assert!(matches!(repair.code, Some(0 | 1)) && repair.out.contains("belongs there"), "{what}\n{repair}");
+    finish(&mut small.crawl(out)).ok();
+    assert_eq!(pages(out), PAGES, "{what}");
+    let found = on("search", out, &["sql", "--all", "--json", "--limit", "100"]);
+    assert_eq!(found.ok().out.lines().count(), PAGES, "{what}\n{found}");
+    let again = on("repair", out, &["--json"]);
+    assert!(!again.ok().out.contains("belongs there"), "{what}\n{again}");
 }
