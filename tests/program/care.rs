@@ -577,7 +577,7 @@ fn killed_at_any_moment_whatever_was_being_done_can_be_done_again() {
         ("import", archive, whole),
         ("report", words(&[]), whole),
         ("refresh", again(&["--confirm", "1ms"]), whole),
-        ("watch", again(&["--rounds", "1", "--confirm", "1ms"]), whole),
+        ("watch", again(&["--rounds", "1", "--every", "1s", "--confirm", "1ms"]), whole),
         ("compact", words(&[]), whole),
     ];
     let mut rng = Rng(44);
