@@ -214,8 +214,8 @@ impl From<Refusal> for Denial {
 
 async fn respond(request: Request<Incoming>, app: &Arc<App>, visitor: &Visitor) -> Result<Reply, Denial> {
     let (head, body) = request.into_parts();
-    // Where such a body ends a proxy in front of us may see elsewhere than we do, and what follows would be a request
-    // that it never saw.
+    // Where such a body ends a proxy in front of us may see elsewhere than we do, and what follows would be a
+    // request that it never saw.
     if head.headers.contains_key("transfer-encoding") {
         let problem = Problem::new("a request must say how long it is")
             .hint("send Content-Length, not Transfer-Encoding");

@@ -1,8 +1,9 @@
-//! A collection that something happened to: whatever file is cut, zeroed, changed or gone, no command panics or hangs, no
-//! page is gone without a word, no byte of the archive is deleted, and `gleaner repair` brings back what is there.
+//! A collection that something happened to: whatever file is cut, zeroed, changed or gone, no command panics
+//! or hangs, no page is gone without a word, no byte of the archive is deleted, and `gleaner repair` brings
+//! back what is there.
 //!
-//! The short form damages every file of a small real collection once or twice; `GLEANER_LONG=1` (`./test long`) tries
-//! every kind of damage on each, many times.
+//! The short form damages every file of a small real collection once or twice; `GLEANER_LONG=1` (`./test
+//! long`) tries every kind of damage on each, many times.
 
 use crate::common;
 use crate::common::{Ran, Rng, crawl, file, finish, folder, gleaner, long, run, serve, warcs};
@@ -15,7 +16,8 @@ use std::process::Command;
 const TOPIC: &str = "name = \"courses\"\nquery = \"sql\"\n[archive]\nfile_size = \"6KB\"\n";
 pub const PAGES: usize = 24;
 
-/// A small web on three hosts, with a redirect, a page that is missing, a duplicate and one that is compressed.
+/// A small web on three hosts, with a redirect, a page that is missing, a duplicate and one that is
+/// compressed.
 fn web() -> String {
     let url = |n: usize| format!("http://h{}.example/{n}", n % 3);
     let mut web = String::new();
@@ -186,7 +188,7 @@ fn no_byte_is_gone(before: &BTreeMap<PathBuf, Vec<u8>>, dir: &Path, what: &str) 
     }
 }
 
-// ---- every file, every damage -----------------------------------------------------------------------------------------
+// ---- every file, every damage -----------------------------------------------------------------------------
 
 #[derive(Clone, Copy, Debug)]
 pub enum Harm {
@@ -308,7 +310,7 @@ fn whatever_happens_to_a_file_nothing_is_lost_without_a_word() {
     assert!(repaired > 2, "the damage was too small: {repaired} repairs");
 }
 
-// ---- anywhere, several at once ------------------------------------------------------------------------------------------
+// ---- anywhere, several at once ----------------------------------------------------------------------------
 
 /// What can happen to a file that another one, or an older one, is there for.
 #[derive(Clone, Debug)]
@@ -344,8 +346,8 @@ fn strike(out: &Path, path: &Path, blow: &Blow, older: &Path) {
     }
 }
 
-/// One to three blows on a collection that was crawled in two runs, labelled and judged again. `GLEANER_LONG=1` tries a
-/// thousand (`GLEANER_CASES` says how many, `GLEANER_SEED` which).
+/// One to three blows on a collection that was crawled in two runs, labelled and judged again.
+/// `GLEANER_LONG=1` tries a thousand (`GLEANER_CASES` says how many, `GLEANER_SEED` which).
 #[test]
 fn damage_anywhere_of_any_kind_is_survived_or_said() {
     let small = Small::crawled();
@@ -411,7 +413,8 @@ fn damage_anywhere_of_any_kind_is_survived_or_said() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
-/// Every command copes with it, and a crawl, after a repair if it asks for one, has all pages again. `true`: it asked.
+/// Every command copes with it, and a crawl, after a repair if it asks for one, has all pages again. `true`:
+/// it asked.
 fn struck(small: &Small, out: &Path, blows: &[(PathBuf, Blow)], what: &str) -> bool {
     let before = contents(out);
     // A ledger that is as it was once, and all that knew better is gone: nobody can tell.
@@ -494,7 +497,7 @@ fn struck(small: &Small, out: &Path, blows: &[(PathBuf, Blow)], what: &str) -> b
     asked
 }
 
-// ---- the ledger is shorter than it was ----------------------------------------------------------------------------------
+// ---- the ledger is shorter than it was --------------------------------------------------------------------
 
 #[test]
 fn a_ledger_that_was_cut_is_told_and_comes_back() {
@@ -682,7 +685,7 @@ fn a_damaged_index_is_made_again_by_whoever_searches() {
     }
 }
 
-// ---- something else in its place ------------------------------------------------------------------------------------------
+// ---- something else in its place --------------------------------------------------------------------------
 
 #[test]
 fn a_folder_where_a_file_belongs_is_told_and_set_aside() {

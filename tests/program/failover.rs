@@ -1,8 +1,8 @@
-//! A database that is two machines: the primary dies in mid-crawl and the standby takes over. And what stands between
-//! us and a database: a pooler.
+//! A database that is two machines: the primary dies in mid-crawl and the standby takes over. And what stands
+//! between us and a database: a pooler.
 //!
-//! Real PostgreSQL clusters with streaming replication, three workers. `GLEANER_LONG=1` (`./test long`) does it several
-//! times in one crawl, back and forth, and prints what was lost.
+//! Real PostgreSQL clusters with streaming replication, three workers. `GLEANER_LONG=1` (`./test long`) does
+//! it several times in one crawl, back and forth, and prints what was lost.
 
 use super::shared::{Blow, CONCURRENCY, archived_twice, exported, polite, relevant_in, sound, worker};
 use crate::common::endurance::{now_ms, topic};
@@ -142,7 +142,7 @@ fn failover(replication: Replication) {
     assert!(again <= lost_in_all + (failovers + 1) * 4 * CONCURRENCY, "{again} pages are archived twice");
 }
 
-// ---- a worker dies again and again ---------------------------------------------------------------------------------------
+// ---- a worker dies again and again ------------------------------------------------------------------------
 
 #[test]
 fn a_worker_that_is_killed_again_and_again_loses_nothing() {
@@ -199,7 +199,7 @@ fn a_worker_that_is_killed_again_and_again_loses_nothing() {
     );
 }
 
-// ---- a pooler -----------------------------------------------------------------------------------------------------------
+// ---- a pooler ---------------------------------------------------------------------------------------------
 
 #[test]
 fn a_pooler_may_lend_sessions_but_not_transactions() {

@@ -38,7 +38,8 @@ fn answers(text: &str) -> Vec<u16> {
     starts.filter_map(|rest| rest.get(..3)?.parse().ok()).collect()
 }
 
-/// Requests whose end a proxy in front may see elsewhere than we do: nothing behind the first of them is obeyed.
+/// Requests whose end a proxy in front may see elsewhere than we do: nothing behind the first of them is
+/// obeyed.
 #[test]
 fn no_request_hides_in_another() {
     let dir = folder();
@@ -224,7 +225,8 @@ fn what_is_too_large_is_refused() {
     assert_eq!(d.get("/healthz").status, 200);
 }
 
-/// Escape sequences of both kinds, a bell, a change of direction, a backspace and a carriage return, wherever a page can put them.
+/// Escape sequences of both kinds, a bell, a change of direction, a backspace and a carriage return, wherever
+/// a page can put them.
 #[test]
 fn nothing_that_is_printed_moves_the_cursor() {
     let dir = folder();

@@ -1,9 +1,9 @@
-//! A long crawl of a web that never ends and always has faults: memory, file descriptors and disk grow with the pages and not
-//! with time, and the last hour is as polite as the first.
+//! A long crawl of a web that never ends and always has faults: memory, file descriptors and disk grow with
+//! the pages and not with time, and the last hour is as polite as the first.
 //!
-//! Time runs 32 times as fast: a pause that is a second in life takes 31 ms here, so that fifteen minutes are eight hours.
-//! The short form takes a few seconds. `GLEANER_LONG=1` takes fifteen minutes; `GLEANER_SOAK=SECONDS` as long as it says. The
-//! table it prints is that of docs/hostile.md.
+//! Time runs 32 times as fast: a pause that is a second in life takes 31 ms here, so that fifteen minutes are
+//! eight hours. The short form takes a few seconds. `GLEANER_LONG=1` takes fifteen minutes;
+//! `GLEANER_SOAK=SECONDS` as long as it says. The table it prints is that of docs/hostile.md.
 
 use crate::common::endurance::polite;
 use crate::common::{Running, crawl, file, finish, folder, gleaner, long};
@@ -32,7 +32,8 @@ fn url(n: u64) -> String {
     format!("http://host{0}.site{0}.example/{n}", n % HOSTS)
 }
 
-/// Page `n` leads to two new ones and some old ones. Twelve of a hundred requests meet a fault; most of them pass.
+/// Page `n` leads to two new ones and some old ones. Twelve of a hundred requests meet a fault; most of them
+/// pass.
 fn web(ask: &Ask) -> Reply {
     if ask.path == "/robots.txt" {
         return Reply::text(200, "User-agent: *\nDisallow: /private\n");
@@ -212,7 +213,8 @@ fn a_long_crawl_grows_with_its_pages_and_stays_polite() {
     let files = |all: &[Sample]| all.iter().map(|s| s.files).max().unwrap_or(0);
     let (early, late) = samples.split_at(samples.len() / 2);
     assert!(files(late) <= files(early) + 16, "open files: {} then {}", files(early), files(late));
-    // The order of what waits and the features of what was judged are in memory: some kilobytes a page, and what is noise.
+    // The order of what waits and the features of what was judged are in memory: some kilobytes a page, and
+    // what is noise.
     let grown = last.megabytes - half.megabytes;
     assert!(grown <= 48.0 + more * 6.0 / 1024.0, "{grown:.0} MB more for {more} pages");
     // An index merges now and then: it may be twice as large for a moment.

@@ -1,8 +1,9 @@
-//! The tables of a shared crawl that something happened to: rows gone, doubled, or with other values than were written. Every
-//! reader says what is wrong or tells the truth, no command panics or hangs, and no page is gone without a word.
+//! The tables of a shared crawl that something happened to: rows gone, doubled, or with other values than
+//! were written. Every reader says what is wrong or tells the truth, no command panics or hangs, and no page
+//! is gone without a word.
 //!
-//! The short form strikes a few times; `GLEANER_LONG=1` (`./test long`) three hundred times (`GLEANER_CASES` says how
-//! many, `GLEANER_SEED` which).
+//! The short form strikes a few times; `GLEANER_LONG=1` (`./test long`) three hundred times (`GLEANER_CASES`
+//! says how many, `GLEANER_SEED` which).
 
 use crate::common::{Ran, Rng, crawl, file, finish, folder, gleaner, long, serve};
 use crate::support::postgres::Server;

@@ -102,12 +102,13 @@ impl Server {
         let files =
             format!("{}/initdb -D $dir/data -A trust -U gleaner --no-sync -E UTF8 --locale=C", bin.display());
         let make = Make { files, prepare, durable, more };
-        // Between our look for a free port and the server's start somebody else may take it: then another one.
+        // Between our look for a free port and the server's start somebody else may take it: then another
+        // one.
         (0..5).find_map(|_| Server::start_at(free_port()?, &bin, &make))
     }
 
-    /// A standby that gets everything from the server at a port, as it happens there. It listens at `port`, or at
-    /// one that is free.
+    /// A standby that gets everything from the server at a port, as it happens there. It listens at `port`,
+    /// or at one that is free.
     pub fn standby_of(primary: u16, port: Option<u16>) -> Server {
         let bin = programs().expect("the primary has them");
         let files = format!(
@@ -127,9 +128,9 @@ impl Server {
     /// `None` when the port is taken.
     fn start_at(port: u16, bin: &Path, make: &Make<'_>) -> Option<Server> {
         let Make { files, prepare, durable, more } = make;
-        // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and cleans up.
-        // A server that is killed on purpose is started again by `restart`, which leaves its number in `pid`.
-        // In /tmp, whatever TMPDIR says: the user `postgres` must be able to write there.
+        // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and
+        // cleans up. A server that is killed on purpose is started again by `restart`, which leaves its
+        // number in `pid`. In /tmp, whatever TMPDIR says: the user `postgres` must be able to write there.
         let script = format!(
             "set -e; dir=$(mktemp -d /tmp/gleaner-pg.XXXXXX); echo $dir
              {files} >$dir/made.log 2>&1

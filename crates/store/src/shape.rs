@@ -1,6 +1,6 @@
-//! Is every part of a collection's folder a file or a folder, as it should be? A copy that went wrong leaves a
-//! folder where a file belongs, or the reverse. Whoever writes refuses such a collection; a repair sets aside
-//! what is in the way.
+//! Is every part of a collection's folder a file or a folder, as it should be? A copy that went wrong leaves
+//! a folder where a file belongs, or the reverse. Whoever writes refuses such a collection; a repair sets
+//! aside what is in the way.
 
 use crate::archive;
 use std::fs;

@@ -1,9 +1,10 @@
 //! A pooler between us and the database, as PgBouncer: may it be there?
 //!
 //! In session mode it may: a connection of ours has one of the server's as long as it is open. In transaction
-//! or statement mode it lends one out for each transaction, and what belongs to a session (prepared statements,
-//! the time after which a silent transaction is ended, the lock under which tables are made) is somebody else's
-//! the next time. That goes well for a while and then fails anywhere, so it is looked for at the start.
+//! or statement mode it lends one out for each transaction, and what belongs to a session (prepared
+//! statements, the time after which a silent transaction is ended, the lock under which tables are made) is
+//! somebody else's the next time. That goes well for a while and then fails anywhere, so it is looked for at
+//! the start.
 
 use super::db::{Line, value};
 use std::time::Duration;
@@ -24,8 +25,8 @@ pub(super) async fn lends_sessions(line: &Line, client: &Client) -> bool {
     matches!(looked, Ok(Ok(true)))
 }
 
-/// Two of our connections that meet in the same session, or one that is in another session than before while the
-/// other one is in a transaction.
+/// Two of our connections that meet in the same session, or one that is in another session than before while
+/// the other one is in a transaction.
 async fn look(line: &Line, client: &Client) -> Result<bool, Error> {
     let other = line.open_plain().await?;
     let before = value(client, SESSION).await?;
