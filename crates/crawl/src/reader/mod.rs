@@ -539,7 +539,7 @@ impl Reader {
     /// The index once more, after a search failed in it: files that are whole and not those that belong there
     /// are met by nothing else.
     pub fn index_again(&self, why: Problem) -> Result<Index, Problem> {
-        match self.kept.shared_name() {
+        match self.source.shared_name() {
             Some(_) => Err(why),
             None => self.make_index(&Collection::index_dir(&self.dir), why),
         }
