@@ -139,6 +139,14 @@ pub fn check(dir: &Path, index: bool) -> Result<CheckReport, Problem> {
         let what = "a removal or compaction was decided and is not finished";
         check.fault(Part::Ledger, dir.join("rewrite.tmp").display().to_string(), what, true);
     }
+    for found in store::shape::misplaced(dir) {
+        let part = match found.path.strip_prefix(dir).ok().and_then(|p| p.components().next()) {
+            Some(first) if first.as_os_str() == "warc" => Part::Archive,
+            Some(first) if first.as_os_str() == "index" => Part::Index,
+            _ => Part::Ledger,
+        };
+        check.fault(part, found.path.display().to_string(), found.what(), true);
+    }
     let warc = Collection::warc_dir(dir);
     let opened = Ledger::open_read_whole(dir);
     // A commit that ended while the files were being read is none of this check's business.
@@ -183,9 +191,15 @@ pub fn check_shared(records: &dyn Records, archive: Option<&Stacks>) -> Result<C
 /// collection open.
 pub fn check_and_repair(dir: &Path, loaded: &LoadedConfig, rng: u64) -> Result<RepairReport, Problem> {
     let wants_index = loaded.config.archive.index;
+    let in_the_way = !store::shape::misplaced(dir).is_empty();
     // Whoever cannot write is told before anything is read.
-    drop(log::hold(dir)?);
+    if !in_the_way {
+        drop(log::hold(dir)?);
+    }
     let found = check(dir, wants_index)?;
+    if in_the_way {
+        repair::repair(dir, loaded, rng)?;
+    }
     if store::swap::is_unfinished(dir) {
         let _held = log::hold(dir)?;
         finish_swap(dir, loaded)?;

@@ -12,6 +12,7 @@ pub mod index;
 pub mod ledger;
 mod postgres;
 pub mod s3;
+pub mod shape;
 pub mod swap;
 mod traits;
 mod trust;

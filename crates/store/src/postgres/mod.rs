@@ -23,6 +23,7 @@ mod look;
 mod membership;
 mod open;
 mod peers;
+mod pooler;
 mod post;
 mod reader;
 mod rows;

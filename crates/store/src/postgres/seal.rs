@@ -282,11 +282,16 @@ impl Shared {
         }
         let head = steps.len();
         steps.append(rest);
-        let sent = self.db.patiently(|| self.db.transact(&steps, &checks));
+        // In another history than this worker knows nothing of this may be written.
+        let sent = self.db.patiently(|| match self.db.has_changed_history() {
+            true => Ok(false),
+            false => self.db.transact(&steps, &checks),
+        });
         *rest = steps.split_off(head);
         let done = match sent.map_err(|e| self.db.problem("write to", &e))? {
             true => true,
-            // The claim is gone; or the answer to an earlier try was lost, and it had worked.
+            // The claim is gone, or the history changed; or the answer to an earlier try was lost, and it had
+            // worked.
             false => self.committed(batch)?,
         };
         if done {
