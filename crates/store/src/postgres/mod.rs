@@ -25,6 +25,7 @@ mod open;
 mod peers;
 mod post;
 mod reader;
+mod remove;
 mod rows;
 mod schema;
 mod scratch;
@@ -38,6 +39,7 @@ mod worker;
 
 pub use db::check_address;
 pub use reader::{Judged, SharedReader, WorkerInfo};
+pub use remove::{Going, Moved, Named, Remover, Without};
 pub use steer::{CommandInfo, Given, Helm, Reached};
 
 use crate::ledger::Ledger;
