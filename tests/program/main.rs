@@ -32,6 +32,7 @@ mod last_mile;
 mod limits;
 mod listed;
 mod living;
+mod living_shared;
 mod mcp;
 mod metadata;
 mod mutants;

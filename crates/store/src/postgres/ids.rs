@@ -134,6 +134,11 @@ impl Ids {
         self.end - self.next
     }
 
+    /// The next of them, if there are any.
+    pub fn next_number(&self) -> Option<u32> {
+        (self.next < self.end).then_some(self.next)
+    }
+
     pub fn refill(&mut self, from: u32, to: u32) {
         (self.next, self.end) = (from, to);
     }

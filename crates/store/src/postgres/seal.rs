@@ -354,7 +354,10 @@ impl Shared {
     /// How many pages of each host are in these facts: a clock that goes ahead of them must not count them.
     fn pages_by_host(&self, facts: &[&Facts]) -> HashMap<u32, u64> {
         let mut held = HashMap::new();
-        for (slot, _) in facts.iter().flat_map(|f| &f.pages) {
+        for (slot, facts) in facts.iter().flat_map(|f| f.pages.iter().map(move |page| (&page.0, *f))) {
+            if facts.known.contains(slot) {
+                continue;
+            }
             if let Some(host) = self.inner.order().host_of(slot.inner()) {
                 *held.entry(host).or_default() += 1;
             }
