@@ -71,9 +71,12 @@ pub struct FetchFlags {
         value_parser = ["auto", "never", "always"]
     )]
     pub render: Option<String>,
-    /// The browser's program (default: Chromium or Chrome, if one is installed)
+    /// The browser's program, or the DevTools address of one that runs, as http://127.0.0.1:9222 (default: Chromium or Chrome, if one is installed)
     #[arg(long, value_name = "PATH")]
     pub browser: Option<PathBuf>,
+    /// The browser of --browser may run on another machine
+    #[arg(long, requires = "browser")]
+    pub browser_elsewhere: bool,
 }
 
 /// A language model that is asked. Its key is in the environment only (GLEANER_TEACHER_KEY).
@@ -291,8 +294,8 @@ impl TopicFlags {
 impl FetchFlags {
     /// Not in the table: that is kept with the collection, and a topic must not name programs.
     pub fn name_browser(&self) {
-        if let Some(program) = &self.browser {
-            crawl::rendering::use_browser(program.clone());
+        if let Some(browser) = &self.browser {
+            crawl::rendering::use_browser(browser.clone(), self.browser_elsewhere);
         }
     }
 

@@ -266,6 +266,15 @@ fn in_short(problem: &Problem) -> String {
     problem.cause().map_or_else(|| problem.what().to_string(), |why| format!("{}: {why}", problem.what()))
 }
 
+/// The digest that the page of an answer is known by. `None`: there is none, or the page is known by the document that
+/// a browser made of it.
+fn payload(answer: &WarcRecord) -> Option<Digest> {
+    if answer.is_rendered() {
+        return None;
+    }
+    answer.header("WARC-Payload-Digest").and_then(Digest::from_header)
+}
+
 /// A record of the archive, as far as references need it.
 struct Answer {
     length: u64,
@@ -503,7 +512,7 @@ impl Check {
                     } else {
                         originals.insert((url, hash("WARC-Date")));
                     }
-                    let digest = record.header("WARC-Payload-Digest").and_then(Digest::from_header);
+                    let digest = payload(&record);
                     answers.insert(record.offset, Answer { length: record.length, url, digest });
                     exchange = record.header("WARC-Record-ID").map(str::to_string);
                 }
@@ -613,7 +622,7 @@ impl Check {
                     if let Some(what) = self.record_faults(&found, false).into_iter().next() {
                         return Some(what);
                     }
-                    let digest = found.header("WARC-Payload-Digest").and_then(Digest::from_header);
+                    let digest = payload(&found);
                     let url = self.hash.hash_one(found.target().unwrap_or_default());
                     &Answer { length: found.length, url, digest }
                 }
