@@ -3,7 +3,7 @@
 
 use super::elsewhere::Elsewhere;
 use super::lab::{Judged, Lab, Site, Variant, best_f1, f1_at};
-use super::{Claim, Experiment, Finding, Row, Table, alike, as_good, at_least, better, mean};
+use super::{Claim, Experiment, Finding, Row, TOPICS, Table, alike, as_good, at_least, better, mean};
 use crate::labels::Class;
 use focus::topic::generate::{self, Generated, Known, Rank};
 use std::fmt::Write;
@@ -80,6 +80,7 @@ pub(super) const JUDGES: Experiment = Experiment {
     name: "judges",
     claim: "genre and content judged apart beat the merged terms and an SVM on F1; F1 is 88 % or more on every topic",
     source: "Assis 2008, Fig. 4.1, Tab. 4.3, 4.4",
+    turn: 0,
     run: judges,
 };
 
@@ -101,7 +102,7 @@ const GENRE_WEIGHTS: [f64; 5] = [3.0, 4.0, 5.0, 6.0, 7.0];
 const URL_WEIGHTS: [f64; 4] = [0.0, 1.0, 2.0, 3.0];
 
 fn judges(lab: &Lab) -> Result<Finding, Problem> {
-    let lab = &lab.narrow();
+    let lab = &lab.narrow().at_most(TOPICS);
     let names = [
         "genre and content apart, with URL terms",
         "without URL terms",
@@ -188,11 +189,12 @@ pub(super) const IDF: Experiment = Experiment {
     name: "idf",
     claim: "idf = 1 is as good as a computed idf",
     source: "Assis 2008, Fig. 4.2",
+    turn: 1,
     run: idf,
 };
 
 fn idf(lab: &Lab) -> Result<Finding, Problem> {
-    let lab = &lab.narrow();
+    let lab = &lab.narrow().at_most(TOPICS);
     let names = ["idf = 1", "idf of pages elsewhere"];
     let mut rows: Vec<Row> = vec![Vec::new(); names.len()];
     for (n, site) in lab.sites.iter().enumerate() {
@@ -250,6 +252,7 @@ pub(super) const FEW_TERMS: Experiment = Experiment {
     name: "few-terms",
     claim: "few terms suffice; leaving out genre terms costs less than leaving out content terms; even a quarter of the terms beats the SVM",
     source: "Assis 2008, Tab. 5.1, 5.2",
+    turn: 1,
     run: few_terms,
 };
 
@@ -263,7 +266,7 @@ fn cut(genre: &[String], content: &[String], of: (f64, f64)) -> String {
 }
 
 fn few_terms(lab: &Lab) -> Result<Finding, Problem> {
-    let lab = &lab.narrow();
+    let lab = &lab.narrow().at_most(TOPICS);
     let shares = [
         (1.0, 1.0),
         (0.75, 0.75),
@@ -338,6 +341,7 @@ pub(super) const GENERATED_TERMS: Experiment = Experiment {
     name: "generated-terms",
     claim: "terms generated from example pages beat the SVM; picked by experts they are best on all topics but one",
     source: "Assis 2008, Tab. 5.3–5.5",
+    turn: 1,
     run: generated_terms,
 };
 
@@ -345,7 +349,7 @@ pub(super) const GENERATED_TERMS: Experiment = Experiment {
 const SOURCES: (usize, usize) = (36, 30);
 
 fn generated_terms(lab: &Lab) -> Result<Finding, Problem> {
-    let lab = &lab.narrow();
+    let lab = &lab.narrow().at_most(TOPICS);
     let sizes = [40, 30, 20, 10];
     let mut names: Vec<String> = sizes.iter().map(|n| format!("{n} of each, generated")).collect();
     names.extend(["the topic file's terms".to_string(), "SVM trained on other sites".into()]);
