@@ -1,5 +1,5 @@
-//! How long until a label is obeyed in a large collection that nobody crawls into: the judge has learnt, every page is
-//! judged again, and it is on the disk.
+//! How long until a label is obeyed in a large collection that nobody crawls into: the judge has learnt,
+//! every page is judged again, and it is on the disk.
 //!
 //! ```text
 //! cargo bench --bench memory -- --pages 200k --dir /tmp/large     # makes a collection of 200,000 pages (three minutes)
@@ -10,7 +10,7 @@
 
 use crawl::collection::Collection;
 use crawl::config::Config;
-use crawl::quiz::{Quiz, Which};
+use crawl::quiz::{QuestionKind, Quiz};
 use crawl::reader::Reader;
 use crawl::steer::stopped::StoppedCollection;
 use std::collections::HashSet;
@@ -58,7 +58,7 @@ fn measure(dir: &Path) -> Result<(), Problem> {
         let timed = Instant::now();
         reader.refresh()?;
         quiz.update(&reader)?;
-        let Some(question) = quiz.questions(Which::Best, 1, 0, &HashSet::new()).pop() else { break };
+        let Some(question) = quiz.questions(QuestionKind::Best, 1, 0, &HashSet::new()).pop() else { break };
         let asked = timed.elapsed().as_secs_f64();
         let before = reader.labels().get(question.id);
         let label = i % 3 != 2;

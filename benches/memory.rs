@@ -1,16 +1,17 @@
-//! Is the memory of a long crawl flat? A generated web through the real loop: extraction, judge, strategy, ledger on
-//! disk, archive, search index; only the network and the clock are made up.
+//! Is the memory of a long crawl flat? A generated web through the real loop: extraction, judge, strategy,
+//! ledger on disk, archive, search index; only the network and the clock are made up.
 //!
 //! ```text
 //! cargo bench --bench memory                        # 200,000 pages; resident size at 50,000 and at the end
 //! cargo bench --bench memory -- --pages 40k --dir /tmp/x --strategy best-first
 //! ```
 //!
-//! "Frontier aside": the ledger of the same moment is opened alone, in a process of its own, and what that process
-//! needs for it is subtracted. Both numbers are printed.
+//! "Frontier aside": the ledger of the same moment is opened alone, in a process of its own, and what that
+//! process needs for it is subtracted. Both numbers are printed.
 //!
-//! The search index gathers pages in memory and writes them out now and then, so that one look says little: what counts is
-//! the mean of all looks (one per 500 pages) since 10,000 pages ago, and the highest of them is printed beside it.
+//! The search index gathers pages in memory and writes them out now and then, so that one look says little:
+//! what counts is the mean of all looks (one per 500 pages) since 10,000 pages ago, and the highest of them
+//! is printed beside it.
 
 use crawl::collection::Collection;
 use crawl::{Arrival, Config, Step};
@@ -117,7 +118,8 @@ fn long_crawl(pages: u64, dir: Option<PathBuf>, strategy: Option<String>) -> Res
         open.crawl.parts().judge_name
     );
     println!(
-        "| pages | URLs known | resident MB | highest | anonymous MB | ledger alone MB | frontier aside MB | seconds |"
+        "| pages | URLs known | resident MB | highest | anonymous MB | ledger alone MB | frontier aside MB \
+         | seconds |"
     );
     println!("|---:|---:|---:|---:|---:|---:|---:|---:|");
 
@@ -165,7 +167,8 @@ fn long_crawl(pages: u64, dir: Option<PathBuf>, strategy: Option<String>) -> Res
         (true, false) => "target ≤ 1.30 MISSED",
     };
     println!(
-        "\nat {} pages against {}: {ratio:.2} × frontier aside ({target}), {:.2} × in all, {:.2} × by the highest",
+        "\nat {} pages against {}: {ratio:.2} × frontier aside ({target}), {:.2} × in all, {:.2} × by the \
+         highest",
         end.pages,
         quarter.pages,
         end.resident / quarter.resident,

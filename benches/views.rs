@@ -1,13 +1,14 @@
-//! How long does the dashboard take for each view of a large collection, beside what the store itself takes for the same?
+//! How long does the dashboard take for each view of a large collection, beside what the store itself takes
+//! for the same?
 //!
 //! ```text
 //! cargo bench --bench memory -- --pages 200k --dir /tmp/large     # makes a collection of 200,000 pages (three minutes)
 //! cargo bench --bench views -- /tmp/large
 //! ```
 //!
-//! `gleaner serve` answers over loopback, a connection per request. Raw is what the view needs of the store (records, index,
-//! sightings, hosts), asked in this process: no server, no JSON, no explanations. Both in turn, so that other work on the
-//! machine hits both.
+//! `gleaner serve` answers over loopback, a connection per request. Raw is what the view needs of the store
+//! (records, index, sightings, hosts), asked in this process: no server, no JSON, no explanations. Both in
+//! turn, so that other work on the machine hits both.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -30,7 +31,8 @@ fn main() -> ExitCode {
     // Cargo passes `--bench`.
     let Some(dir) = std::env::args().skip(1).find(|a| !a.starts_with("--")) else {
         eprintln!(
-            "usage: cargo bench --bench views -- DIR   (a collection; `cargo bench --bench memory -- --dir DIR` makes one)"
+            "usage: cargo bench --bench views -- DIR   (a collection; `cargo bench --bench memory -- --dir \
+             DIR` makes one)"
         );
         return ExitCode::FAILURE;
     };
@@ -125,7 +127,8 @@ fn measure(dir: &Path) -> Result<(), Problem> {
     for (path, raw) in &views {
         let path = path.replace("/C", &format!("/{name}"));
         let (mut seen, mut alone) = (Vec::new(), Vec::new());
-        // The first look at a view loads what the later ones use (what the strategy learnt, the index's files).
+        // The first look at a view loads what the later ones use (what the strategy learnt, the index's
+        // files).
         server.json(&path);
         raw()?;
         for _ in 0..ROUNDS {

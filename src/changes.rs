@@ -195,7 +195,8 @@ pub fn atom(changes: &Changes) -> String {
         let _ = write!(
             out,
             "<entry>\n<title>{}</title>\n<id>{}</id>\n<link href=\"{}\"/>\n<updated>{}</updated>\n\
-             <published>{}</published>\n<category term=\"{}\"/>\n<content type=\"html\">{}</content>\n</entry>\n",
+             <published>{}</published>\n<category term=\"{}\"/>\n<content type=\"html\">{}</content>\n\
+             </entry>\n",
             xml(title(change)),
             xml(&entry_id(change)),
             xml(&change.url),

@@ -13,7 +13,7 @@ use types::{About, Canon, Millis, Problem, Record, UrlId};
 
 /// Which pages are written.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct PageFilter {
     /// Also pages that were judged not relevant.
     pub all: bool,
     /// Also copies and near-copies of pages that are written.
@@ -95,7 +95,8 @@ impl std::str::FromStr for Condition {
         let bad = || {
             Problem::usage(format!("`{text}` is no condition")).hint(
                 "conditions: host=www.example.org, host=*.example.org, language=en, type=application/pdf, \
-                 label=yes|no|any|none, relevant=yes|no, url=www.example.org/docs/*, score>=0.8, fetched>=2026-11-01, \
+                 label=yes|no|any|none, relevant=yes|no, url=www.example.org/docs/*, score>=0.8, \
+                 fetched>=2026-11-01, \
                  author=lovelace, kind=Course, publisher=university, published>=2026, modified>=2026-11-01",
             )
         };
@@ -165,7 +166,7 @@ impl Condition {
         Ok(Condition::Fetched(Order::AtLeast, from))
     }
 
-    fn admits(&self, page: &Facts) -> bool {
+    fn admits(&self, page: &PageFacts) -> bool {
         let label = page.label;
         match self {
             Condition::Host(name) => {
@@ -204,7 +205,7 @@ pub fn select(reader: &Reader, conditions: &[Condition]) -> Result<HashSet<UrlId
     let mut out = HashSet::new();
     for record in reader.records(true) {
         let record = record?;
-        let facts = Facts::of(reader, &record);
+        let facts = PageFacts::of(reader, &record);
         if conditions.iter().all(|c| c.admits(&facts)) {
             out.insert(record.id);
         }
@@ -213,7 +214,7 @@ pub fn select(reader: &Reader, conditions: &[Condition]) -> Result<HashSet<UrlId
 }
 
 /// What conditions look at.
-struct Facts<'a> {
+struct PageFacts<'a> {
     url: &'a str,
     language: &'a str,
     media_type: &'a str,
@@ -224,9 +225,9 @@ struct Facts<'a> {
     about: &'a About,
 }
 
-impl<'a> Facts<'a> {
-    fn of(reader: &Reader, record: &'a Record) -> Facts<'a> {
-        Facts {
+impl<'a> PageFacts<'a> {
+    fn of(reader: &Reader, record: &'a Record) -> PageFacts<'a> {
+        PageFacts {
             url: &record.url,
             language: &record.language,
             media_type: &record.media_type,
@@ -249,7 +250,8 @@ fn part_of_date(text: &str) -> Option<String> {
     day(&whole).map(|_| text.to_string())
 }
 
-/// Dates that are known less exactly are compared as exactly as both are. A page without a date passes nothing.
+/// Dates that are known less exactly are compared as exactly as both are. A page without a date passes
+/// nothing.
 fn holds_for_date(order: Order, said: &str, wanted: &str) -> bool {
     let exact = said.len().min(wanted.len());
     !said.is_empty() && order.holds(said.get(..exact), wanted.get(..exact))
@@ -263,7 +265,7 @@ fn day(text: &str) -> Option<u64> {
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct ExportCounts {
     pub pages: u64,
     /// Left out: they ask not to be indexed.
     pub noindex: u64,
@@ -280,10 +282,10 @@ pub struct Written {
 pub fn write(
     reader: &Reader,
     mut exporter: Box<dyn Exporter>,
-    wanted: &Wanted,
-    tell: &dyn Fn(&Written),
-) -> Result<Written, Problem> {
-    let mut written = Written::default();
+    wanted: &PageFilter,
+    tell: &dyn Fn(&ExportCounts),
+) -> Result<ExportCounts, Problem> {
+    let mut written = ExportCounts::default();
     let markdown = wanted.markdown.then(|| Writer::new(reader, wanted.archive.clone()));
     for record in reader.records(wanted.all) {
         let record = match record {
@@ -302,7 +304,7 @@ pub fn write(
             continue;
         }
         let label = reader.labels().label(record.id);
-        let facts = Facts::of(reader, &record);
+        let facts = PageFacts::of(reader, &record);
         if !wanted.conditions.iter().all(|c| c.admits(&facts)) {
             written.filtered += 1;
             continue;
@@ -366,7 +368,7 @@ mod tests {
             kind: "Course".into(),
             ..About::default()
         };
-        let page = Facts {
+        let page = PageFacts {
             url: "http://www.example.org/x",
             language: "en",
             media_type: "text/html",

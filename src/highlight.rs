@@ -1,4 +1,5 @@
-//! Where a topic's terms stand in a text, as data: pieces of the text, some with the name of the set their term is of.
+//! Where a topic's terms stand in a text, as data: pieces of the text, some with the name of the set their
+//! term is of.
 
 use serde::Serialize;
 use std::collections::HashMap;
@@ -69,8 +70,8 @@ pub fn pieces<'a>(text: &'a str, hits: &'a [Hit]) -> Vec<Piece<'a>> {
     out
 }
 
-/// The stretch of at most `most` bytes that says most of why a page is what it is: the one with the most different terms,
-/// and of these the first. Without any term, the beginning.
+/// The stretch of at most `most` bytes that says most of why a page is what it is: the one with the most
+/// different terms, and of these the first. Without any term, the beginning.
 pub fn passage<'a>(text: &'a str, hits: &[Hit], most: usize) -> &'a str {
     let marked = pieces(text, hits);
     // Where each term stands.

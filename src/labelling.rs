@@ -1,12 +1,12 @@
-//! How labels reach a collection: a folder that nobody crawls into is taught here and now; a crawl that another process runs
-//! finds them in its inbox; the workers of a shared crawl are told through their database. The command line and the
-//! dashboard go the same ways.
+//! How labels reach a collection: a folder that nobody crawls into is taught here and now; a crawl that
+//! another process runs finds them in its inbox; the workers of a shared crawl are told through their
+//! database. The command line and the dashboard go the same ways.
 
-use crate::pages::{From, Pages};
+use crate::pages::{PageSourceArgs, Pages};
 use crawl::collection::Collection;
 use crawl::config::Config;
 use crawl::reader::Reader;
-use crawl::steer::fleet::{Address, Asked};
+use crawl::steer::fleet::{Address, FleetCommand};
 use crawl::steer::inbox::Inbox;
 use crawl::steer::stopped::StoppedCollection;
 use crawl::steer::{Command, Effect};
@@ -23,9 +23,9 @@ const WORKERS: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 10_000;
 
 /// What is said of pages; `None` takes it back.
-pub type Said = [(UrlId, Option<bool>)];
+pub type LabelList = [(UrlId, Option<bool>)];
 
-pub enum Way {
+pub enum LabelRoute {
     /// Nobody crawls into the folder: it is open here. `dirty`: its report is older than its labels.
     Folder { teaching: Box<StoppedCollection>, dir: PathBuf, dirty: bool },
     /// Another process does.
@@ -34,67 +34,69 @@ pub enum Way {
     Shared { store: String, crawl: String, who: String },
 }
 
-impl Way {
+impl LabelRoute {
     /// To the collection in a folder.
-    pub fn to_folder(dir: &Path) -> Result<Way, Problem> {
+    pub fn to_folder(dir: &Path) -> Result<LabelRoute, Problem> {
         if !store::ledger::is_locked(dir) {
             match open(dir) {
                 Ok(teaching) => {
                     let dir = dir.to_path_buf();
-                    return Ok(Way::Folder { teaching: Box::new(teaching), dir, dirty: false });
+                    return Ok(LabelRoute::Folder { teaching: Box::new(teaching), dir, dirty: false });
                 }
                 // A crawl may have begun just now.
                 Err(problem) if !store::ledger::is_locked(dir) => return Err(problem),
                 Err(_) => {}
             }
         }
-        Ok(Way::Inbox { dir: dir.to_path_buf() })
+        Ok(LabelRoute::Inbox { dir: dir.to_path_buf() })
     }
 
-    pub fn to_shared(store: &str, crawl: &str, who: String) -> Way {
-        Way::Shared { store: store.into(), crawl: crawl.into(), who }
+    pub fn to_shared(store: &str, crawl: &str, who: String) -> LabelRoute {
+        LabelRoute::Shared { store: store.into(), crawl: crawl.into(), who }
     }
 
     /// For people.
     pub fn describe(&self) -> &'static str {
         match self {
-            Way::Folder { .. } => "nobody crawls into this folder: each answer is obeyed here, at once",
-            Way::Inbox { .. } => {
+            LabelRoute::Folder { .. } => {
+                "nobody crawls into this folder: each answer is obeyed here, at once"
+            }
+            LabelRoute::Inbox { .. } => {
                 "a crawl is running here: answers go through its folder's inbox, and it obeys at once"
             }
-            Way::Shared { .. } => "a shared crawl: answers go to its workers through the database",
+            LabelRoute::Shared { .. } => "a shared crawl: answers go to its workers through the database",
         }
     }
 
     /// Is the folder locked by this very process?
     pub fn holds_folder(&self) -> bool {
-        matches!(self, Way::Folder { .. })
+        matches!(self, LabelRoute::Folder { .. })
     }
 
     /// Says something of pages and waits for what comes of it. `reader` knows the collection.
-    pub fn say(&mut self, reader: &Reader, said: &Said) -> Result<Effect, Problem> {
+    pub fn say(&mut self, reader: &Reader, said: &LabelList) -> Result<Effect, Problem> {
         match self {
-            Way::Shared { store, crawl, who } => {
+            LabelRoute::Shared { store, crawl, who } => {
                 let to = Address { store, crawl, who, patience: WORKERS };
                 let mut last = Effect::says("nothing was said");
                 for some in said.chunks(AT_ONCE) {
-                    last = Asked::new(reader, Command::Labels(some.to_vec()))?.give(&to)?;
+                    last = FleetCommand::new(reader, Command::Labels(some.to_vec()))?.give(&to)?;
                 }
                 Ok(last)
             }
-            Way::Folder { .. } | Way::Inbox { .. } => self.say_in_folder(said),
+            LabelRoute::Folder { .. } | LabelRoute::Inbox { .. } => self.say_in_folder(said),
         }
     }
 
     /// As `say`, to the collection in a folder.
-    pub fn say_in_folder(&mut self, said: &Said) -> Result<Effect, Problem> {
+    pub fn say_in_folder(&mut self, said: &LabelList) -> Result<Effect, Problem> {
         match self {
-            Way::Folder { teaching, dirty, .. } => {
+            LabelRoute::Folder { teaching, dirty, .. } => {
                 teaching.read_inbox();
                 *dirty = true;
                 teaching.label(said)
             }
-            Way::Inbox { dir } => {
+            LabelRoute::Inbox { dir } => {
                 let command = Command::Labels(said.to_vec());
                 let running = || store::ledger::is_locked(dir);
                 match Inbox::of(dir).ask(&command, PATIENCE, &running)? {
@@ -103,18 +105,18 @@ impl Way {
                     None => {
                         let mut teaching = Box::new(open(dir)?);
                         let effect = teaching.label(said)?;
-                        *self = Way::Folder { teaching, dir: std::mem::take(dir), dirty: true };
+                        *self = LabelRoute::Folder { teaching, dir: std::mem::take(dir), dirty: true };
                         Ok(effect)
                     }
                 }
             }
-            Way::Shared { .. } => Err(Problem::new("a shared crawl has no folder")),
+            LabelRoute::Shared { .. } => Err(Problem::new("a shared crawl has no folder")),
         }
     }
 
     /// Obeys what other processes left in the inbox of a folder that is open here.
     pub fn read_inbox(&mut self) {
-        if let Way::Folder { teaching, .. } = self {
+        if let LabelRoute::Folder { teaching, .. } = self {
             teaching.read_inbox();
         }
     }
@@ -122,11 +124,11 @@ impl Way {
     /// Lets go of the collection. Its report tells of the labels.
     pub fn close(self) -> Result<(), Problem> {
         match self {
-            Way::Folder { teaching, dir, dirty } => {
+            LabelRoute::Folder { teaching, dir, dirty } => {
                 teaching.close()?;
                 if dirty { crate::report::write(&dir) } else { Ok(()) }
             }
-            Way::Inbox { .. } | Way::Shared { .. } => Ok(()),
+            LabelRoute::Inbox { .. } | LabelRoute::Shared { .. } => Ok(()),
         }
     }
 }
@@ -149,14 +151,14 @@ fn open(dir: &Path) -> Result<StoppedCollection, Problem> {
     StoppedCollection::open(dir, &loaded, &answer)
 }
 
-/// Brings example pages of a topic: from the collection in a folder, or else from the Web. Most topics have none: nothing
-/// is opened before the first.
+/// Brings example pages of a topic: from the collection in a folder, or else from the Web. Most topics have
+/// none: nothing is opened before the first.
 pub fn examples(dir: Option<&Path>, config: &Config) -> impl Fn(&Url) -> Result<Fetched, Problem> {
     let pages: OnceCell<Pages> = OnceCell::new();
     let (dir, config) = (dir.map(Path::to_path_buf), config.clone());
     move |url| {
         if pages.get().is_none() {
-            let from = From { collection: dir.clone(), web: None };
+            let from = PageSourceArgs { collection: dir.clone(), web: None };
             let _ = pages.set(Pages::open(&from, &config)?);
         }
         match pages.get() {

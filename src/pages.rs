@@ -18,7 +18,7 @@ use types::{Canon, Fetched, Format, Millis, PageKind, Payload, Problem, Request,
 
 /// Where pages are taken from instead of the live web.
 #[derive(Args, Debug, Default, Clone)]
-pub struct From {
+pub struct PageSourceArgs {
     /// Take pages from this recorded web instead of the live one
     #[arg(long, value_name = "PATH", conflicts_with = "collection")]
     pub web: Option<String>,
@@ -30,7 +30,7 @@ pub struct From {
 /// A source of pages.
 pub struct Pages {
     place: Place,
-    live: Live,
+    live: LiveWeb,
     canon: Canon,
     redirects: u8,
 }
@@ -42,14 +42,14 @@ enum Place {
 }
 
 /// The live web, politely: one request at a time, a pause per host.
-struct Live {
+struct LiveWeb {
     web: Http,
     runtime: tokio::runtime::Runtime,
     delay: std::time::Duration,
     last: RefCell<HashMap<String, Instant>>,
 }
 
-impl Live {
+impl LiveWeb {
     fn answer(&self, url: &Url) -> Fetched {
         let host = url.host_key().to_string();
         let waited = self.last.borrow().get(&host).map(Instant::elapsed);
@@ -66,7 +66,7 @@ impl Live {
 
 impl Pages {
     /// `config`: the topic's settings, or the flags' alone.
-    pub fn open(from: &From, config: &Config) -> Result<Pages, Problem> {
+    pub fn open(from: &PageSourceArgs, config: &Config) -> Result<Pages, Problem> {
         let place = match (&from.web, &from.collection) {
             (Some(spec), _) => {
                 if !spec.starts_with("sim:") && !Path::new(spec).exists() {
@@ -82,7 +82,7 @@ impl Pages {
             .enable_all()
             .build()
             .map_err(|e| Problem::new("cannot start the network").because(e))?;
-        let live = Live {
+        let live = LiveWeb {
             web: Http::new(Collection::fetch_settings(config)?)?,
             runtime,
             delay: config.fetch.delay.0,

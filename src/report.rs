@@ -32,7 +32,7 @@ struct Host {
 }
 
 /// What the report keeps of a page: no text, so that a large collection fits.
-struct Top {
+struct TopPage {
     score: f64,
     url: String,
     title: String,
@@ -82,7 +82,14 @@ pub fn html(reader: &Reader, beside: bool) -> Result<String, Problem> {
     for (i, (score, id)) in top.into_iter().enumerate() {
         let Some(r) = reader.record(id)? else { continue };
         let path = if i < PATHS { reader.path(id)? } else { Vec::new() };
-        pages.push(Top { score, url: r.url, title: r.title, language: r.language, archive: r.archive, path });
+        pages.push(TopPage {
+            score,
+            url: r.url,
+            title: r.title,
+            language: r.language,
+            archive: r.archive,
+            path,
+        });
     }
     let mut fetched = [Millis(0); 2];
     for (at, id) in fetched.iter_mut().zip([first, last]) {
@@ -235,7 +242,7 @@ fn best_hosts(out: &mut Page, hosts: BTreeMap<String, Host>) {
     out.close(&if more > 0 { format!("and {} more", count(more as u64)) } else { String::new() });
 }
 
-fn best_pages(out: &mut Page, pages: &[Top], reader: &Reader, beside: bool) {
+fn best_pages(out: &mut Page, pages: &[TopPage], reader: &Reader, beside: bool) {
     out.open("Best pages");
     if pages.is_empty() {
         let _ = out.write_str("<p>No page was judged relevant.</p>\n");
@@ -295,8 +302,8 @@ fn link(url: &str) -> String {
     }
 }
 
-fn paths(out: &mut Page, pages: &[Top], threshold: f64) {
-    let with: Vec<&Top> = pages.iter().filter(|p| !p.path.is_empty()).collect();
+fn paths(out: &mut Page, pages: &[TopPage], threshold: f64) {
+    let with: Vec<&TopPage> = pages.iter().filter(|p| !p.path.is_empty()).collect();
     if with.is_empty() {
         return;
     }

@@ -37,7 +37,7 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// `it takes 3.4 MB: 2.0 MB archive, 1.4 MB ledger`
-pub fn space(used: &crawl::space::Used) -> String {
+pub fn space(used: &crawl::space::SpaceUsed) -> String {
     let parts = used.parts().into_iter().filter(|(_, bytes)| *bytes > 0);
     let parts: Vec<String> = parts.map(|(name, bytes)| format!("{} {name}", size(bytes))).collect();
     format!("it takes {}: {}", size(used.total()), parts.join(", "))
@@ -88,7 +88,8 @@ pub fn share(s: &Share) -> String {
     format!("{:.2} ({:.2}–{:.2})", s.value, s.low, s.high)
 }
 
-/// `12 labelled (9 relevant): on these pages the judge's precision is 0.90 (0.60–0.98), its recall 1.00 (0.70–1.00)`
+/// `12 labelled (9 relevant): on these pages the judge's precision is 0.90 (0.60–0.98), its recall 1.00
+/// (0.70–1.00)`
 pub fn quality(q: &Quality) -> String {
     let labelled =
         format!("{} labelled ({} relevant)", count(q.labelled()), count(q.true_relevant + q.missed));
@@ -270,7 +271,8 @@ pub fn slug(name: &str) -> String {
 /// Replaces a topic file, all of it or nothing, once it is known that it can be read.
 pub fn save(path: &Path, text: &str) -> Result<(), Problem> {
     crawl::Config::load(text, &path.display().to_string(), toml::Table::new())?;
-    // The user's own link stays a link: what it points to is replaced. A link in a collection may be somebody else's.
+    // The user's own link stays a link: what it points to is replaced. A link in a collection may be somebody
+    // else's.
     let of_collection = path.parent().is_some_and(crawl::collection::Collection::exists);
     let target = if of_collection { None } else { path.canonicalize().ok() };
     let path = target.as_deref().unwrap_or(path);
@@ -280,7 +282,8 @@ pub fn save(path: &Path, text: &str) -> Result<(), Problem> {
     written.map_err(|e| Problem::io("write", path, &e))
 }
 
-/// Harvest rate over time as a row of block characters: each shows the share of relevant pages in its stretch.
+/// Harvest rate over time as a row of block characters: each shows the share of relevant pages in its
+/// stretch.
 pub fn bar_curve(curve: &[(u64, u64)], width: usize) -> String {
     const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let Some(&(last, _)) = curve.last() else { return String::new() };

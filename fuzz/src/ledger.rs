@@ -104,7 +104,8 @@ fn candidate(n: u64) -> Candidate {
     }
 }
 
-/// Reads everything there is. Errors are fine; what is said must be consistent with itself when `check` says that it is.
+/// Reads everything there is. Errors are fine; what is said must be consistent with itself when `check` says
+/// that it is.
 fn look(ledger: &Ledger<Memory>) -> String {
     let stats = ledger.stats();
     let mut seen = Vec::new();
@@ -240,7 +241,8 @@ fn small() -> &'static (Vec<u8>, u64, Vec<u8>) {
     })
 }
 
-/// The small ledger with a checkpoint of these bytes and the right sum: opened and read, never more than an error.
+/// The small ledger with a checkpoint of these bytes and the right sum: opened and read, never more than an
+/// error.
 pub fn checkpoint(data: &[u8]) {
     let (log, pos, _) = small();
     let mut bytes = data.get(..data.len().saturating_sub(4)).unwrap_or(&[]).to_vec();

@@ -1,7 +1,7 @@
 //! Everything that reads bytes of others, each as one function of bytes that panics when a promise is broken.
 //!
-//! `cargo test -p fuzz` reads the corpus (`fuzz/corpus/TARGET`) again: examples, and every input that once broke something.
-//! `fuzz/run TARGET --minutes N` looks for more (docs/adr/0051-how-we-fuzz.md).
+//! `cargo test -p fuzz` reads the corpus (`fuzz/corpus/TARGET`) again: examples, and every input that once
+//! broke something. `fuzz/run TARGET --minutes N` looks for more (docs/adr/0051-how-we-fuzz.md).
 
 #![warn(missing_docs)]
 

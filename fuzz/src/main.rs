@@ -1,5 +1,5 @@
-//! `fuzz TARGET [FILE…]` checks a target's corpus, or these files. With the feature `guided` this is libFuzzer instead, and the
-//! target is named by `GLEANER_FUZZ` (`fuzz/run` does both).
+//! `fuzz TARGET [FILE…]` checks a target's corpus, or these files. With the feature `guided` this is
+//! libFuzzer instead, and the target is named by `GLEANER_FUZZ` (`fuzz/run` does both).
 
 #![cfg_attr(feature = "guided", no_main)]
 

@@ -11,8 +11,8 @@ use types::{Assessment, Canon, LinkKind, Millis, Record, UrlId, Verdict};
 
 const AGENT: &str = "Gleaner/0.1";
 
-/// Any bytes: a decision, and what is kept of the file decides the same. A file of lines that everybody reads alike: the same as
-/// Google's parser decides.
+/// Any bytes: a decision, and what is kept of the file decides the same. A file of lines that everybody reads
+/// alike: the same as Google's parser decides.
 pub fn robots(data: &[u8]) {
     let (plain, rest) = choice(data);
     let (paths, body) = rest.split_at(rest.len().min(16));
@@ -48,7 +48,8 @@ pub fn robots(data: &[u8]) {
 /// Letters that mean something in a pattern, and few others, so that rules and paths meet.
 const LETTERS: &[u8] = b"aab/*$?.";
 
-/// A pattern that is as long for everybody: we take `**` for `*`, and count a `$` that is not the end as its escape.
+/// A pattern that is as long for everybody: we take `**` for `*`, and count a `$` that is not the end as its
+/// escape.
 fn pattern(bytes: &[u8]) -> String {
     let all = path(bytes);
     let mut inner = all.replace('$', "");
@@ -129,7 +130,8 @@ pub fn url(data: &[u8]) {
     assert_eq!(parameters(ours.query()), parameters(theirs.query()), "query of {theirs}");
 }
 
-/// A topic file is read or refused in words; what was read can be described, and an edited file is a topic file.
+/// A topic file is read or refused in words; what was read can be described, and an edited file is a topic
+/// file.
 pub fn topic(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(mut file) = focus::topic::edit::TopicFile::parse(&text, "t.toml") {

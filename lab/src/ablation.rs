@@ -1,5 +1,5 @@
-//! What each mechanism of `adaptive` is worth: one left out at a time, and one added at a time to the bare prior. Paired over
-//! topics, because runs on one web are not independent of each other.
+//! What each mechanism of `adaptive` is worth: one left out at a time, and one added at a time to the bare
+//! prior. Paired over topics, because runs on one web are not independent of each other.
 
 use crate::difference::{Difference, DifferenceChart};
 use crate::kept::{self, Kept};
@@ -76,7 +76,8 @@ fn bare_with(on: &[&str]) -> Vec<&'static str> {
     off.filter(|part| !on.contains(part)).copied().collect()
 }
 
-/// Values by variant and site, taken site by site: the orders of all crawls at once would not fit into memory.
+/// Values by variant and site, taken site by site: the orders of all crawls at once would not fit into
+/// memory.
 struct Measured {
     auc: Vec<Vec<Option<f64>>>,
     half: Vec<Vec<Option<f64>>>,
@@ -134,7 +135,8 @@ pub fn run(lab: &Lab, kept: Option<&Kept>) -> Result<(Finding, Vec<Figure>), Pro
         figure("ablation-without", "What leaving one mechanism out costs", &variants, &m, 0, &left_out),
         figure("ablation-with", "What one mechanism alone adds to the prior", &variants, &m, 1, &added),
     ];
-    let why = "Mechanisms overlap: what is lost without one is less than what it adds alone, because others step in. Tests are over topics (draws of the seeds are averaged first); \
+    let why = "Mechanisms overlap: what is lost without one is less than what it adds alone, because others \
+               step in. Tests are over topics (draws of the seeds are averaged first); \
                with so many comparisons, one in twenty below p = 0.05 is chance.";
     let mut finding = Finding::of(claims, tables, why);
     if lab.sites.len() < 6 {

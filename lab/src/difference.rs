@@ -72,7 +72,8 @@ impl DifferenceChart {
             let _ = write!(
                 out,
                 "<text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"end\">{2}</text>\
-                 <rect class=\"{class}\" x=\"{from:.1}\" y=\"{3:.1}\" width=\"{4:.1}\" height=\"12\"/><path class=\"whisker\" d=\"M{5:.1} {6:.1}H{7:.1}\"/>\
+                 <rect class=\"{class}\" x=\"{from:.1}\" y=\"{3:.1}\" width=\"{4:.1}\" height=\"12\"/><path \
+                 class=\"whisker\" d=\"M{5:.1} {6:.1}H{7:.1}\"/>\
                  <text class=\"strong\" x=\"{8:.1}\" y=\"{1:.1}\">{9:+.3}</text>",
                 LEFT - 8.0,
                 y + 12.0,

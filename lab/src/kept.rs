@@ -1,7 +1,7 @@
 //! Numbers of sites that are done, beside the results: an experiment of hours goes on where it was stopped.
 //!
-//! One file per experiment and site. It says what the numbers are of (settings, draws, web, topic with the files it names,
-//! labels, seeds, program); when any of that is another, they are made anew.
+//! One file per experiment and site. It says what the numbers are of (settings, draws, web, topic with the
+//! files it names, labels, seeds, program); when any of that is another, they are made anew.
 
 use eval::experiments::{Lab, Site, Variant};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! `cargo run -p lab -- --help`: what each mechanism of `adaptive` is worth, and what the policy of revisits is.
+//! `cargo run -p lab -- --help`: what each mechanism of `adaptive` is worth, and what the policy of revisits
+//! is.
 
 mod ablation;
 mod difference;
@@ -23,7 +24,8 @@ Examples:
 
 `gleaner experiment --help` shows what a suite file looks like.";
 
-/// Leaves out one mechanism of `adaptive` at a time, adds one at a time to the bare prior, and compares over topics.
+/// Leaves out one mechanism of `adaptive` at a time, adds one at a time to the bare prior, and compares over
+/// topics.
 #[derive(Parser, Debug)]
 #[command(name = "lab", after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 struct Args {

@@ -1,5 +1,5 @@
-//! How good is the policy of `gleaner watch`? It, and others, look after changing generated webs on a virtual clock
-//! with the same budget. All begin with a complete collection at day 0.
+//! How good is the policy of `gleaner watch`? It, and others, look after changing generated webs on a virtual
+//! clock with the same budget. All begin with a complete collection at day 0.
 //!
 //! | policy | what it does with a budget |
 //! |---|---|
@@ -99,7 +99,8 @@ impl Compared {
     fn of(&self, name: &str) -> Outcome {
         self.outcomes.iter().find(|(n, _)| *n == name).map(|(_, o)| *o).unwrap_or_default()
     }
-    /// Freshness of the policy, in shares of the best stationary one's and of uniform's; its delay in shares of uniform's.
+    /// Freshness of the policy, in shares of the best stationary one's and of uniform's; its delay in shares
+    /// of uniform's.
     pub fn ratios(&self) -> (f64, f64, f64) {
         let (ours, uniform) = (self.of("gain"), self.of("uniform"));
         (ours.freshness / self.best, ours.freshness / uniform.freshness, ours.delay / uniform.delay)
@@ -157,8 +158,8 @@ impl World {
         self.lives.get(id as usize).is_none_or(|life| life.is_at(at))
     }
 
-    /// Of relevant pages only, with the whole budget: every page at a fixed interval, such that one more visit is
-    /// worth the same everywhere. Averaged over some days.
+    /// Of relevant pages only, with the whole budget: every page at a fixed interval, such that one more
+    /// visit is worth the same everywhere. Averaged over some days.
     fn best_stationary(&self, a_day: f64, rounds: f64, from: Millis) -> f64 {
         let days = (from.0 / DAY..self.end.0 / DAY).step_by(4).map(|d| Millis(d * DAY));
         let on = |at: Millis| {
@@ -171,8 +172,8 @@ impl World {
     }
 }
 
-/// The most that visits at fixed intervals can do for the freshness of pages with these rates (Cho and Garcia-Molina
-/// 2003, §4): intervals at which the gain of one more visit is the same, found by halving.
+/// The most that visits at fixed intervals can do for the freshness of pages with these rates (Cho and
+/// Garcia-Molina 2003, §4): intervals at which the gain of one more visit is the same, found by halving.
 fn best_freshness(rates: &[f64], a_day: f64, shortest: f64) -> f64 {
     // The interval at which a visit is worth `worth`; `None`: never.
     let interval = |rate: f64, worth: f64| {
@@ -510,7 +511,8 @@ pub fn compare(args: &Args) -> Result<Vec<Compared>, Problem> {
 /// The table, as Markdown.
 pub fn markdown(all: &[Compared]) -> String {
     let mut out = String::from(
-        "| web | policy | freshness | age, days | delay of a new page, days | new pages found | requests a day |\n\
+        "| web | policy | freshness | age, days | delay of a new page, days | new pages found | requests a \
+         day |\n\
          |---|---|---|---|---|---|---|\n",
     );
     for c in all {
@@ -528,7 +530,10 @@ pub fn markdown(all: &[Compared]) -> String {
         }
         let _ = writeln!(out, "| {} | best stationary | {:.3} | | | | |", c.web, c.best);
     }
-    out.push_str("\n| web | freshness / best stationary | freshness / uniform | delay / uniform |\n|---|---|---|---|\n");
+    out.push_str(
+        "\n| web | freshness / best stationary | freshness / uniform | delay / uniform |\n\
+                  |---|---|---|---|\n",
+    );
     for c in all {
         let (best, uniform, delay) = c.ratios();
         let _ = writeln!(out, "| {} | {best:.3} | {uniform:.2} | {delay:.2} |", c.web);

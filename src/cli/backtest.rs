@@ -5,7 +5,7 @@ use super::train::lay_model;
 use crate::text::count;
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::Made;
+use crawl::collection::TopicParts;
 use crawl::config::Config;
 use crawl::units::Span;
 use eval::Tally;
@@ -30,7 +30,8 @@ const EXAMPLES: &str = "\
 Examples:
   gleaner backtest --web sim:campus --strategies all --out results
   gleaner backtest --web webs/webkb --topic course.toml --labels webs/webkb/labels.tsv --relevant-label course \\
-          --ignore-label course_subpage --seeds webs/webkb/seeds.tsv#four_departments --strategies best-first,genre --rng 0..4 --out results
+          --ignore-label course_subpage --seeds webs/webkb/seeds.tsv#four_departments --strategies \
+          best-first,genre --rng 0..4 --out results
   gleaner backtest --web sim:campus --strategies adaptive --teach 0,10,20,40 --wrong 0.05 --out taught";
 
 #[derive(ClapArgs, Debug)]
@@ -42,7 +43,8 @@ pub struct Args {
     /// Topic files (a generated web brings its own)
     #[arg(long, value_name = "TOPIC.toml", num_args = 1..)]
     topic: Vec<PathBuf>,
-    /// url<TAB>labels: who is really relevant (default: the web's own labels.tsv). `examples`: pages like the topic's example pages
+    /// url<TAB>labels: who is really relevant (default: the web's own labels.tsv). `examples`: pages like the
+    /// topic's example pages
     #[arg(long, value_name = "FILE.tsv|examples")]
     labels: Option<PathBuf>,
     /// With `--labels examples`: how similar (cosine) a relevant page is to one of them, more than
@@ -66,13 +68,15 @@ pub struct Args {
     /// Turn this share of the verdicts around
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     judge_noise: f64,
-    /// Let the labels answer questions while a crawl runs, one crawl for each number of answers: how good do verdicts get?
+    /// Let the labels answer questions while a crawl runs, one crawl for each number of answers: how good do
+    /// verdicts get?
     #[arg(long, value_name = "0,10,20", allow_hyphen_values = true)]
     teach: Option<String>,
     /// With --teach: give this share of the answers wrong
     #[arg(long, value_name = "P", requires = "teach", allow_hyphen_values = true)]
     wrong: Option<f64>,
-    /// Pages per run (default: everything reachable; on a web with endless traps, as many as the web has pages)
+    /// Pages per run (default: everything reachable; on a web with endless traps, as many as the web has
+    /// pages)
     #[arg(long, value_name = "N")]
     pages: Option<u64>,
     /// Where to start (default: the topics' own seeds, or the web's)
@@ -194,13 +198,15 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     }
     if plan.labels.is_none() {
         eprintln!(
-            "{} no labels: the judge that guides also measures, so these numbers show how well a strategy pleases its judge, not how well it finds what you want",
+            "{} no labels: the judge that guides also measures, so these numbers show how well a strategy \
+             pleases its judge, not how well it finds what you want",
             style("warning:").yellow().for_stderr()
         );
     }
     if let (None, Some(limit)) = (args.pages, plan.limit()) {
         eprintln!(
-            "{} {} has spider traps, which have no end: each run ends after {} pages, as many as the web has (--pages sets another limit)",
+            "{} {} has spider traps, which have no end: each run ends after {} pages, as many as the web \
+             has (--pages sets another limit)",
             style("note:").yellow().for_stderr(),
             args.web,
             count(limit)
@@ -259,7 +265,7 @@ fn like_examples(web: &dyn Recorded, topics: &[(String, Config)], similar: f64) 
         return Err(Problem::usage(format!("--labels examples: topic `{name}` has no example pages"))
             .hint("add [examples] relevant = [\"https://…\"]: pages of the web, or files"));
     }
-    let analyst = Made::new(&topic, &Canon::exact(), &|url| Ok(web.answer(url)), 0, 0)?.analyst;
+    let analyst = TopicParts::new(&topic, &Canon::exact(), &|url| Ok(web.answer(url)), 0, 0)?.analyst;
     let all = web.pages();
     let pages = (0..all).filter_map(|n| {
         if n % 256 == 0 {

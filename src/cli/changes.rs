@@ -57,7 +57,8 @@ pub struct Args {
     /// Write new and changed pages as a JSON Feed
     #[arg(long, value_name = "FILE")]
     json_feed: Option<PathBuf>,
-    /// Tell whom [notify] in the collection's topic names (a webhook, a mail) what is new since they were last told
+    /// Tell whom [notify] in the collection's topic names (a webhook, a mail) what is new since they were
+    /// last told
     #[arg(long, conflicts_with_all = ["store", "kind", "all", "html", "atom", "json_feed"])]
     notify: bool,
     /// Show what could not be delivered
@@ -127,7 +128,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         if found.changes.is_empty() {
             let dir = args.dir.as_ref().map_or("DIR".into(), |d| d.display().to_string());
             eprintln!(
-                "hint: `gleaner refresh {dir}` visits known pages again; --since takes a longer time; --all shows pages that are not relevant"
+                "hint: `gleaner refresh {dir}` visits known pages again; --since takes a longer time; --all \
+                 shows pages that are not relevant"
             );
         }
     } else {
@@ -156,7 +158,7 @@ fn post(args: &Args, reader: &Reader) -> Result<ExitCode, Problem> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let mut post = notify::Post::open(dir)?;
+    let mut post = notify::Outbox::open(dir)?;
     if args.forget_undelivered {
         println!("{} forgotten", things(post.forget()? as u64, "letter"));
         return Ok(ExitCode::SUCCESS);

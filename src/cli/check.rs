@@ -4,7 +4,7 @@ use super::setup;
 use crate::text::{count, strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::check::{Checked, Fault, Mended, check, check_and_repair, check_shared};
+use crawl::check::{CheckReport, Fault, RepairReport, check, check_and_repair, check_shared};
 use crawl::collection::Collection;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,11 +63,11 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 }
 
 /// Nothing was changed.
-fn looked_at(now: Checked) -> Mended {
-    Mended { found: now.clone(), repaired: Vec::new(), now }
+fn looked_at(now: CheckReport) -> RepairReport {
+    RepairReport { found: now.clone(), repaired: Vec::new(), now }
 }
 
-fn check_folder(dir: &Path) -> Result<Checked, Problem> {
+fn check_folder(dir: &Path) -> Result<CheckReport, Problem> {
     known(dir)?;
     // A topic file that cannot be read is no reason not to look at the rest.
     let loaded = setup::load(Some(&Collection::topic_file(dir)), toml::Table::new());
@@ -78,7 +78,7 @@ fn check_folder(dir: &Path) -> Result<Checked, Problem> {
     Ok(found)
 }
 
-fn repair(dir: &Path) -> Result<Mended, Problem> {
+fn repair(dir: &Path) -> Result<RepairReport, Problem> {
     known(dir)?;
     let loaded = setup::load(Some(&Collection::topic_file(dir)), toml::Table::new())?;
     let mended = check_and_repair(dir, &loaded, 0)?;
@@ -96,7 +96,7 @@ fn known(dir: &Path) -> Result<(), Problem> {
         .hint("name the folder that `gleaner crawl` wrote (--out)"))
 }
 
-fn database(args: &Args) -> Result<Checked, Problem> {
+fn database(args: &Args) -> Result<CheckReport, Problem> {
     let reader = setup::read_from(None, &args.shared)?;
     // Records in a bucket are found without a folder.
     let in_bucket = reader.config().archive.to.is_some();
@@ -104,7 +104,7 @@ fn database(args: &Args) -> Result<Checked, Problem> {
     check_shared(&**reader.ledger(), archive.as_ref())
 }
 
-fn show(mended: &Mended, args: &Args) {
+fn show(mended: &RepairReport, args: &Args) {
     let now = &mended.now;
     println!(
         "looked at {} ({}), {}, {}, {} in the search index",

@@ -1,11 +1,11 @@
 //! The conversation of `gleaner label DIR`: one page at a time, yes or no, and what that changes.
 
 use crate::highlight::{passage, pieces};
-use crate::labelling::Way;
+use crate::labelling::LabelRoute;
 use crate::text::{count, share, shorten, strip_controls, things};
 use console::{Key, Term, style};
-use crawl::quiz::{self, Quiz, Which};
-use crawl::reader::{Reader, Taught};
+use crawl::quiz::{self, QuestionKind, Quiz};
+use crawl::reader::{Reader, TeachingEffect};
 use focus::ask::Question;
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -18,8 +18,8 @@ const PASSAGE: usize = 420;
 const MORE: usize = 2_500;
 
 /// What the user wants to be asked about.
-pub struct Wish {
-    pub which: Which,
+pub struct QuizOptions {
+    pub which: QuestionKind,
     /// At most so many questions.
     pub most: Option<usize>,
     pub rng: u64,
@@ -29,18 +29,18 @@ struct Talk {
     term: Term,
     reader: Reader,
     quiz: Quiz,
-    way: Way,
-    wish: Wish,
+    way: LabelRoute,
+    wish: QuizOptions,
     skipped: HashSet<UrlId>,
     /// Pages answered in this conversation, with what was said of them before; the newest last.
-    given: Vec<Given>,
+    given: Vec<GivenAnswer>,
     /// Pages that changed sides since it was last told.
     changed: u64,
     asked: usize,
 }
 
 /// An answer of this conversation.
-struct Given {
+struct GivenAnswer {
     question: Question,
     /// What was said of the page before.
     before: Option<bool>,
@@ -69,7 +69,7 @@ fn answer(key: &Key) -> Option<Answer> {
 }
 
 /// Asks until nothing is left or the user has had enough.
-pub fn converse(reader: Reader, way: Way, wish: Wish) -> Result<ExitCode, Problem> {
+pub fn converse(reader: Reader, way: LabelRoute, wish: QuizOptions) -> Result<ExitCode, Problem> {
     let mut talk = Talk {
         term: Term::stdout(),
         reader,
@@ -204,7 +204,7 @@ impl Talk {
         let before = self.reader.labels().get(question.id);
         let effect = self.way.say(&self.reader, &[(question.id, Some(label))])?;
         let changed = effect.changed as u64;
-        self.given.push(Given { question, before, changed });
+        self.given.push(GivenAnswer { question, before, changed });
         self.changed += changed;
         self.look_again()?;
         let all = self.reader.labels();
@@ -218,7 +218,7 @@ impl Talk {
 
     /// Takes the last answer back; the page it was about is asked about again.
     fn undo(&mut self) -> Result<Option<Question>, Problem> {
-        let Some(Given { question, before, changed }) = self.given.pop() else {
+        let Some(GivenAnswer { question, before, changed }) = self.given.pop() else {
             self.line(
                 &style("   nothing to undo: no answer was given in this conversation").dim().to_string(),
             )?;
@@ -265,7 +265,7 @@ impl Talk {
 }
 
 /// What answers changed, and how good the collection is by them.
-pub fn what_changed(taught: &Taught, changed: u64, since: &str) -> Vec<String> {
+pub fn what_changed(taught: &TeachingEffect, changed: u64, since: &str) -> Vec<String> {
     let mut out = Vec::new();
     let sides = match changed {
         0 => "no page changed sides".to_string(),
@@ -276,7 +276,8 @@ pub fn what_changed(taught: &Taught, changed: u64, since: &str) -> Vec<String> {
     out.push(estimate(taught));
     if let Some(s) = taught.settled.filter(|s| s.settled) {
         out.push(format!(
-            "{} more labels would change little now: the last {} answers turned {}, and the judge was right on {} of {} \
+            "{} more labels would change little now: the last {} answers turned {}, and the judge was right \
+             on {} of {} \
              pages it was sure of",
             style("✓").green(),
             s.answers,
@@ -289,7 +290,7 @@ pub fn what_changed(taught: &Taught, changed: u64, since: &str) -> Vec<String> {
 }
 
 /// Estimated precision and recall, or what is missing for them.
-pub fn estimate(taught: &Taught) -> String {
+pub fn estimate(taught: &TeachingEffect) -> String {
     match taught.estimate {
         Some(e) => format!(
             "estimate: precision {}, recall among fetched pages {}",
@@ -355,7 +356,7 @@ fn marked(text: &str, hits: &[Hit], most: usize, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crawl::answers::{Estimate, Settled};
+    use crawl::answers::{Estimate, LabelStability};
     use crawl::labels::Share;
 
     #[test]
@@ -369,14 +370,15 @@ mod tests {
 
     #[test]
     fn what_is_said_after_some_answers() {
-        let none = Taught { answered: 3, yes: 3, relevant: 7, estimate: None, settled: None };
+        let none = TeachingEffect { answered: 3, yes: 3, relevant: 7, estimate: None, settled: None };
         let said = what_changed(&none, 1, "the last answers").join("\n");
         assert!(said.contains("1 page changed sides") && said.contains("every answer is yes"), "{said}");
-        assert!(estimate(&Taught { yes: 0, ..none }).contains("every answer is no"));
+        assert!(estimate(&TeachingEffect { yes: 0, ..none }).contains("every answer is no"));
         let share = Share { value: 0.9, low: 0.8, high: 0.95 };
-        let settled = Settled { answers: 10, changed: 0, sure: 9, right: 9, settled: true };
+        let settled = LabelStability { answers: 10, changed: 0, sure: 9, right: 9, settled: true };
         let e = Estimate { precision: share, recall: share, relevant: 10.0 };
-        let all = Taught { answered: 30, yes: 12, relevant: 40, estimate: Some(e), settled: Some(settled) };
+        let all =
+            TeachingEffect { answered: 30, yes: 12, relevant: 40, estimate: Some(e), settled: Some(settled) };
         let said = what_changed(&all, 0, "the last answers").join("\n");
         assert!(
             said.contains("precision 0.90 (0.80–0.95)") && said.contains("would change little"),

@@ -1,19 +1,19 @@
 //! `gleaner crawl`: the main job.
 
 use super::progress::{Display, Mode};
-use super::serve::{Door, ListenFlags};
+use super::serve::{BoundPort, ListenFlags};
 use super::setup::{self, FetchFlags, TeacherFlags, TopicArgs, number, set};
 use crate::dashboard::{App, CRAWLS, Job, Server, SharedShelf, Shelf};
 use crate::text::{count, duration, host_of, is_silence, outlook, size, space, things, why_missed};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::{Collection, SharedStore};
-use crawl::config::Loaded;
+use crawl::config::LoadedConfig;
 use crawl::live;
 use crawl::marks::Marks;
 use crawl::steer::{Command, Order};
 use crawl::units::{Size, Span};
-use crawl::{Event, Progress, Stop, Where};
+use crawl::{Event, Progress, Stop, Threads};
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,8 @@ pub struct Args {
     /// Start from what `gleaner train` taught a judge or a strategy
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
-    /// Keep the collection in a shared PostgreSQL instead (postgres://…): every machine that says the same joins in
+    /// Keep the collection in a shared PostgreSQL instead (postgres://…): every machine that says the same
+    /// joins in
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// With --store: the crawl's name (default: as the folder)
@@ -95,10 +96,12 @@ pub struct Args {
     /// With --store: a worker that is silent for this long has lost its hosts to the others [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = setup::span, requires = "store")]
     pub lease: Option<Span>,
-    /// With --store: of more URLs than this the best are loaded first, the rest while it crawls [default: 100000]
+    /// With --store: of more URLs than this the best are loaded first, the rest while it crawls [default:
+    /// 100000]
     #[arg(long, value_name = "N", requires = "store")]
     pub load_at_once: Option<u32>,
-    /// With --store: write WARC files into a bucket of S3-compatible storage (credentials: AWS_… in the environment)
+    /// With --store: write WARC files into a bucket of S3-compatible storage (credentials: AWS_… in the
+    /// environment)
     #[arg(long, value_name = "s3://BUCKET/PREFIX")]
     pub archive: Option<String>,
     /// Write no WARC files
@@ -113,7 +116,8 @@ pub struct Args {
     /// Print events as JSON lines on standard output
     #[arg(long)]
     pub json: bool,
-    /// Open the dashboard: watch and steer this crawl in the browser; on a terminal also after its end, until Ctrl-C
+    /// Open the dashboard: watch and steer this crawl in the browser; on a terminal also after its end, until
+    /// Ctrl-C
     #[arg(long)]
     pub serve: bool,
     #[command(flatten)]
@@ -199,7 +203,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         _ => Mode::Lines,
     };
     let ran = crawl_into(&out, &loaded, &args, mode)?;
-    let Ran { stop, reason, progress, seeds, .. } = &ran;
+    let FinishedCrawl { stop, reason, progress, seeds, .. } = &ran;
     let stop = *stop;
     // A collection with nothing in it needs no hints on how to use it.
     if progress.pages == 0 && !matches!(stop, Stop::User | Stop::Pauses) && args.store.is_none() {
@@ -224,13 +228,13 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 }
 
 /// `db.toml` is crawled into `db`; without a file the folder is named after the topic.
-pub fn default_folder(topic: Option<&Path>, loaded: &Loaded) -> PathBuf {
+pub fn default_folder(topic: Option<&Path>, loaded: &LoadedConfig) -> PathBuf {
     let stem = topic.and_then(|p| p.file_stem()).and_then(|s| s.to_str());
     PathBuf::from(crate::text::slug(stem.unwrap_or(loaded.config.title())))
 }
 
 /// A crawl that has ended.
-pub struct Ran {
+pub struct FinishedCrawl {
     pub stop: Stop,
     /// Why it ended, for people.
     pub reason: String,
@@ -243,7 +247,7 @@ pub struct Ran {
     pub seeds: Vec<(Url, Option<String>)>,
 }
 
-impl Ran {
+impl FinishedCrawl {
     /// Whoever watches in a browser sees the end, and may go on from there, until Ctrl-C.
     pub fn serve_on(self) {
         if let Some(server) = self.server.filter(|_| !self.interrupted) {
@@ -254,7 +258,12 @@ impl Ran {
 }
 
 /// Crawls into a folder, showing progress, until it is done or the user stops it.
-pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<Ran, Problem> {
+pub fn crawl_into(
+    out: &Path,
+    loaded: &LoadedConfig,
+    args: &Args,
+    mode: Mode,
+) -> Result<FinishedCrawl, Problem> {
     let config = &loaded.config;
     let canon = Collection::canon(config);
     let seeds = setup::seeds(config, &args.seed, &args.seeds, &canon)?;
@@ -268,8 +277,10 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
         None => Collection::exists(out),
     };
     if seeds.is_empty() && !is_listed && !begun {
-        return Err(Problem::nothing("there is nowhere to start: no seeds")
-            .hint("give --seed URL or --seeds FILE, or put urls (or sitemaps, feeds) = [\"…\"] under [seeds] in the topic file"));
+        return Err(Problem::nothing("there is nowhere to start: no seeds").hint(
+            "give --seed URL or --seeds FILE, or put urls (or sitemaps, feeds) = [\"…\"] under \
+                   [seeds] in the topic file",
+        ));
     }
     if shared.is_none() && begun {
         refuse_another_topic(out, loaded, args, mode)?;
@@ -303,7 +314,7 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
         }
     });
     let server = door.map(|d| dashboard(out, shared.as_ref(), args, d, job.clone())).transpose()?;
-    let keys = Arc::new(Keys::default());
+    let keys = Arc::new(Interrupts::default());
     stop_on_ctrl_c(&keys, job.orders(), open.crawl.marks(), server.as_ref().map(|s| s.app()))?;
     open.start(&seeds, types::Millis::steady())?;
     if args.retry {
@@ -322,7 +333,7 @@ pub fn crawl_into(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Resul
     let misses = misses.lock().map(|m| m.clone()).unwrap_or_default();
     let seeds = seeds.into_iter().map(|u| (u.clone(), misses.get(u.host()).cloned())).collect();
     let interrupted = keys.presses.load(Ordering::SeqCst) > 0;
-    Ok(Ran { stop, reason, progress, server, interrupted, seeds })
+    Ok(FinishedCrawl { stop, reason, progress, server, interrupted, seeds })
 }
 
 /// What went wrong is kept for so many hosts: enough for the seeds of a crawl that never got going.
@@ -333,7 +344,8 @@ fn no_page(seeds: &[(Url, Option<String>)], stop: Stop, reason: &str) -> Problem
     const SHOWN: usize = 5;
     if matches!(stop, Stop::Disk | Stop::DiskFull) {
         return Problem::new(format!("nothing was fetched: {reason}")).hint(
-            "free some space and run the same command again, or change [limits] disk (--max-disk) or disk_free",
+            "free some space and run the same command again, or change [limits] disk (--max-disk) or \
+             disk_free",
         );
     }
     let silent = |kind: &Option<String>| kind.as_deref().is_some_and(is_silence);
@@ -351,14 +363,20 @@ fn no_page(seeds: &[(Url, Option<String>)], stop: Stop, reason: &str) -> Problem
     let colon = if list.is_empty() { "" } else { ": " };
     let one = seeds.first().map_or("URL".to_string(), |(url, _)| url.to_string());
     let problem = Problem::nothing(format!("{what}{colon}{list}{more}")).hint(format!(
-        "check the spelling; `gleaner fetch {one}` shows what happens, and the same command with --retry asks once more"
+        "check the spelling; `gleaner fetch {one}` shows what happens, and the same command with --retry \
+         asks once more"
     ));
     // Whether there was time to wait for an answer matters.
     if stop == Stop::Exhausted { problem } else { problem.because(reason) }
 }
 
 /// Refuses to mix what two topics want in one collection, unless that is wanted.
-pub fn refuse_another_topic(out: &Path, loaded: &Loaded, args: &Args, mode: Mode) -> Result<(), Problem> {
+pub fn refuse_another_topic(
+    out: &Path,
+    loaded: &LoadedConfig,
+    args: &Args,
+    mode: Mode,
+) -> Result<(), Problem> {
     // One that was lost is made again.
     let old = std::fs::read_to_string(Collection::topic_file(out)).ok().and_then(|text| text.parse().ok());
     let Some(old) = old else { return Ok(()) };
@@ -375,13 +393,15 @@ pub fn refuse_another_topic(out: &Path, loaded: &Loaded, args: &Args, mode: Mode
         return Err(Problem::usage(format!("{dir} was crawled for another topic"))
             .because(format!("these are not what they were: {differs}"))
             .hint(format!(
-                "--out OTHER begins a collection of its own; --change-topic goes on in {dir} (its pages keep their \
+                "--out OTHER begins a collection of its own; --change-topic goes on in {dir} (its pages \
+                 keep their \
                  verdicts until `gleaner rejudge {dir}`)"
             )));
     }
     if mode != Mode::Json && mode != Mode::Quiet {
         eprintln!(
-            "{} the topic has changed ({differs}): pages judged so far keep their verdicts; `gleaner rejudge {dir}` judges \
+            "{} the topic has changed ({differs}): pages judged so far keep their verdicts; `gleaner \
+             rejudge {dir}` judges \
              them again",
             style("note:").yellow().for_stderr()
         );
@@ -431,7 +451,7 @@ fn dashboard(
     out: &Path,
     shared: Option<&SharedStore>,
     args: &Args,
-    door: Door,
+    door: BoundPort,
     job: Arc<Job>,
 ) -> Result<Server, Problem> {
     let mut flags = Table::new();
@@ -456,15 +476,16 @@ fn dashboard(
 
 /// What Ctrl-C has done so far.
 #[derive(Default)]
-pub struct Keys {
+pub struct Interrupts {
     pub presses: AtomicU32,
     /// The crawl has ended; only the dashboard is left.
     pub over: AtomicBool,
 }
 
-/// Once: finish cleanly. Twice: leave at once (nothing committed is lost). When only the dashboard is left: the end.
+/// Once: finish cleanly. Twice: leave at once (nothing committed is lost). When only the dashboard is left:
+/// the end.
 pub fn stop_on_ctrl_c(
-    keys: &Arc<Keys>,
+    keys: &Arc<Interrupts>,
     sender: mpsc::Sender<Order>,
     marks: Option<Marks>,
     app: Option<Arc<App>>,
@@ -529,16 +550,16 @@ pub fn say_space(dir: &Path) {
 /// Where the time of a run went. The loop's shares add up to the run.
 fn say_timings(p: &Progress) {
     let whole = (p.elapsed_ms as f64).max(1.0);
-    let of = |on: Where| match on {
-        Where::Loop => "one page after the other",
-        Where::Readers => "side by side",
-        Where::Network => "side by side, no work",
+    let of = |on: Threads| match on {
+        Threads::Loop => "one page after the other",
+        Threads::Readers => "side by side",
+        Threads::Network => "side by side, no work",
     };
     eprintln!("Where the time went");
     for t in &p.timings {
         let each = 1000.0 * t.ms / t.times.max(1) as f64;
         let share = match t.on {
-            Where::Loop => format!("{:>4.0} %", 100.0 * t.ms / whole),
+            Threads::Loop => format!("{:>4.0} %", 100.0 * t.ms / whole),
             _ => "      ".into(),
         };
         eprintln!("  {:<20} {:>9.2} s {share} {each:>9.0} µs each, {}", t.stage, t.ms / 1000.0, of(t.on));

@@ -1,6 +1,7 @@
-//! `gleaner demo`: a small built-in web on loopback, crawled exactly as a real one, and breadth-first beside it.
+//! `gleaner demo`: a small built-in web on loopback, crawled exactly as a real one, and breadth-first beside
+//! it.
 
-use super::crawl::{Args as CrawlArgs, Ran, crawl_into};
+use super::crawl::{Args as CrawlArgs, FinishedCrawl, crawl_into};
 use super::plot::{Curve, plot};
 use super::progress::Mode;
 use super::serve::ListenFlags;
@@ -9,7 +10,7 @@ use crate::text::{count, duration, things, why_missed};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
-use crawl::config::{Config, Loaded};
+use crawl::config::{Config, LoadedConfig};
 use crawl::reader::Reader;
 use crawl::steer::{Command, Order};
 use crawl::units::Span;
@@ -28,7 +29,9 @@ use types::{Millis, Problem};
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner demo\n  gleaner demo --dashboard\n  gleaner demo --out /tmp/demo && gleaner search /tmp/demo \"query optimization\"\n  gleaner demo --serve-only --web 'sim:campus?change=0.3&born=0.3&die=0.1' --day 1m"
+    after_help = "Examples:\n  gleaner demo\n  gleaner demo --dashboard\n  gleaner demo --out /tmp/demo && \
+                  gleaner search /tmp/demo \"query optimization\"\n  gleaner demo --serve-only --web \
+                  'sim:campus?change=0.3&born=0.3&die=0.1' --day 1m"
 )]
 pub struct Args {
     /// Collection folder
@@ -107,7 +110,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     }
     if !args.json {
         eprintln!(
-            "A made-up web of {} pages on {} hosts is served on {} and crawled as if it were the real one; breadth-first beside it.\nWanted: {}\n",
+            "A made-up web of {} pages on {} hosts is served on {} and crawled as if it were the real one; \
+             breadth-first beside it.\nWanted: {}\n",
             count(web.pages),
             count(web.hosts),
             server.addr(),
@@ -121,7 +125,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         true => None,
         false => Some(BreadthFirst::start(Site::new(args.rng, size), pages, args.rng)?),
     };
-    // With 42 hosts there is always one that may be asked, mostly for something poor. Here pages are scarce, not time.
+    // With 42 hosts there is always one that may be asked, mostly for something poor. Here pages are scarce,
+    // not time.
     set(&mut flags, "limits", "patience", "1s");
     set(&mut flags, "limits", "patience_share", 0.25);
     if let Some(s) = &args.strategy {
@@ -155,7 +160,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
                 super::crawl::summary(&args.out, false, ran.stop, &ran.reason, &ran.progress);
             }
             _ => {
-                let focused = Found::read(&args.out, &wanted)?;
+                let focused = CrawlFindings::read(&args.out, &wanted)?;
                 let reference = beside.finish(&wanted)?;
                 tell(&args.out, &web, &ran, &focused, &reference, &wanted);
             }
@@ -200,7 +205,7 @@ struct Web {
 
 /// The demo's folder holds nothing but the demo.
 fn refuse_other_collections(out: &Path) -> Result<(), Problem> {
-    let title = |c: Loaded| c.config.title().to_string();
+    let title = |c: LoadedConfig| c.config.title().to_string();
     let own = title(Config::load(TOPIC, "the demo topic", toml::Table::new())?);
     let there = Config::read(&Collection::topic_file(out), toml::Table::new()).map(title);
     if Collection::exists(out) && there.is_ok_and(|t| t != own) {
@@ -254,10 +259,10 @@ impl BreadthFirst {
         Ok(BreadthFirst { dir, orders, thread })
     }
 
-    fn finish(self, wanted: &Wanted) -> Result<Found, Problem> {
+    fn finish(self, wanted: &Wanted) -> Result<CrawlFindings, Problem> {
         let ended =
             self.thread.join().unwrap_or_else(|_| Err(Problem::new("the crawl to compare with broke")));
-        let found = ended.and_then(|()| Found::read(&self.dir, wanted));
+        let found = ended.and_then(|()| CrawlFindings::read(&self.dir, wanted));
         let _ = std::fs::remove_dir_all(&self.dir);
         found
     }
@@ -270,7 +275,7 @@ impl BreadthFirst {
 }
 
 /// What a crawl found of what is wanted.
-struct Found {
+struct CrawlFindings {
     /// Wanted pages after each page that was fetched.
     curve: Vec<usize>,
     /// Pages that the judge kept and that are wanted.
@@ -279,11 +284,11 @@ struct Found {
     example: Option<String>,
 }
 
-impl Found {
-    fn read(dir: &Path, wanted: &Wanted) -> Result<Found, Problem> {
+impl CrawlFindings {
+    fn read(dir: &Path, wanted: &Wanted) -> Result<CrawlFindings, Problem> {
         let reader = Reader::open(dir)?;
         let mut seen: HashSet<&String> = HashSet::new();
-        let mut found = Found { curve: Vec::new(), right: 0, example: None };
+        let mut found = CrawlFindings { curve: Vec::new(), right: 0, example: None };
         for record in reader.records(true) {
             let record = record?;
             if let Some(page) = wanted.get(&record.url) {
@@ -304,12 +309,20 @@ impl Found {
 }
 
 /// One sentence, one plot, what each number means, and what to try next.
-fn tell(out: &Path, web: &Web, ran: &Ran, focused: &Found, reference: &Found, wanted: &Wanted) {
+fn tell(
+    out: &Path,
+    web: &Web,
+    ran: &FinishedCrawl,
+    focused: &CrawlFindings,
+    reference: &CrawlFindings,
+    wanted: &Wanted,
+) {
     let p = &ran.progress;
     let all = wanted.values().collect::<HashSet<_>>().len();
     let (found, other) = (focused.pages(), reference.pages());
     eprintln!(
-        "Gleaner found {} of the {all} syllabi of database courses with {} of the web's {} pages; breadth-first found {} with {}.\n",
+        "Gleaner found {} of the {all} syllabi of database courses with {} of the web's {} pages; \
+         breadth-first found {} with {}.\n",
         style(found).green().bold(),
         count(p.pages),
         count(web.pages),
@@ -337,7 +350,8 @@ fn tell(out: &Path, web: &Web, ran: &Ran, focused: &Found, reference: &Found, wa
     eprintln!("and in the browser: {gleaner} demo --dashboard");
 }
 
-/// How a shell here starts this program: by its name if that leads to it, else by its path (after `cargo run`).
+/// How a shell here starts this program: by its name if that leads to it, else by its path (after `cargo
+/// run`).
 fn program() -> String {
     let name = "gleaner".to_string();
     let Ok(me) = std::env::current_exe().and_then(|me| me.canonicalize()) else { return name };
@@ -351,7 +365,13 @@ fn program() -> String {
 }
 
 /// Every count of the demo, and what it counts.
-fn meanings(web: &Web, p: &Progress, found: &Found, all: usize, reason: &str) -> Vec<(String, String)> {
+fn meanings(
+    web: &Web,
+    p: &Progress,
+    found: &CrawlFindings,
+    all: usize,
+    reason: &str,
+) -> Vec<(String, String)> {
     let errors: u64 = p.errors.values().sum();
     let kinds = p.errors.iter().map(|(kind, n)| format!("{} ({n})", why_missed(kind)));
     let mut told = vec![

@@ -197,7 +197,8 @@ fn network(url: &Url, flags: &FetchFlags) -> Vec<Finding> {
         let certificate = matches!(failure, Failure::Tls(_));
         let hint = match certificate {
             true => {
-                "check the clock; Mozilla's roots are built in, and the certificates of a proxy that opens TLS are not \
+                "check the clock; Mozilla's roots are built in, and the certificates of a proxy that opens \
+                 TLS are not \
                  among them: let it pass this program's connections unopened"
                     .to_string()
             }
@@ -327,7 +328,8 @@ fn rendering(flags: &FetchFlags) -> Finding {
 
 const REPORT: &str = "this is a bug in Gleaner; please report it";
 /// The smallest file that is one.
-const PDF: &str = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\n\
+const PDF: &str = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n\
+                   2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\n\
                    xref\n0 3\n0000000000 65535 f \n0000000009 00000 n \n0000000052 00000 n \n\
                    trailer<</Size 3/Root 1 0 R>>\nstartxref\n96\n%%EOF\n";
 

@@ -1,5 +1,5 @@
-//! A topic drafted from a sentence, as in `gleaner new "syllabi of database courses, not tutorials"`: by a language model when one is
-//! named, and else as far as rules go.
+//! A topic drafted from a sentence, as in `gleaner new "syllabi of database courses, not tutorials"`: by a
+//! language model when one is named, and else as far as rules go.
 
 use super::new::Answers;
 use crawl::config::Config;
@@ -72,14 +72,19 @@ impl Draft {
         let genres: Vec<String> =
             presets::all().iter().map(|p| format!("{}: {}", p.name, p.summary)).collect();
         let system = format!(
-            "You help a person to set up a focused Web crawler. The person says in a sentence which pages they want. Draft:\n\
-             - description: what is wanted and what is not, in one or two clear sentences, in the person's language\n\
+            "You help a person to set up a focused Web crawler. The person says in a sentence which pages \
+             they want. Draft:\n\
+             - description: what is wanted and what is not, in one or two clear sentences, in the person's \
+             language\n\
              - genre: the kind of page, one of the names below, or \"\" when none fits\n\
-             - subject: up to {TERMS} words and short phrases (one to three words each, lower case) that pages about this subject \
+             - subject: up to {TERMS} words and short phrases (one to three words each, lower case) that \
+             pages about this subject \
              contain and others rarely do; no words of the kind of page, no names of people, no numbers\n\
-             - exclude: up to {NEGATIVES} phrases that only unwanted pages contain; a page with one of them is dropped, so none that a \
+             - exclude: up to {NEGATIVES} phrases that only unwanted pages contain; a page with one of them \
+             is dropped, so none that a \
              wanted page might contain; may be empty\n\
-             - queries: up to {QUERIES} queries for a search engine that find wanted pages, or pages that list them\n\n\
+             - queries: up to {QUERIES} queries for a search engine that find wanted pages, or pages that \
+             list them\n\n\
              Kinds of pages:\n{}\n\nAnswer with JSON only, with exactly these five keys.",
             genres.join("\n")
         );

@@ -95,7 +95,8 @@ fn nothing(filter: MissFilter) -> &'static str {
     match filter.kind.or(filter.host) {
         Some(_) => "no such URL failed (`gleaner errors DIR` shows all that did)",
         None => {
-            "nothing failed: every URL that was asked for gave a page or a redirect, or waits to be asked again"
+            "nothing failed: every URL that was asked for gave a page or a redirect, or waits to be asked \
+             again"
         }
     }
 }

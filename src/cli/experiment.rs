@@ -180,8 +180,8 @@ fn summary(results: &Results) {
     }
 }
 
-/// The table of all claims, the sections with the numbers, and everything for programs. Results of experiments that
-/// were not asked for now are in, too, when the folder has them.
+/// The table of all claims, the sections with the numbers, and everything for programs. Results of
+/// experiments that were not asked for now are in, too, when the folder has them.
 fn write(dir: &Path, results: &Results, kept: Option<&Kept>, draws: usize) -> Result<(), Problem> {
     let put = |name: &str, text: &str| {
         let path = dir.join(name);

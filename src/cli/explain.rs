@@ -14,7 +14,8 @@ use types::{Canon, Part, Priority, Problem, UrlId, Who};
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner explain db https://www.example.edu/courses/db101/\n  gleaner explain db https://www.example.edu/ --at 2026-11-01        as it was then"
+    after_help = "Examples:\n  gleaner explain db https://www.example.edu/courses/db101/\n  gleaner explain \
+                  db https://www.example.edu/ --at 2026-11-01        as it was then"
 )]
 pub struct Args {
     /// Collection folder (with --store: the URL)

@@ -1,7 +1,7 @@
 //! `gleaner export DIR`: a collection's pages in a format others read.
 
 use super::setup;
-use crate::exporting::{self, Condition, Wanted, Written};
+use crate::exporting::{self, Condition, ExportCounts, PageFilter};
 use crate::text::things;
 use clap::Args as ClapArgs;
 use crawl::collection::Collection;
@@ -16,7 +16,13 @@ use types::Problem;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner export db > pages.jsonl\n  gleaner export db --format parquet -o pages.parquet\n  gleaner export db --format warc --all -o everything.warc.gz\n  gleaner export db --format markdown -o pages/\n  gleaner export db --format chunks --chunk-size 1500 -o pieces.jsonl\n  gleaner export db --where language=en --where 'score>=0.8' --since 7d --columns url,title,score -o new.csv.gz\n  gleaner export db --at 2026-11-01 -o then.jsonl\n  gleaner export --store postgres://user@db.example.org/crawls --crawl db > pages.jsonl"
+    after_help = "Examples:\n  gleaner export db > pages.jsonl\n  gleaner export db --format parquet -o \
+                  pages.parquet\n  gleaner export db --format warc --all -o everything.warc.gz\n  gleaner \
+                  export db --format markdown -o pages/\n  gleaner export db --format chunks --chunk-size \
+                  1500 -o pieces.jsonl\n  gleaner export db --where language=en --where 'score>=0.8' \
+                  --since 7d --columns url,title,score -o new.csv.gz\n  gleaner export db --at 2026-11-01 \
+                  -o then.jsonl\n  gleaner export --store postgres://user@db.example.org/crawls --crawl db \
+                  > pages.jsonl"
 )]
 pub struct Args {
     /// Collection folder
@@ -24,11 +30,13 @@ pub struct Args {
     dir: Option<PathBuf>,
     #[command(flatten)]
     shared: setup::StoreArgs,
-    /// With --store and --format warc: the folder with the workers' archive files (not needed for those in a bucket)
+    /// With --store and --format warc: the folder with the workers' archive files (not needed for those in a
+    /// bucket)
     #[arg(long, value_name = "DIR", requires = "store")]
     warc: Option<PathBuf>,
-    /// jsonl, csv, parquet, warc, markdown (a file per page if the output is a folder), chunks (pieces for language models),
-    /// bulk (OpenSearch, Elasticsearch), rss, wacz (replay in a browser) or cdxj (index of the archive files) (default: by the name of the output, else jsonl)
+    /// jsonl, csv, parquet, warc, markdown (a file per page if the output is a folder), chunks (pieces for
+    /// language models), bulk (OpenSearch, Elasticsearch), rss, wacz (replay in a browser) or cdxj (index of
+    /// the archive files) (default: by the name of the output, else jsonl)
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
     /// File to write, compressed if its name ends in .gz; or a folder for Markdown (default: standard output)
@@ -40,9 +48,10 @@ pub struct Args {
     /// Also copies and near-copies of pages that are written
     #[arg(long)]
     copies: bool,
-    /// Only pages like this (may be repeated; all must hold): host=www.example.org, host=*.example.org, language=en,
-    /// type=application/pdf, label=yes|no|any|none, relevant=yes|no, url=www.example.org/docs/*, score>=0.8,
-    /// fetched>=2026-11-01, author=lovelace, kind=Course, publisher=university, published>=2026, modified>=2026-11-01
+    /// Only pages like this (may be repeated; all must hold): host=www.example.org, host=*.example.org,
+    /// language=en, type=application/pdf, label=yes|no|any|none, relevant=yes|no, url=www.example.org/docs/*,
+    /// score>=0.8, fetched>=2026-11-01, author=lovelace, kind=Course, publisher=university, published>=2026,
+    /// modified>=2026-11-01
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
     /// Only pages fetched since then, as in 7d, 12h or 2026-11-01
@@ -53,7 +62,8 @@ pub struct Args {
     /// Which columns, in this order, separated by commas (default: all but `markdown`)
     #[arg(long, value_name = "a,b,c")]
     columns: Option<String>,
-    /// CSV: cells exactly as they are (default: those that a spreadsheet would take for a formula get a ' in front)
+    /// CSV: cells exactly as they are (default: those that a spreadsheet would take for a formula get a ' in
+    /// front)
     #[arg(long)]
     raw: bool,
     /// Chunks: most characters of one
@@ -192,7 +202,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         chunk,
     };
     let (exporter, unfinished) = open(format, output, &options)?;
-    let wanted = Wanted {
+    let wanted = PageFilter {
         all: args.all,
         copies: args.copies,
         // Of a database that is away there are none behind it.
@@ -202,12 +212,12 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         archive,
     };
     let shown = std::io::stderr().is_terminal() && args.output.is_some();
-    let tell = |so_far: &Written| {
+    let tell = |so_far: &ExportCounts| {
         if shown && so_far.pages.is_multiple_of(TOLD_EVERY) {
             eprint!("\r{} pages written", crate::text::count(so_far.pages));
         }
     };
-    let Written { pages, noindex, copies, filtered, unreadable, missing } =
+    let ExportCounts { pages, noindex, copies, filtered, unreadable, missing } =
         exporting::write(&reader, exporter, &wanted, &tell)?;
     unfinished.map_or(Ok(()), Unfinished::finish)?;
     if shown && pages >= TOLD_EVERY {

@@ -27,8 +27,8 @@ pub struct Args {
     /// The text only
     #[arg(long)]
     text: bool,
-    /// The page's own text only, as judges read it: without navigation, headers, footers and asides. (In a crawl, menus that
-    /// many pages of the host have are left out as well.)
+    /// The page's own text only, as judges read it: without navigation, headers, footers and asides. (In a
+    /// crawl, menus that many pages of the host have are left out as well.)
     #[arg(long, conflicts_with_all = ["text", "json"])]
     own: bool,
     /// The page's own text as Markdown, with headings, lists and links

@@ -10,15 +10,16 @@ use std::process::ExitCode;
 use types::Problem;
 
 #[derive(ClapArgs, Debug)]
-#[command(
-    after_help = "Examples:\n  gleaner fetch https://www.example.org/\n  gleaner fetch http://localhost:8080/ --allow-private --body > page.html\n  gleaner fetch --render https://www.example.org/app --body > page.html"
-)]
+#[command(after_help = "Examples:\n  gleaner fetch https://www.example.org/\n  gleaner fetch \
+                  http://localhost:8080/ --allow-private --body > page.html\n  gleaner fetch --render \
+                  https://www.example.org/app --body > page.html")]
 pub struct Args {
     /// What to fetch
     url: String,
     #[command(flatten)]
     fetch: FetchFlags,
-    /// Write the body of the last answer to standard output (of a rendered page, the document after its scripts ran)
+    /// Write the body of the last answer to standard output (of a rendered page, the document after its
+    /// scripts ran)
     #[arg(long)]
     body: bool,
 }

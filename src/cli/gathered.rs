@@ -2,14 +2,14 @@
 
 use crate::text::{count, strip_controls, things};
 use console::style;
-use crawl::gather::Gathered;
+use crawl::gather::GatherReport;
 use types::{Problem, Who};
 
 /// Disagreements that are shown.
 const SHOWN: usize = 20;
 
 /// Each new collection for people, or all as JSON; and its report.
-pub fn show(all: &[&Gathered], json: bool) -> Result<(), Problem> {
+pub fn show(all: &[&GatherReport], json: bool) -> Result<(), Problem> {
     for made in all {
         crate::report::write(&made.into)?;
     }
@@ -25,7 +25,7 @@ pub fn show(all: &[&Gathered], json: bool) -> Result<(), Problem> {
     Ok(())
 }
 
-fn one(made: &Gathered) {
+fn one(made: &GatherReport) {
     println!("{}", style(made.into.display()).bold());
     for from in &made.from {
         let of = if from.taken == from.pages { String::new() } else { format!(" of {}", count(from.pages)) };

@@ -1,11 +1,12 @@
-//! The conversation of `gleaner new`: what is wanted, what kind, examples, where to start; and a look at what came of it.
+//! The conversation of `gleaner new`: what is wanted, what kind, examples, where to start; and a look at what
+//! came of it.
 
 use super::new::Answers;
-use super::picker::{self, Picked};
+use super::picker::{self, PickResult};
 use crate::pages::{Pages, doc};
 use crate::text::{shorten, strip_controls};
 use console::{Key, Term, style};
-use crawl::collection::Made;
+use crawl::collection::TopicParts;
 use crawl::config::Config;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use types::{Problem, Url};
@@ -25,7 +26,7 @@ impl Talk {
     }
 
     /// One line. `before` is what was answered the last time: it can be changed.
-    fn question(&mut self, text: &str, help: &str, before: &str) -> Result<Heard, Problem> {
+    fn question(&mut self, text: &str, help: &str, before: &str) -> Result<TextAnswer, Problem> {
         let esc = if self.keys { "; Esc goes back" } else { "" };
         let _ = writeln!(self.out, "\n{}", style(text).bold().for_stderr());
         self.help(&format!("{help}{esc}"));
@@ -36,8 +37,8 @@ impl Talk {
         }
         match self.line()? {
             None => Err(Problem::usage("no answer").hint("nothing was written")),
-            Some(line) if line == "\u{1b}" => Ok(Heard::Back),
-            Some(line) => Ok(Heard::Text(line)),
+            Some(line) if line == "\u{1b}" => Ok(TextAnswer::Back),
+            Some(line) => Ok(TextAnswer::Text(line)),
         }
     }
 
@@ -61,7 +62,7 @@ impl Talk {
     }
 
     /// An offer: yes, no, or back. Nobody there is a no.
-    pub fn offer(&mut self, text: &str, help: &str) -> Result<Said, Problem> {
+    pub fn offer(&mut self, text: &str, help: &str) -> Result<Reply, Problem> {
         loop {
             let esc = if self.keys { ", Esc goes back" } else { "" };
             let _ = writeln!(self.out, "\n{}", style(text).bold().for_stderr());
@@ -69,16 +70,16 @@ impl Talk {
             let _ = write!(self.out, "[y/n] ");
             let _ = self.out.flush();
             match self.key_or_line()?.as_str() {
-                "y" | "yes" => return Ok(Said::Yes),
-                "n" | "no" | "" => return Ok(Said::No),
-                "\u{1b}" => return Ok(Said::Back),
+                "y" | "yes" => return Ok(Reply::Yes),
+                "n" | "no" | "" => return Ok(Reply::No),
+                "\u{1b}" => return Ok(Reply::Back),
                 _ => {}
             }
         }
     }
 
     /// Is this page wanted?
-    pub fn is_wanted(&mut self, n: usize, of: usize, lines: &[String]) -> Result<Said, Problem> {
+    pub fn is_wanted(&mut self, n: usize, of: usize, lines: &[String]) -> Result<Reply, Problem> {
         loop {
             let _ = writeln!(self.out, "\n{}", style(format!("{n} of {of}")).dim().for_stderr());
             for line in lines {
@@ -88,11 +89,11 @@ impl Talk {
             let _ = write!(self.out, "wanted? [y]es [n]o [s]kip{esc}: ");
             let _ = self.out.flush();
             match self.key_or_line()?.as_str() {
-                "y" | "yes" => return Ok(Said::Yes),
-                "n" | "no" => return Ok(Said::No),
-                "s" | "skip" | "?" => return Ok(Said::Skip),
-                "\u{1b}" => return Ok(Said::Back),
-                "q" | "" => return Ok(Said::Enough),
+                "y" | "yes" => return Ok(Reply::Yes),
+                "n" | "no" => return Ok(Reply::No),
+                "s" | "skip" | "?" => return Ok(Reply::Skip),
+                "\u{1b}" => return Ok(Reply::Back),
+                "q" | "" => return Ok(Reply::Enough),
                 _ => {}
             }
         }
@@ -116,7 +117,7 @@ impl Talk {
         Ok(said)
     }
 
-    pub fn pick(&mut self, what: &str, items: &[String], ticked: &[bool]) -> Result<Picked, Problem> {
+    pub fn pick(&mut self, what: &str, items: &[String], ticked: &[bool]) -> Result<PickResult, Problem> {
         picker::pick_or_back(what, items, ticked, true, self.keys, &mut self.input, &mut self.out)
     }
 
@@ -143,14 +144,14 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 /// An answer, or that the step before shall be asked again.
 #[derive(Debug, PartialEq, Eq)]
-enum Heard {
+enum TextAnswer {
     Text(String),
     Back,
 }
 
 /// What is said to an offer, or of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Reply {
     Yes,
     No,
     Skip,
@@ -163,7 +164,7 @@ fn given_up() -> Problem {
 }
 
 /// A line typed at a terminal, with what was there before to be changed.
-fn edit(before: &str) -> Result<Heard, Problem> {
+fn edit(before: &str) -> Result<TextAnswer, Problem> {
     let term = Term::stderr();
     let io = |e: std::io::Error| Problem::new("cannot use the terminal").because(e);
     let mut line = before.to_string();
@@ -172,11 +173,11 @@ fn edit(before: &str) -> Result<Heard, Problem> {
         match term.read_key_raw().map_err(io)? {
             Key::Enter => {
                 term.write_line("").map_err(io)?;
-                return Ok(Heard::Text(line.trim().to_string()));
+                return Ok(TextAnswer::Text(line.trim().to_string()));
             }
             Key::Escape => {
                 term.write_line("").map_err(io)?;
-                return Ok(Heard::Back);
+                return Ok(TextAnswer::Back);
             }
             Key::CtrlC => return Err(given_up()),
             Key::Backspace => {
@@ -248,7 +249,8 @@ fn answer(step: Step, a: &mut Answers, talk: &mut Talk) -> Result<bool, Problem>
     let (text, help, before) = match step {
         Step::Subject => (
             "What are the pages about?",
-            "words and phrases, separated by commas, e.g. relational model, sql, query optimization; empty for anything"
+            "words and phrases, separated by commas, e.g. relational model, sql, query optimization; empty \
+             for anything"
                 .to_string(),
             a.subject.join(", "),
         ),
@@ -259,12 +261,15 @@ fn answer(step: Step, a: &mut Answers, talk: &mut Talk) -> Result<bool, Problem>
         }
         Step::Examples => (
             "Do you know pages like those you want?",
-            "URLs or files, best three to ten, separated by blanks: terms are taken from them; empty if none".into(),
+            "URLs or files, best three to ten, separated by blanks: terms are taken from them; empty if \
+             none"
+                .into(),
             a.examples.join(" "),
         ),
         Step::Start => (
             "Where to start?",
-            "URLs of pages that list or link to what you want; or a search engine: searxng:URL, brave, google, \
+            "URLs of pages that list or link to what you want; or a search engine: searxng:URL, brave, \
+             google, \
              rss:URL, collection:DIR; empty for later"
                 .into(),
             a.engine.clone().unwrap_or_else(|| a.seeds.join(" ")),
@@ -274,7 +279,7 @@ fn answer(step: Step, a: &mut Answers, talk: &mut Talk) -> Result<bool, Problem>
         }
     };
     loop {
-        let Heard::Text(said) = talk.question(text, &help, &before)? else { return Ok(false) };
+        let TextAnswer::Text(said) = talk.question(text, &help, &before)? else { return Ok(false) };
         match step {
             Step::Subject => a.subject = list(&said),
             Step::Genre if said == "?" => {
@@ -304,7 +309,8 @@ fn answer(step: Step, a: &mut Answers, talk: &mut Talk) -> Result<bool, Problem>
     }
 }
 
-/// Judges the examples and seeds by the new topic, and says what that means. Only for looking at: nothing fails here.
+/// Judges the examples and seeds by the new topic, and says what that means. Only for looking at: nothing
+/// fails here.
 pub fn try_out(config: &Config, pages: &Pages, names: &[String]) {
     if names.is_empty() {
         return;
@@ -316,7 +322,7 @@ pub fn try_out(config: &Config, pages: &Pages, names: &[String]) {
 
 fn judge_all(config: &Config, pages: &Pages, names: &[String]) -> Result<(), Problem> {
     let answer = |url: &Url| pages.answer_or_fetch(url);
-    let analyst = Made::new(&config.topic()?, pages.canon(), &answer, names.len(), 0)?.analyst;
+    let analyst = TopicParts::new(&config.topic()?, pages.canon(), &answer, names.len(), 0)?.analyst;
     let mut judge = analyst.judge.write().unwrap_or_else(|e| e.into_inner());
     let mut assessed = Vec::new();
     for name in names {
@@ -405,10 +411,10 @@ mod tests {
     #[test]
     fn offers_and_pages() {
         let mut t = talk("what\ny\n\u{1b}\nn\n");
-        let said: Vec<Said> = (0..4).map(|_| t.offer("Try?", "a few").unwrap()).collect();
-        assert_eq!(said, [Said::Yes, Said::Back, Said::No, Said::No], "nobody is a no");
+        let said: Vec<Reply> = (0..4).map(|_| t.offer("Try?", "a few").unwrap()).collect();
+        assert_eq!(said, [Reply::Yes, Reply::Back, Reply::No, Reply::No], "nobody is a no");
         let mut t = talk("y\nn\ns\n\u{1b}\nq\n");
-        let said: Vec<Said> = (0..6).map(|_| t.is_wanted(1, 10, &[]).unwrap()).collect();
-        assert_eq!(said, [Said::Yes, Said::No, Said::Skip, Said::Back, Said::Enough, Said::Enough]);
+        let said: Vec<Reply> = (0..6).map(|_| t.is_wanted(1, 10, &[]).unwrap()).collect();
+        assert_eq!(said, [Reply::Yes, Reply::No, Reply::Skip, Reply::Back, Reply::Enough, Reply::Enough]);
     }
 }

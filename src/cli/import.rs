@@ -55,7 +55,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let loaded = match &args.topic {
         Some(topic) if Collection::exists(dir) && !same_text(topic, &own) => {
             return Err(Problem::usage(format!("{} has a topic of its own", dir.display())).hint(
-                "leave --topic out to import by that one; `gleaner rejudge DIR TOPIC.toml` changes it afterwards",
+                "leave --topic out to import by that one; `gleaner rejudge DIR TOPIC.toml` changes it \
+                 afterwards",
             ));
         }
         Some(topic) => setup::load(Some(topic), table)?,

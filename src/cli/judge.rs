@@ -1,18 +1,19 @@
 //! `gleaner judge TOPIC URL|FILE…`: a dry run of a topic on pages, with reasons.
 
 use super::setup::{self, FetchFlags};
-use crate::pages::{From, Pages, doc};
+use crate::pages::{PageSourceArgs, Pages, doc};
 use crate::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::Made;
+use crawl::collection::TopicParts;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use types::{Assessment, Problem, Url, Verdict};
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner judge topic.toml https://www.example.edu/cs101/ page.html\n  gleaner judge topic.toml --collection db https://www.example.edu/cs101/      without the network"
+    after_help = "Examples:\n  gleaner judge topic.toml https://www.example.edu/cs101/ page.html\n  gleaner \
+                  judge topic.toml --collection db https://www.example.edu/cs101/      without the network"
 )]
 pub struct Args {
     /// Topic file (TOML)
@@ -27,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
     #[command(flatten)]
-    from: From,
+    from: PageSourceArgs,
     #[command(flatten)]
     fetch: FetchFlags,
     /// One JSON object per page
@@ -47,7 +48,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let loaded = setup::load(Some(&args.topic), table)?;
     let source = Pages::open(&args.from, &loaded.config)?;
     let answer = |url: &Url| source.answer_or_fetch(url);
-    let analyst = Made::new(&loaded.config.topic()?, source.canon(), &answer, args.pages.len(), 0)?.analyst;
+    let analyst =
+        TopicParts::new(&loaded.config.topic()?, source.canon(), &answer, args.pages.len(), 0)?.analyst;
     let mut failed = false;
     // All are measured first: an automatic threshold is estimated from all of them.
     let mut pages = Vec::new();
@@ -125,8 +127,8 @@ pub fn explain_verdict(a: &Assessment, v: Verdict) {
 /// Stretches of text shown for a page, at most.
 const STRETCHES: usize = 3;
 
-/// The title and the stretches of text where most of the matched terms stand together, terms highlighted; each stretch
-/// shows terms that those before it do not.
+/// The title and the stretches of text where most of the matched terms stand together, terms highlighted;
+/// each stretch shows terms that those before it do not.
 fn highlighted(page: &types::Page, a: &Assessment) -> Vec<String> {
     let mut left: Vec<&str> = a.hits.iter().filter(|h| h.set != "url").map(|h| h.term.as_str()).collect();
     let all = query(&left);

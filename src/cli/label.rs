@@ -1,13 +1,14 @@
-//! `gleaner label DIR`: what the user says of pages, in a conversation ([`super::conversation`]), page by page or from a file.
+//! `gleaner label DIR`: what the user says of pages, in a conversation ([`super::conversation`]), page by
+//! page or from a file.
 
-use super::conversation::{self, Wish};
+use super::conversation::{self, QuizOptions};
 use super::setup::{self, FetchFlags, StoreArgs};
-use crate::labelling::Way;
+use crate::labelling::LabelRoute;
 use crate::text::{count, shorten, strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
-use crawl::quiz::{Quiz, Which};
+use crawl::quiz::{QuestionKind, Quiz};
 use crawl::reader::Reader;
 use eval::labels::{Class, Rules};
 use learn::rng::Rng;
@@ -166,26 +167,26 @@ fn talks() -> bool {
 }
 
 /// How labels reach the collection.
-fn way(args: &Args, reader: &Reader) -> Result<Way, Problem> {
+fn way(args: &Args, reader: &Reader) -> Result<LabelRoute, Problem> {
     match (&args.shared.store, &args.dir) {
         (Some(store), _) => {
             let name = reader.shared_name().unwrap_or_default();
-            Ok(Way::to_shared(store, name, crate::labelling::who("gleaner label")))
+            Ok(LabelRoute::to_shared(store, name, crate::labelling::who("gleaner label")))
         }
-        (None, Some(dir)) => Way::to_folder(dir),
+        (None, Some(dir)) => LabelRoute::to_folder(dir),
         (None, None) => {
             Err(Problem::usage("which collection?").hint("name a folder, or a database with --store"))
         }
     }
 }
 
-fn which(args: &Args) -> Which {
+fn which(args: &Args) -> QuestionKind {
     match (args.near, args.top, args.sample) {
-        (true, ..) => Which::Near,
-        (_, true, _) => Which::Top,
-        (.., Some(_)) if args.all => Which::Any,
-        (.., Some(_)) => Which::Relevant,
-        _ => Which::Best,
+        (true, ..) => QuestionKind::Near,
+        (_, true, _) => QuestionKind::Top,
+        (.., Some(_)) if args.all => QuestionKind::Any,
+        (.., Some(_)) => QuestionKind::Relevant,
+        _ => QuestionKind::Best,
     }
 }
 
@@ -194,7 +195,7 @@ fn converse(args: &Args) -> Result<ExitCode, Problem> {
     let way = way(args, &reader)?;
     // What was left in the inbox has been taken in meanwhile.
     reader.refresh()?;
-    conversation::converse(reader, way, Wish { which: which(args), most: args.sample, rng: args.rng })
+    conversation::converse(reader, way, QuizOptions { which: which(args), most: args.sample, rng: args.rng })
 }
 
 /// Without a terminal: the pages that would be asked about.
@@ -217,7 +218,8 @@ fn questions(args: &Args) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Before a crawl: an ordinary one that ends when the named pages were fetched. What it found waits for the crawl proper.
+/// Before a crawl: an ordinary one that ends when the named pages were fetched. What it found waits for the
+/// crawl proper.
 fn begin(args: &Args) -> Result<(), Problem> {
     let (Some(dir), Some(topic)) = (&args.dir, &args.topic) else {
         return Err(Problem::usage("which topic?").hint("name its file with --topic"));
@@ -313,7 +315,7 @@ fn give_labels(args: &Args, wanted: &[(String, Option<bool>)]) -> Result<ExitCod
         let mut way = way(args, &reader)?;
         let effect = way.say(&reader, &said)?;
         eprintln!("{}", effect.text);
-        if let Way::Inbox { .. } = way {
+        if let LabelRoute::Inbox { .. } = way {
             eprintln!("{}", style(way.describe()).dim().for_stderr());
         }
         way.close()?;
@@ -406,7 +408,8 @@ fn list(args: &Args) -> Result<ExitCode, Problem> {
     match reader.quality()? {
         Some(q) => eprintln!("{}", crate::text::quality(&q)),
         None => eprintln!(
-            "no labels yet; `gleaner label {}` in a terminal asks about pages, `--sample 20` shows some to begin with",
+            "no labels yet; `gleaner label {}` in a terminal asks about pages, `--sample 20` shows some to \
+             begin with",
             args.collection()
         ),
     }

@@ -1,9 +1,10 @@
-//! `gleaner threshold DIR`: how many pages a collection would call relevant at other lines, and which pages are near each.
+//! `gleaner threshold DIR`: how many pages a collection would call relevant at other lines, and which pages
+//! are near each.
 
 use super::threshold::plot;
 use crate::text::{count, share, shorten, strip_controls};
 use console::style;
-use crawl::answers::{Answers, Estimate, Standing};
+use crawl::answers::{Answers, Estimate, PageOpinion};
 use crawl::reader::Reader;
 use serde::Serialize;
 use types::{Problem, UrlId};
@@ -39,7 +40,7 @@ struct Borderline {
 }
 
 pub fn show(reader: &Reader, json: bool) -> Result<(), Problem> {
-    let mut pages: Vec<(UrlId, Standing)> = reader.standings().map(|(id, s, _)| (id, s)).collect();
+    let mut pages: Vec<(UrlId, PageOpinion)> = reader.standings().map(|(id, s, _)| (id, s)).collect();
     if pages.is_empty() {
         return Err(Problem::nothing(format!("{} has no pages yet", reader.dir().display()))
             .hint("`gleaner crawl` fetches some"));
@@ -61,7 +62,7 @@ pub fn show(reader: &Reader, json: bool) -> Result<(), Problem> {
 }
 
 /// The lines to compare, lowest first, the present one among them.
-fn lines(pages: &[(UrlId, Standing)], now: f64, probabilities: bool) -> Vec<f64> {
+fn lines(pages: &[(UrlId, PageOpinion)], now: f64, probabilities: bool) -> Vec<f64> {
     let mut lines = vec![now];
     if probabilities {
         // One that is nearly the present line says nothing new.
@@ -80,12 +81,12 @@ fn lines(pages: &[(UrlId, Standing)], now: f64, probabilities: bool) -> Vec<f64>
 
 fn candidate(
     reader: &Reader,
-    pages: &[(UrlId, Standing)],
+    pages: &[(UrlId, PageOpinion)],
     answers: &Answers,
     line: f64,
     now: f64,
 ) -> Result<Candidate, Problem> {
-    let at = |s: &Standing| Standing { relevant: s.relevance >= line, ..*s };
+    let at = |s: &PageOpinion| PageOpinion { relevant: s.relevance >= line, ..*s };
     let relevant = reader.count_at(line, now);
     let labelled: Vec<bool> =
         pages.iter().filter_map(|(_, s)| s.label.map(|l| l == (s.relevance >= line))).collect();
@@ -158,8 +159,8 @@ fn print(reader: &Reader, scores: &[f64], now: f64, candidates: &[Candidate]) {
 mod tests {
     use super::*;
 
-    fn pages(scores: &[f64], line: f64) -> Vec<(UrlId, Standing)> {
-        let standing = |s: &f64| Standing { relevance: *s, relevant: *s >= line, label: None };
+    fn pages(scores: &[f64], line: f64) -> Vec<(UrlId, PageOpinion)> {
+        let standing = |s: &f64| PageOpinion { relevance: *s, relevant: *s >= line, label: None };
         scores.iter().enumerate().map(|(i, s)| (UrlId(i as u32), standing(s))).collect()
     }
 

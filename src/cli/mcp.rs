@@ -3,7 +3,7 @@
 use super::serve;
 use super::setup::{self, FetchFlags, StoreArgs};
 use crate::dashboard::{App, Guard, SharedShelf, Shelf};
-use crate::mcp::{Allowed, Budget, Server};
+use crate::mcp::{Budget, Permissions, Server};
 use clap::Args as ClapArgs;
 use crawl::units::Span;
 use std::io::IsTerminal;
@@ -73,7 +73,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let guard = Guard::new(([127, 0, 0, 1], 0).into(), None, Vec::new(), 1.0)?;
     let server = Arc::new(Server {
         app: App::new(shelf, guard, flags, args.crawls as usize),
-        allowed: Allowed { label: args.allow_label, crawl: args.allow_crawl },
+        allowed: Permissions { label: args.allow_label, crawl: args.allow_crawl },
         budget: Budget::new(args.pages, args.time.0),
     });
     let closing = server.clone();
@@ -84,7 +84,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     .map_err(|e| Problem::new("cannot listen for Ctrl-C").because(e))?;
     if std::io::stdin().is_terminal() {
         eprintln!(
-            "{} this speaks the Model Context Protocol, line by line; a client is meant to start it (`gleaner mcp --help`)",
+            "{} this speaks the Model Context Protocol, line by line; a client is meant to start it \
+             (`gleaner mcp --help`)",
             console::style("note:").cyan().for_stderr()
         );
     }

@@ -1,7 +1,8 @@
 //! One file per command. Each has `Args` (what clap reads) and `run` (what it does).
 
-// The standard macros panic when the reader of a pipe has gone (`gleaner search … | head -1`). In every command below
-// these take their place: a closed standard output is a quiet end, a closed standard error is no matter.
+// The standard macros panic when the reader of a pipe has gone (`gleaner search … | head -1`). In every
+// command below these take their place: a closed standard output is a quiet end, a closed standard error is
+// no matter.
 macro_rules! print {
     ($($arg:tt)*) => { $crate::cli::output::print(format_args!($($arg)*), "") };
 }
@@ -186,7 +187,8 @@ enum Command {
     Judges(lists::Args),
     /// Show every setting, its value and where it came from
     #[command(
-        after_help = "Examples:\n  gleaner config topic.toml\n  gleaner config topic.toml --pages 100 --delay 2s"
+        after_help = "Examples:\n  gleaner config topic.toml\n  gleaner config topic.toml --pages 100 \
+                      --delay 2s"
     )]
     Config(Box<crawl::Args>),
     /// Read documents for a crawler (started by it)
@@ -195,9 +197,8 @@ enum Command {
     /// Look at this machine, and say what is wrong and what to do
     Doctor(doctor::Args),
     /// Print completions for a shell
-    #[command(
-        after_help = "Examples:\n  gleaner completions bash > ~/.local/share/bash-completion/completions/gleaner"
-    )]
+    #[command(after_help = "Examples:\n  gleaner completions bash > \
+                      ~/.local/share/bash-completion/completions/gleaner")]
     Completions {
         /// For which shell
         shell: clap_complete::Shell,

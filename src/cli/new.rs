@@ -1,12 +1,12 @@
 //! `gleaner new`: writes a commented topic file, from flags or in a conversation.
 
 use super::draft::Draft;
-use super::guide::{self, Said, Step, Talk};
-use super::picker::Picked;
+use super::guide::{self, Reply, Step, Talk};
+use super::picker::PickResult;
 use super::setup::{self, FetchFlags, TeacherFlags, TopicFlags};
 use super::terms::{self, Readers, known, with_preset_words};
 use super::trial::Trial;
-use crate::pages::{From, Pages};
+use crate::pages::{PageSourceArgs, Pages};
 use crate::text::{shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long)]
     guided: bool,
     #[command(flatten)]
-    from: From,
+    from: PageSourceArgs,
     #[command(flatten)]
     fetch: FetchFlags,
     #[command(flatten)]
@@ -174,18 +174,19 @@ fn draft(sentence: &str, settings: &Config, answers: &mut Answers) {
     drafted.lay(answers);
 }
 
-/// The way from answers to a topic, in steps. With somebody to ask, each step can be gone back from, and nothing said is lost.
+/// The way from answers to a topic, in steps. With somebody to ask, each step can be gone back from, and
+/// nothing said is lost.
 struct Wizard<'a> {
     args: &'a Args,
     talk: Option<Talk>,
     steps: Vec<Step>,
     /// What the examples say, and for which answers.
-    suggested: Option<(Answers, Option<Suggested>)>,
+    suggested: Option<(Answers, Option<ExampleTerms>)>,
     /// What was picked in a step that was gone back from.
     picked: [Option<Vec<usize>>; 2],
 }
 
-enum Went {
+enum StepResult {
     On,
     Back,
 }
@@ -206,9 +207,9 @@ impl Wizard<'_> {
                 4 => self.trial(&mut answers)?,
                 _ => return Ok(answers),
             };
-            back = matches!(went, Went::Back);
+            back = matches!(went, StepResult::Back);
             match went {
-                Went::On => {
+                StepResult::On => {
                     if found.len() == 1 {
                         // Whoever comes back finds what they said.
                         found[0] = answers.clone();
@@ -216,24 +217,24 @@ impl Wizard<'_> {
                     }
                     found.push(answers);
                 }
-                Went::Back if found.len() > 1 => {
+                StepResult::Back if found.len() > 1 => {
                     found.pop();
                 }
-                Went::Back => {}
+                StepResult::Back => {}
             }
         }
         Err(Problem::usage("no answer").hint("nothing was written"))
     }
 
-    fn ask(&mut self, answers: &mut Answers, at: usize) -> Result<Went, Problem> {
+    fn ask(&mut self, answers: &mut Answers, at: usize) -> Result<StepResult, Problem> {
         if let Some(talk) = &mut self.talk {
             guide::ask(answers, &self.steps, at, talk)?;
         }
-        Ok(Went::On)
+        Ok(StepResult::On)
     }
 
     /// Terms of the example pages.
-    fn terms(&mut self, answers: &mut Answers) -> Result<Went, Problem> {
+    fn terms(&mut self, answers: &mut Answers) -> Result<StepResult, Problem> {
         let args = self.args;
         let same = |a: &Answers, b: &Answers| {
             (&a.subject, &a.genre, &a.query, &a.examples, &a.seeds)
@@ -256,14 +257,14 @@ impl Wizard<'_> {
                     None
                 }
                 other => match other? {
-                    Looked::Back => return Ok(Went::Back),
-                    Looked::At(suggested) => suggested,
+                    ExamplesOrBack::Back => return Ok(StepResult::Back),
+                    ExamplesOrBack::At(suggested) => suggested,
                 },
             };
             self.suggested = Some((answers.clone(), suggested));
             self.picked[0] = None;
         }
-        let Some((_, Some(s))) = &self.suggested else { return Ok(Went::On) };
+        let Some((_, Some(s))) = &self.suggested else { return Ok(StepResult::On) };
         let mut terms = s.terms.clone();
         if s.background.is_empty() {
             let how =
@@ -279,8 +280,8 @@ impl Wizard<'_> {
             let usual = !s.background.is_empty();
             let ticked = ticks(self.picked[0].as_deref(), usual, shown.len());
             match talk.pick("terms of your example pages", &shown, &ticked)? {
-                Picked::Back => return Ok(Went::Back),
-                Picked::These(chosen) => {
+                PickResult::Back => return Ok(StepResult::Back),
+                PickResult::These(chosen) => {
                     terms = chosen.iter().filter_map(|i| terms.get(*i).cloned()).collect();
                     self.picked[0] = Some(chosen);
                 }
@@ -290,12 +291,12 @@ impl Wizard<'_> {
         let words = s.url.iter().map(|s| s.term.clone()).collect();
         answers.url = with_preset_words(&config(answers, args)?, words);
         answers.weights = weights(&config(answers, args)?, &s.examples, &s.background)?;
-        Ok(Went::On)
+        Ok(StepResult::On)
     }
 
     /// Pages to start from, of a search engine.
-    fn seeds(&mut self, answers: &mut Answers) -> Result<Went, Problem> {
-        let Some(engine) = &answers.engine else { return Ok(Went::On) };
+    fn seeds(&mut self, answers: &mut Answers) -> Result<StepResult, Problem> {
+        let Some(engine) = &answers.engine else { return Ok(StepResult::On) };
         let found = super::seeds::usual(engine, &config(answers, self.args)?, &answers.queries, SEEDS);
         let mut found = match (found, &self.talk) {
             (Ok(found), _) => found,
@@ -311,21 +312,22 @@ impl Wizard<'_> {
                 found.iter().map(|(url, title)| strip_controls(&format!("{url}  {title}"))).collect();
             let ticked = ticks(self.picked[1].as_deref(), true, shown.len());
             match talk.pick("pages to start from", &shown, &ticked)? {
-                Picked::Back => return Ok(Went::Back),
-                Picked::These(chosen) => {
+                PickResult::Back => return Ok(StepResult::Back),
+                PickResult::These(chosen) => {
                     found = chosen.iter().filter_map(|i| found.get(*i).cloned()).collect();
                     self.picked[1] = Some(chosen);
                 }
             }
         }
         answers.seeds.extend(found.into_iter().map(|(url, _)| url));
-        Ok(Went::On)
+        Ok(StepResult::On)
     }
 
-    /// The topic is tried on its examples and seeds; then a short crawl, and what is doubtful in it is asked about.
-    fn trial(&mut self, answers: &mut Answers) -> Result<Went, Problem> {
+    /// The topic is tried on its examples and seeds; then a short crawl, and what is doubtful in it is asked
+    /// about.
+    fn trial(&mut self, answers: &mut Answers) -> Result<StepResult, Problem> {
         let args = self.args;
-        let Some(talk) = &mut self.talk else { return Ok(Went::On) };
+        let Some(talk) = &mut self.talk else { return Ok(StepResult::On) };
         let config = config(answers, args)?;
         config.topic()?;
         let names: Vec<String> =
@@ -333,15 +335,16 @@ impl Wizard<'_> {
         guide::try_out(&config, &Pages::open(&args.from, &config)?, &names);
         let start: Vec<String> = names.into_iter().filter(|n| n.contains("://")).collect();
         if start.is_empty() {
-            return Ok(Went::On);
+            return Ok(StepResult::On);
         }
         let help = format!(
-            "{TRIAL} pages around your examples and seeds; you are then asked about {DOUBTFUL} that are doubtful"
+            "{TRIAL} pages around your examples and seeds; you are then asked about {DOUBTFUL} that are \
+             doubtful"
         );
         match talk.offer("Try the topic in a short crawl?", &help)? {
-            Said::Back => return Ok(Went::Back),
-            Said::Yes => {}
-            _ => return Ok(Went::On),
+            Reply::Back => return Ok(StepResult::Back),
+            Reply::Yes => {}
+            _ => return Ok(StepResult::On),
         }
         let mut flags = toml::Table::new();
         args.fetch.lay(&mut flags);
@@ -355,12 +358,12 @@ impl Wizard<'_> {
             Ok(trial) => trial,
             Err(problem) => {
                 talk.say(&format!("the trial could not be made: {problem}"));
-                return Ok(Went::On);
+                return Ok(StepResult::On);
             }
         };
         let pages = trial.borderline(DOUBTFUL, &[answers.examples.clone(), answers.unlike.clone()].concat());
         talk.say(&format!("{} pages were fetched", trial.pages().len()));
-        let mut said: Vec<Said> = Vec::new();
+        let mut said: Vec<Reply> = Vec::new();
         while let Some(page) = pages.get(said.len()) {
             let lines = [
                 style(shorten(&strip_controls(&page.title), 90)).bold().for_stderr().to_string(),
@@ -369,20 +372,20 @@ impl Wizard<'_> {
                 style(shorten(&strip_controls(&page.text), 300)).dim().for_stderr().to_string(),
             ];
             match talk.is_wanted(said.len() + 1, pages.len(), &lines)? {
-                Said::Back if said.pop().is_none() => return Ok(Went::Back),
-                Said::Back => {}
-                Said::Enough => break,
+                Reply::Back if said.pop().is_none() => return Ok(StepResult::Back),
+                Reply::Back => {}
+                Reply::Enough => break,
                 word => said.push(word),
             }
         }
         for (page, said) in pages.iter().zip(&said) {
             match said {
-                Said::Yes => answers.examples.push(page.url.clone()),
-                Said::No => answers.unlike.push(page.url.clone()),
+                Reply::Yes => answers.examples.push(page.url.clone()),
+                Reply::No => answers.unlike.push(page.url.clone()),
                 _ => {}
             }
         }
-        Ok(Went::On)
+        Ok(StepResult::On)
     }
 }
 
@@ -437,7 +440,7 @@ fn write(args: &Args, answers: &Answers, text: &str) -> Result<ExitCode, Problem
 }
 
 /// What the example pages say.
-struct Suggested {
+struct ExampleTerms {
     terms: Vec<Suggestion>,
     /// Words of their addresses.
     url: Vec<Suggestion>,
@@ -446,18 +449,18 @@ struct Suggested {
 }
 
 /// What came of the look at the examples; or whoever was asked wants to go back.
-enum Looked {
-    At(Option<Suggested>),
+enum ExamplesOrBack {
+    At(Option<ExampleTerms>),
     Back,
 }
 
-/// Terms of the example pages that the answers do not have; nothing when there are no examples or no terms are wanted.
-/// `talk`: somebody will choose among them.
-fn suggest(answers: &Answers, args: &Args, talk: Option<&mut Talk>) -> Result<Looked, Problem> {
+/// Terms of the example pages that the answers do not have; nothing when there are no examples or no terms
+/// are wanted. `talk`: somebody will choose among them.
+fn suggest(answers: &Answers, args: &Args, talk: Option<&mut Talk>) -> Result<ExamplesOrBack, Problem> {
     let picked = talk.is_some();
     let most = args.terms.unwrap_or(if picked { SHOWN } else { TAKEN });
     if answers.examples.is_empty() || most == 0 {
-        return Ok(Looked::At(None));
+        return Ok(ExamplesOrBack::At(None));
     }
     let config = config(answers, args)?;
     let source = Pages::open(&args.from, &config)?;
@@ -480,13 +483,14 @@ fn suggest(answers: &Answers, args: &Args, talk: Option<&mut Talk>) -> Result<Lo
             "{BACKGROUND} pages around your seeds and examples tell what is special about the examples"
         );
         match talk.offer("There are no pages to compare with. Fetch some?", &help)? {
-            Said::Back => return Ok(Looked::Back),
-            Said::Yes => background = around(answers, args, &addresses, talk),
+            Reply::Back => return Ok(ExamplesOrBack::Back),
+            Reply::Yes => background = around(answers, args, &addresses, talk),
             _ => {}
         }
     }
     let rank = if background.is_empty() { Rank::Frequency } else { Rank::LogOdds };
-    // What the examples say most often is what every page says: it hides the subject. Nobody looks at it, so none is taken.
+    // What the examples say most often is what every page says: it hides the subject. Nobody looks at it, so
+    // none is taken.
     let about = !answers.subject.is_empty() || answers.query.is_some();
     let unseen = rank == Rank::Frequency && !picked && args.terms.is_none();
     let most = if unseen && about { 0 } else { most };
@@ -502,7 +506,7 @@ fn suggest(answers: &Answers, args: &Args, talk: Option<&mut Talk>) -> Result<Lo
         true => offered(found.content, &answers.subject, &known(&config), &examples),
         false => found.content,
     };
-    Ok(Looked::At(Some(Suggested { terms, url: found.url, examples, background })))
+    Ok(ExamplesOrBack::At(Some(ExampleTerms { terms, url: found.url, examples, background })))
 }
 
 /// A few dozen pages around the seeds and examples. That there are none is no failure.
@@ -537,7 +541,8 @@ fn around(answers: &Answers, args: &Args, from: &[String], talk: &mut Talk) -> V
     docs
 }
 
-/// What a person would tick: no words of the kind of page, no single words inside a phrase that is there, no numbers, no names.
+/// What a person would tick: no words of the kind of page, no single words inside a phrase that is there, no
+/// numbers, no names.
 fn offered(all: Vec<Suggestion>, subject: &[String], known: &[String], examples: &[Doc]) -> Vec<Suggestion> {
     let lower = |t: &str| t.to_lowercase();
     let taken: Vec<String> = subject.iter().chain(known).map(|t| lower(t)).collect();
@@ -560,8 +565,9 @@ fn is_form(a: &str, b: &str) -> bool {
     a == b || a.strip_suffix('s') == Some(b) || b.strip_suffix('s') == Some(a)
 }
 
-/// The name of somebody or something: every word of it begins with a capital wherever it stands in a sentence, and no more than one
-/// example in three has it. (What most of them share is what they are about, whatever its spelling.)
+/// The name of somebody or something: every word of it begins with a capital wherever it stands in a
+/// sentence, and no more than one example in three has it. (What most of them share is what they are about,
+/// whatever its spelling.)
 fn is_name(term: &str, pages: usize, examples: &[Doc]) -> bool {
     if examples.len() > 1 && 3 * pages > examples.len() {
         return false;
@@ -595,9 +601,9 @@ fn is_name(term: &str, pages: usize, examples: &[Doc]) -> bool {
 const LEAST_EXAMPLES: usize = 3;
 const LEAST_BACKGROUND: usize = 50;
 
-/// How much kind and subject should count. A genre that the examples share with every other page (documentation among
-/// documentation) tells nothing apart: it counts as much as it ranks the examples above the others, from nothing at
-/// chance to the usual half at nine pairs in ten. `None`: the usual weights.
+/// How much kind and subject should count. A genre that the examples share with every other page
+/// (documentation among documentation) tells nothing apart: it counts as much as it ranks the examples above
+/// the others, from nothing at chance to the usual half at nine pairs in ten. `None`: the usual weights.
 fn weights(config: &Config, examples: &[Doc], background: &[Doc]) -> Result<Option<(u32, u32)>, Problem> {
     let topic = config.topic()?;
     let both =
@@ -660,7 +666,8 @@ fn render(a: &Answers) -> String {
         list(&a.url)
     );
     t += &format!(
-        "\n[exclude]                    # contexts that are not meant; such pages are dropped\nterms = [{}]\n",
+        "\n[exclude]                    # contexts that are not meant; such pages are dropped\n\
+         terms = [{}]\n",
         list(&a.exclude)
     );
     if !a.not.is_empty() {
@@ -683,7 +690,8 @@ fn render(a: &Answers) -> String {
     }
     t += "threshold = \"auto\"           # or a number from 0 to 1\n";
     if let Some((genre, content)) = a.weights {
-        t += "# Kind and subject count 5 and 5 unless said otherwise; your examples differ from other pages more by subject.\n";
+        t += "# Kind and subject count 5 and 5 unless said otherwise; your examples differ from other pages \
+              more by subject.\n";
         t += &format!("weights = {{ genre = {genre}, content = {content} }}\n");
     }
     t += "\n[strategy]\n";
@@ -695,13 +703,17 @@ fn render(a: &Answers) -> String {
     for query in &a.queries {
         t += &format!("# search: {}\n", comment(query));
     }
-    t += "\n[scope]                      # where it may go; empty = everywhere\n# domains = [\"edu\"]\n# hosts = { deny = [\"ads.example.com\"] }\n# languages = [\"en\"]\n";
-    t += "\n[limits]\npages = 1000                 # stop after so many pages\n# relevant = 200\n# time = \"2h\"\n";
+    t += "\n[scope]                      # where it may go; empty = everywhere\n# domains = [\"edu\"]\n\
+          # hosts = { deny = [\"ads.example.com\"] }\n# languages = [\"en\"]\n";
+    t += "\n[limits]\npages = 1000                 # stop after so many pages\n# relevant = 200\n\
+          # time = \"2h\"\n";
     if let Some((url, model)) = &a.teacher {
-        t += "\n[teacher]                    # a language model that is asked about pages; its key: GLEANER_TEACHER_KEY\n";
+        t += "\n[teacher]                    # a language model that is asked about pages; its key: \
+              GLEANER_TEACHER_KEY\n";
         t += &format!("url = {}\nmodel = {}\n", quoted(url), quoted(model));
     }
-    t += "\n[fetch]\n# contact = \"you@example.org\" # needed on the public web: where site owners can reach you\ndelay = \"1s\"                 # pause per host\n";
+    t += "\n[fetch]\n# contact = \"you@example.org\" # needed on the public web: where site owners can \
+          reach you\ndelay = \"1s\"                 # pause per host\n";
     t
 }
 

@@ -4,8 +4,8 @@ use crate::text::harmless;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
-/// Standard output. When nobody reads it any more the program ends, quietly and well: whoever closed the pipe has what
-/// they wanted.
+/// Standard output. When nobody reads it any more the program ends, quietly and well: whoever closed the pipe
+/// has what they wanted.
 pub struct Stdout;
 
 impl Write for Stdout {

@@ -4,7 +4,8 @@ use console::{Key, Term, style};
 use std::io::{BufRead, Write};
 use types::Problem;
 
-/// Lets the user choose; indexes in the order of the list. `input` is read when there is no terminal with keys.
+/// Lets the user choose; indexes in the order of the list. `input` is read when there is no terminal with
+/// keys.
 pub fn pick(
     what: &str,
     items: &[String],
@@ -14,19 +15,20 @@ pub fn pick(
 ) -> Result<Vec<usize>, Problem> {
     let ticked = vec![true; items.len()];
     match pick_or_back(what, items, &ticked, false, keys, input, out)? {
-        Picked::These(chosen) => Ok(chosen),
-        Picked::Back => Err(given_up()),
+        PickResult::These(chosen) => Ok(chosen),
+        PickResult::Back => Err(given_up()),
     }
 }
 
 /// What was chosen, or that the step before shall be done again.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Picked {
+pub enum PickResult {
     These(Vec<usize>),
     Back,
 }
 
-/// As `pick`, with these ticked at first. `back`: Esc leads to the step before (in a pipe: a line with `\u{1b}` alone).
+/// As `pick`, with these ticked at first. `back`: Esc leads to the step before (in a pipe: a line with
+/// `\u{1b}` alone).
 pub fn pick_or_back(
     what: &str,
     items: &[String],
@@ -35,9 +37,9 @@ pub fn pick_or_back(
     keys: bool,
     input: &mut dyn BufRead,
     out: &mut dyn Write,
-) -> Result<Picked, Problem> {
+) -> Result<PickResult, Problem> {
     if items.is_empty() {
-        return Ok(Picked::These(Vec::new()));
+        return Ok(PickResult::These(Vec::new()));
     }
     let term = Term::stderr();
     if keys
@@ -121,7 +123,13 @@ impl List<'_> {
     }
 }
 
-fn tick(what: &str, items: &[String], ticked: &[bool], back: bool, term: &Term) -> Result<Picked, Problem> {
+fn tick(
+    what: &str,
+    items: &[String],
+    ticked: &[bool],
+    back: bool,
+    term: &Term,
+) -> Result<PickResult, Problem> {
     let io = |e: std::io::Error| Problem::new("cannot use the terminal").because(e);
     let chosen = (0..items.len()).map(|i| ticked.get(i).copied().unwrap_or(false)).collect();
     let mut list = List { items, chosen, at: 0 };
@@ -144,15 +152,15 @@ fn tick(what: &str, items: &[String], ticked: &[bool], back: bool, term: &Term) 
         drawn = lines.len();
         match term.read_key_raw().map(|key| list.key(&key)) {
             Ok(Step::On) => {}
-            Ok(Step::Done) => break Ok(Picked::These(list.indexes())),
-            Ok(Step::Back) if back => break Ok(Picked::Back),
+            Ok(Step::Done) => break Ok(PickResult::These(list.indexes())),
+            Ok(Step::Back) if back => break Ok(PickResult::Back),
             Ok(Step::Back | Step::Cancel) => break Err(given_up()),
             Err(e) => break Err(io(e)),
         }
     };
     let _ = term.clear_last_lines(drawn);
     let _ = term.show_cursor();
-    if let Ok(Picked::These(chosen)) = &result {
+    if let Ok(PickResult::These(chosen)) = &result {
         let _ = term.write_line(&format!("  {} of {} {what}", chosen.len(), items.len()));
     }
     result
@@ -166,7 +174,7 @@ fn by_number(
     back: bool,
     input: &mut dyn BufRead,
     out: &mut dyn Write,
-) -> Result<Picked, Problem> {
+) -> Result<PickResult, Problem> {
     loop {
         let usual = if all { "all" } else { "none" };
         let _ = write!(
@@ -181,11 +189,11 @@ fn by_number(
             return Err(Problem::usage("no answer").hint("nothing was written"));
         }
         if back && line.trim() == "\u{1b}" {
-            return Ok(Picked::Back);
+            return Ok(PickResult::Back);
         }
         let line = if line.trim().is_empty() { usual } else { line.as_str() };
         match selection(line, n) {
-            Ok(chosen) => return Ok(Picked::These(chosen)),
+            Ok(chosen) => return Ok(PickResult::These(chosen)),
             Err(why) => {
                 let _ = writeln!(out, "{why}");
             }
@@ -251,10 +259,10 @@ mod tests {
         let mut out = Vec::new();
         let mut ask =
             |said: &str, all, back| by_number("genre terms", 5, all, back, &mut said.as_bytes(), &mut out);
-        assert_eq!(ask("12\nfoo\n2-3\n", true, false).unwrap(), Picked::These(vec![1, 2]));
+        assert_eq!(ask("12\nfoo\n2-3\n", true, false).unwrap(), PickResult::These(vec![1, 2]));
         // Nothing said: what is ticked.
-        assert_eq!(ask("\n", false, true).unwrap(), Picked::These(Vec::new()));
-        assert_eq!(ask("\u{1b}\n", false, true).unwrap(), Picked::Back);
+        assert_eq!(ask("\n", false, true).unwrap(), PickResult::These(Vec::new()));
+        assert_eq!(ask("\u{1b}\n", false, true).unwrap(), PickResult::Back);
         let said = String::from_utf8(out).unwrap();
         assert_eq!(said.matches("Which genre terms?").count(), 5);
         assert!(said.contains("`12` is not a number or range within 1 to 5"));

@@ -121,7 +121,8 @@ impl Display {
                 let teacher =
                     teacher.map_or(String::new(), |t| format!("; teacher {}", crate::text::spent(t)));
                 eprintln!(
-                    "{}: {} pages, {} relevant ({:.1} %), {:.1} pages/s, {} pending on {} hosts{teacher}{idle}",
+                    "{}: {} pages, {} relevant ({:.1} %), {:.1} pages/s, {} pending on {} \
+                     hosts{teacher}{idle}",
                     duration(Duration::from_millis(p.elapsed_ms)),
                     count(p.pages),
                     count(p.relevant),

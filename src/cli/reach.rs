@@ -1,5 +1,5 @@
-//! Can these pages be had? Each is fetched once, as robots.txt allows: hosts beside each other, the pages of one host
-//! one after the other.
+//! Can these pages be had? Each is fetched once, as robots.txt allows: hosts beside each other, the pages of
+//! one host one after the other.
 
 use crawl::collection::Collection;
 use crawl::config::Config;

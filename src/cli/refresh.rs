@@ -1,6 +1,6 @@
 //! `gleaner refresh DIR`: visits known pages again.
 
-use super::crawl::{Keys, stop_on_ctrl_c};
+use super::crawl::{Interrupts, stop_on_ctrl_c};
 use super::progress::{Display, Mode};
 use super::setup::{self, FetchFlags, number, set};
 use crate::dashboard::Job;
@@ -45,7 +45,8 @@ pub struct Args {
     /// Pages that were not visited for this long, as in 6h or 7d
     #[arg(long, value_name = "TIME", value_parser = setup::span)]
     older_than: Option<Span>,
-    /// At most N pages: relevant ones that have most likely changed, by how often they (and pages beside them) did before
+    /// At most N pages: relevant ones that have most likely changed, by how often they (and pages beside
+    /// them) did before
     #[arg(long, value_name = "N")]
     pages: Option<usize>,
     /// Also fetch up to N pages that are not in the collection yet
@@ -135,7 +136,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
             d.event(event);
         }
     });
-    let keys = Arc::new(Keys::default());
+    let keys = Arc::new(Interrupts::default());
     stop_on_ctrl_c(&keys, job.orders(), open.crawl.marks(), None)?;
     open.start(&[], Millis::steady())?;
     let plan = open.crawl.begin_refresh(&args.plan(), Millis::steady())?;

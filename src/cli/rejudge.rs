@@ -1,7 +1,8 @@
-//! `gleaner rejudge DIR [TOPIC.toml]`: a changed topic or new labels applied to a collection, without fetching.
+//! `gleaner rejudge DIR [TOPIC.toml]`: a changed topic or new labels applied to a collection, without
+//! fetching.
 
 use super::setup::{self, FetchFlags};
-use crate::pages::{From, Pages};
+use crate::pages::{PageSourceArgs, Pages};
 use crate::text::{count, quality, shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
@@ -54,7 +55,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let mut flags = toml::Table::new();
     args.fetch.lay(&mut flags);
     let loaded = setup::load(Some(topic), flags)?;
-    let from = From { collection: Some(args.dir.clone()), web: None };
+    let from = PageSourceArgs { collection: Some(args.dir.clone()), web: None };
     let pages = Pages::open(&from, &loaded.config)?;
     let answer = |url: &types::Url| pages.answer_or_fetch(url);
     let result = rejudge(&args.dir, &loaded, &answer, args.rng, !args.dry_run)?;

@@ -79,7 +79,8 @@ fn show(r: &Repaired, args: &Args) {
         (Some(n), 0) => println!("  none is missing: there were {}", things(n, "page")),
         (None, 0) => {}
         (_, lost) => println!(
-            "  {} could not be brought back; those whose addresses are known are fetched again when the crawl goes on",
+            "  {} could not be brought back; those whose addresses are known are fetched again when the \
+             crawl goes on",
             style(things(lost, "page")).red()
         ),
     }

@@ -10,7 +10,9 @@ use types::Problem;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner report db                       writes db/report.html again\n  gleaner report old/results.json new/results.json   exit code 1 when something got worse\n  gleaner report --store postgres://user@db.example.org/crawls -o report.html"
+    after_help = "Examples:\n  gleaner report db                       writes db/report.html again\n  \
+                  gleaner report old/results.json new/results.json   exit code 1 when something got \
+                  worse\n  gleaner report --store postgres://user@db.example.org/crawls -o report.html"
 )]
 pub struct Args {
     /// Collection folder, or the first results.json (or its folder)

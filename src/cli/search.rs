@@ -10,9 +10,10 @@ use store::index::{Segment, snippet};
 use types::Problem;
 
 #[derive(ClapArgs, Debug)]
-#[command(
-    after_help = "Examples:\n  gleaner search db \"query optimization\"\n  gleaner search db 'title:syllabus +joins -oracle' --all --limit 50\n  gleaner search db joins --at 2026-11-01             as it was then\n  gleaner search --store postgres://user@db.example.org/crawls \"query optimization\""
-)]
+#[command(after_help = "Examples:\n  gleaner search db \"query optimization\"\n  gleaner search db \
+                  'title:syllabus +joins -oracle' --all --limit 50\n  gleaner search db joins --at \
+                  2026-11-01             as it was then\n  gleaner search --store \
+                  postgres://user@db.example.org/crawls \"query optimization\"")]
 pub struct Args {
     /// Collection folder (with --store: the first word)
     dir: String,
@@ -62,7 +63,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         eprintln!("nothing found among {} pages", index.len());
         if let Some(more) = pages.checked_sub(index.len() as u64).filter(|n| *n > 0) {
             eprintln!(
-                "{} more were fetched and are not in the index, which is brought up to date while the crawl runs and when it goes on \
+                "{} more were fetched and are not in the index, which is brought up to date while the crawl \
+                 runs and when it goes on \
                  (pages that ask not to be indexed stay out)",
                 crate::text::count(more)
             );

@@ -219,7 +219,8 @@ fn sections(named: Option<&str>, engine: Option<&dyn SearchEngine>) -> Result<Se
     Ok(Sections { list, named: true })
 }
 
-/// The queries: every builder for each genre of the topic (S2 asks per genre), in the sections where it may be found.
+/// The queries: every builder for each genre of the topic (S2 asks per genre), in the sections where it may
+/// be found.
 fn queries(
     topic: &Topic,
     builders: &[Builder],
@@ -268,7 +269,8 @@ fn queries(
     Ok(out)
 }
 
-/// Asks every query; results best first, each page once. A query that fails is said; all of them failing is an error.
+/// Asks every query; results best first, each page once. A query that fails is said; all of them failing is
+/// an error.
 fn ask(
     engine: &dyn SearchEngine,
     queries: &[Query],

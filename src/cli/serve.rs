@@ -53,7 +53,8 @@ pub struct ListenFlags {
     /// Where the dashboard listens (default: 127.0.0.1:7700)
     #[arg(long, value_name = "ADDR", value_parser = setup::address)]
     pub listen: Option<SocketAddr>,
-    /// What every request must bring (default: GLEANER_TOKEN, else chosen at random; needed when others can reach the address)
+    /// What every request must bring (default: GLEANER_TOKEN, else chosen at random; needed when others can
+    /// reach the address)
     #[arg(long, value_name = "T")]
     pub token: Option<String>,
     /// A further host name under which it is reached
@@ -65,7 +66,7 @@ pub struct ListenFlags {
 }
 
 /// A port that is taken, and whom it lets in.
-pub struct Door {
+pub struct BoundPort {
     listener: TcpListener,
     guard: Guard,
 }
@@ -101,7 +102,8 @@ impl ListenFlags {
         stream.set_read_timeout(Some(ALIVE)).map_err(failed)?;
         let token = self.token().unwrap_or_default();
         let request = format!(
-            "GET /healthz HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+            "GET /healthz HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+             Connection: close\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).map_err(failed)?;
         let mut answer = Vec::new();
@@ -119,13 +121,13 @@ impl ListenFlags {
     }
 
     /// Takes the port, before anything else is done: one that is in use leaves nothing behind.
-    pub fn open(&self) -> Result<Door, Problem> {
+    pub fn open(&self) -> Result<BoundPort, Problem> {
         let address = self.address();
         let rate = f64::from(self.rate.unwrap_or(200).max(1));
         let mut guard = Guard::new(address, self.token(), self.allow_host.clone(), rate)?;
         let (listener, addr) = listen(address)?;
         guard.listens_on(addr);
-        Ok(Door { listener, guard })
+        Ok(BoundPort { listener, guard })
     }
 }
 
@@ -182,6 +184,6 @@ pub fn folder(dir: PathBuf) -> Result<Shelf, Problem> {
 }
 
 /// Starts the dashboard.
-pub fn start(shelf: Shelf, door: Door, settings: toml::Table, crawls: usize) -> Result<Server, Problem> {
+pub fn start(shelf: Shelf, door: BoundPort, settings: toml::Table, crawls: usize) -> Result<Server, Problem> {
     Server::start(door.listener, Arc::new(App::new(shelf, door.guard, settings, crawls)))
 }

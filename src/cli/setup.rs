@@ -1,7 +1,7 @@
 //! Flags that several commands share, and how they become settings.
 
 use clap::Args;
-use crawl::config::{Config, Loaded};
+use crawl::config::{Config, LoadedConfig};
 use crawl::reader::Reader;
 use crawl::units::{Size, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -58,7 +58,8 @@ pub struct FetchFlags {
     /// Allow addresses that are not on the public internet
     #[arg(long)]
     pub allow_private: bool,
-    /// Show pages in a browser and read what their scripts write: auto, never or always (--render alone: always)
+    /// Show pages in a browser and read what their scripts write: auto, never or always (--render alone:
+    /// always)
     #[arg(
         long,
         value_name = "WHEN",
@@ -119,7 +120,8 @@ pub fn read_from(dir: Option<&Path>, shared: &StoreArgs) -> Result<Reader, Probl
 /// A date on the command line: the collection as it was then.
 #[derive(clap::Args, Debug, Default)]
 pub struct DateArgs {
-    /// The collection as it was then: 2026-11-01 (the end of that day, UTC), 2026-11-01T12:00:00Z, or so long ago (7d)
+    /// The collection as it was then: 2026-11-01 (the end of that day, UTC), 2026-11-01T12:00:00Z, or so long
+    /// ago (7d)
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub at: Option<Millis>,
 }
@@ -239,7 +241,7 @@ impl FetchFlags {
 }
 
 /// The settings: the topic file, if there is one, with `flags` laid over it.
-pub fn load(topic: Option<&Path>, mut flags: Table) -> Result<Loaded, Problem> {
+pub fn load(topic: Option<&Path>, mut flags: Table) -> Result<LoadedConfig, Problem> {
     match topic {
         Some(path) => {
             // A topic file keeps its own name.
@@ -254,7 +256,8 @@ pub fn load(topic: Option<&Path>, mut flags: Table) -> Result<Loaded, Problem> {
 pub fn say_what_a_proxy_hides(config: &Config) {
     if !config.fetch.proxy.0.is_empty() && !config.fetch.allow_private {
         eprintln!(
-            "{} the proxy looks up the names: inner addresses and names that look inner are refused here, but \
+            "{} the proxy looks up the names: inner addresses and names that look inner are refused here, \
+             but \
              a public name that leads to an address inside the proxy's network is not seen; let the proxy \
              refuse those",
             console::style("note:").yellow().for_stderr()

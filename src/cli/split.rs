@@ -23,8 +23,8 @@ pub struct Args {
     /// Collection folder
     dir: PathBuf,
     /// Pages like this (may be repeated; all must hold): host=www.example.org, host=*.example.org,
-    /// url=www.example.org/docs/*, relevant=yes|no, label=yes|no|any|none, language=en, type=application/pdf, score>=0.8,
-    /// fetched>=2026-11-01
+    /// url=www.example.org/docs/*, relevant=yes|no, label=yes|no|any|none, language=en, type=application/pdf,
+    /// score>=0.8, fetched>=2026-11-01
     #[arg(long = "where", value_name = "CONDITION", required_unless_present = "since")]
     conditions: Vec<String>,
     /// Pages fetched since then, as in 7d, 12h or 2026-11-01

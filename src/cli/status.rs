@@ -12,7 +12,8 @@ use types::{Millis, Problem};
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Examples:\n  gleaner status db\n  gleaner status db --json\n  gleaner status --store postgres://user@db.example.org/crawls --crawl db"
+    after_help = "Examples:\n  gleaner status db\n  gleaner status db --json\n  gleaner status --store \
+                  postgres://user@db.example.org/crawls --crawl db"
 )]
 pub struct Args {
     /// Collection folder

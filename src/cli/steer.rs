@@ -4,7 +4,7 @@ use super::setup::{self, StoreArgs};
 use clap::{Args as ClapArgs, Subcommand};
 use crawl::collection::Collection;
 use crawl::reader::Reader;
-use crawl::steer::fleet::{Address, Asked};
+use crawl::steer::fleet::{Address, FleetCommand};
 use crawl::steer::{Command, HostRule, Limits, Pace, Settings};
 use crawl::units::Span;
 use std::process::ExitCode;
@@ -38,11 +38,11 @@ pub struct Args {
     #[arg(long, value_name = "NAME", global = true)]
     crawl: Option<String>,
     #[command(subcommand)]
-    what: What,
+    what: SteerCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
+enum SteerCommand {
     /// Fetch nothing more until someone resumes, whoever joins meanwhile
     Pause,
     /// Go on
@@ -97,21 +97,23 @@ enum What {
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let shared = StoreArgs { store: args.store, crawl: args.crawl };
     let Some(store) = &shared.store else {
-        return Err(Problem::usage("which crawl?")
-            .hint("name its database with --store; a crawl in a folder is steered in its dashboard (`gleaner crawl … --serve`)"));
+        return Err(Problem::usage("which crawl?").hint(
+            "name its database with --store; a crawl in a folder is steered in its dashboard \
+                   (`gleaner crawl … --serve`)",
+        ));
     };
     let reader = setup::read_from(None, &shared)?;
     let name = reader.shared_name().unwrap_or_default().to_string();
     let who = crate::labelling::who("gleaner steer");
     let to = Address { store, crawl: &name, who: &who, patience: WORKERS };
     for command in commands(&args.what, &reader)? {
-        let effect = Asked::new(&reader, command)?.give(&to)?;
+        let effect = FleetCommand::new(&reader, command)?.give(&to)?;
         println!("{}", effect.text);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn commands(what: &What, reader: &Reader) -> Result<Vec<Command>, Problem> {
+fn commands(what: &SteerCommand, reader: &Reader) -> Result<Vec<Command>, Problem> {
     let hosts = |hosts: &[String], rule| {
         let one = |host: &String| match reader.ledger().find_host(host)? {
             Some(_) => Ok(Command::Host { host: host.clone(), rule }),
@@ -123,10 +125,10 @@ fn commands(what: &What, reader: &Reader) -> Result<Vec<Command>, Problem> {
     let settings = |s| vec![Command::Settings(Box::new(s))];
     let millis = |span: Span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX);
     Ok(match what {
-        What::Pause => vec![Command::Pause],
-        What::Resume => vec![Command::Resume],
-        What::Stop => vec![Command::Stop],
-        What::Limit { pages, relevant, time } => {
+        SteerCommand::Pause => vec![Command::Pause],
+        SteerCommand::Resume => vec![Command::Resume],
+        SteerCommand::Stop => vec![Command::Stop],
+        SteerCommand::Limit { pages, relevant, time } => {
             let now = &reader.config().limits;
             let changed =
                 |new: Option<u64>, old: Option<u64>| new.map_or(old, |n| Some(n).filter(|n| *n > 0));
@@ -137,14 +139,14 @@ fn commands(what: &What, reader: &Reader) -> Result<Vec<Command>, Problem> {
             };
             settings(Settings { limits: Some(limits), ..Settings::default() })
         }
-        What::Pace { concurrency, delay } => {
+        SteerCommand::Pace { concurrency, delay } => {
             let pace = Pace { concurrency: *concurrency, delay_ms: delay.map(millis) };
             settings(Settings { fetch: Some(pace), ..Settings::default() })
         }
-        What::Block { hosts: all } => hosts(all, HostRule::Block)?,
-        What::Boost { hosts: all } => hosts(all, HostRule::Boost)?,
-        What::Free { hosts: all } => hosts(all, HostRule::None)?,
-        What::Seed { urls } => {
+        SteerCommand::Block { hosts: all } => hosts(all, HostRule::Block)?,
+        SteerCommand::Boost { hosts: all } => hosts(all, HostRule::Boost)?,
+        SteerCommand::Free { hosts: all } => hosts(all, HostRule::None)?,
+        SteerCommand::Seed { urls } => {
             let canon = Collection::canon(reader.config());
             let urls = urls.iter().map(|text| setup::seed(text, &canon));
             vec![Command::Seeds(urls.collect::<Result<_, _>>()?)]

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
 use crawl::reader::Reader;
-use crawl::teacher::{Asked, KEY, Lesson, Usage};
+use crawl::teacher::{AskResult, KEY, Lesson, Usage};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -105,20 +105,20 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let (mut asked, mut failed) = (0, None);
     while asked < most {
         match crawl.ask_teacher()? {
-            Asked::Pages(_) => {}
-            Asked::Known(lesson) => {
+            AskResult::Pages(_) => {}
+            AskResult::Known(lesson) => {
                 show(&args, &lesson, None);
                 continue;
             }
-            Asked::Nothing | Asked::Waiting => {
+            AskResult::Nothing | AskResult::Waiting => {
                 eprintln!("no page is left to ask about");
                 break;
             }
-            Asked::Spent => {
+            AskResult::Spent => {
                 eprintln!("the budget is used up ([teacher] calls, tokens)");
                 break;
             }
-            Asked::Trouble(why) => {
+            AskResult::Trouble(why) => {
                 failed = Some(why);
                 break;
             }

@@ -2,7 +2,7 @@
 
 use super::picker::pick;
 use super::setup::{self, FetchFlags};
-use crate::pages::{From, Pages, doc};
+use crate::pages::{PageSourceArgs, Pages, doc};
 use crate::text::{save, strip_controls, things};
 use clap::Args as ClapArgs;
 use console::style;
@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
-    from: From,
+    from: PageSourceArgs,
     #[command(flatten)]
     fetch: FetchFlags,
     /// The suggestions, as JSON
@@ -104,7 +104,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let rank = match rank {
         Some(Rank::LogOdds) if !contrast => {
             return Err(Problem::usage("--rank log-odds needs something to compare with").hint(
-                "give pages that are not wanted with --background (files, URLs or a folder), or use --rank frequency",
+                "give pages that are not wanted with --background (files, URLs or a folder), or use --rank \
+                 frequency",
             ));
         }
         Some(rank) => rank,
@@ -208,8 +209,14 @@ fn labelled(source: &Pages) -> Result<Vec<String>, Problem> {
     let yes: Vec<String> =
         reader.labels().iter().filter(|(_, yes)| *yes).filter_map(|(id, _)| reader.url(id)).collect();
     if yes.is_empty() {
-        return Err(Problem::nothing(format!("no page of {} is labelled relevant", reader.dir().display())).hint(
-            "label some with `gleaner label DIR URL… --yes`, or name pages of the collection on the command line",
+        return Err(Problem::nothing(format!(
+            "no page of {} is labelled \
+                                             relevant",
+            reader.dir().display()
+        ))
+        .hint(
+            "label some with `gleaner label DIR URL… --yes`, or name pages of the collection on the command \
+             line",
         ));
     }
     Ok(yes)

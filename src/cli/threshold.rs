@@ -1,14 +1,14 @@
-//! `gleaner threshold TOPIC.toml`: where the line between relevant and not could be drawn, by every estimator of S4.
-//! `gleaner threshold DIR`: what a collection would be at other lines (`lines.rs`).
+//! `gleaner threshold TOPIC.toml`: where the line between relevant and not could be drawn, by every estimator
+//! of S4. `gleaner threshold DIR`: what a collection would be at other lines (`lines.rs`).
 
 use super::lines;
 use super::setup::{self, FetchFlags};
 use super::terms::spread;
-use crate::pages::{From, Pages, doc};
+use crate::pages::{PageSourceArgs, Pages, doc};
 use crate::text::{save, shorten, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::{Collection, Made};
+use crawl::collection::{Collection, TopicParts};
 use crawl::config::Config;
 use crawl::reader::Reader;
 use eval::labels::Seeds;
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE[#SET]|URL", num_args = 1..)]
     seeds: Vec<String>,
     #[command(flatten)]
-    from: From,
+    from: PageSourceArgs,
     #[command(flatten)]
     fetch: FetchFlags,
     /// Put the number of this estimator, `auto`, or a number into the topic file
@@ -58,7 +58,7 @@ pub struct Args {
 }
 
 /// A page that was measured.
-struct Seen {
+struct MeasuredPage {
     name: String,
     assessment: Assessment,
     similarity: f64,
@@ -83,16 +83,16 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let names = names(&args, &loaded.config, &pages)?;
     let topic = loaded.config.topic()?;
     let answer = |url: &types::Url| pages.answer_or_fetch(url);
-    let analyst = Made::new(&topic, pages.canon(), &answer, names.len(), args.rng)?.analyst;
+    let analyst = TopicParts::new(&topic, pages.canon(), &answer, names.len(), args.rng)?.analyst;
     let mut judge = analyst.judge.write().unwrap_or_else(|e| e.into_inner());
-    let mut seen: Vec<Seen> = Vec::new();
+    let mut seen: Vec<MeasuredPage> = Vec::new();
     let mut failed = 0;
     for name in &names {
         let analysed = pages
             .page(name)
             .and_then(|fetched| Ok(judge.assess(&doc(&fetched, &analyst.extract, &analyst.text)?)));
         match analysed {
-            Ok(assessment) => seen.push(Seen { name: name.clone(), assessment, similarity: 0.0 }),
+            Ok(assessment) => seen.push(MeasuredPage { name: name.clone(), assessment, similarity: 0.0 }),
             Err(problem) => {
                 failed += 1;
                 eprintln!("{} {problem}", style("warning:").yellow().for_stderr());
@@ -208,7 +208,8 @@ fn names(args: &Args, config: &Config, pages: &Pages) -> Result<Vec<String>, Pro
     out.retain(|n| known.insert(n.clone()));
     if out.is_empty() {
         return Err(Problem::nothing("there is nothing to estimate from: no seeds").hint(
-            "give --seeds FILE or URLs, put urls = [\"…\"] under [seeds] in the topic file, or name a --collection",
+            "give --seeds FILE or URLs, put urls = [\"…\"] under [seeds] in the topic file, or name a \
+             --collection",
         ));
     }
     Ok(out)
@@ -269,8 +270,10 @@ fn advice(values: &[f64], auto: f64) -> String {
     }
     if 2 * reach < n {
         return format!(
-            "only {reach} of {n} seeds reach it: these look like entry pages, whose similarity says little about what \
-             is wanted; leave threshold = \"auto\", which goes by the pages crawled, or add pages you want to [examples]"
+            "only {reach} of {n} seeds reach it: these look like entry pages, whose similarity says little \
+             about what \
+             is wanted; leave threshold = \"auto\", which goes by the pages crawled, or add pages you want \
+             to [examples]"
         );
     }
     if n < 5 {
@@ -278,17 +281,18 @@ fn advice(values: &[f64], auto: f64) -> String {
     }
     let middle = Estimator::KMeans.estimate(values).unwrap_or_else(|| quantile(&sorted, 0.5));
     format!(
-        "{reach} of {n} seeds reach it, so they are mostly relevant: kmeans ({middle:.3}) was best for such seeds in Siqueira et al."
+        "{reach} of {n} seeds reach it, so they are mostly relevant: kmeans ({middle:.3}) was best for such \
+         seeds in Siqueira et al."
     )
 }
 
-fn show(topic: &str, seen: &[Seen], rows: &[Row], auto: f64, why: &str, note: &str, observed: usize) {
+fn show(topic: &str, seen: &[MeasuredPage], rows: &[Row], auto: f64, why: &str, note: &str, observed: usize) {
     println!(
         "Similarity of {} seed pages to {}",
         seen.len(),
         style(format!("\"{}\"", strip_controls(topic))).bold()
     );
-    let mut by: Vec<&Seen> = seen.iter().collect();
+    let mut by: Vec<&MeasuredPage> = seen.iter().collect();
     by.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
     for s in by.iter().take(SHOWN) {
         println!(
@@ -330,7 +334,15 @@ fn show(topic: &str, seen: &[Seen], rows: &[Row], auto: f64, why: &str, note: &s
     println!("  {note}");
 }
 
-fn print_json(topic: &str, seen: &[Seen], rows: &[Row], auto: f64, why: &str, note: &str, observed: usize) {
+fn print_json(
+    topic: &str,
+    seen: &[MeasuredPage],
+    rows: &[Row],
+    auto: f64,
+    why: &str,
+    note: &str,
+    observed: usize,
+) {
     let pages: Vec<_> =
         seen.iter().map(|s| serde_json::json!({ "page": s.name, "similarity": s.similarity })).collect();
     let estimates: Vec<_> = rows

@@ -1,13 +1,14 @@
-//! `gleaner train`: teach a judge from examples, or a strategy from a finished crawl; the result is a model file.
+//! `gleaner train`: teach a judge from examples, or a strategy from a finished crawl; the result is a model
+//! file.
 
 use super::setup::{self, FetchFlags, set};
 use crate::text::{count, strip_controls};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::{Collection, Made, Schoolbook, live_answer};
-use crawl::config::{Config, Loaded};
+use crawl::collection::{Collection, TopicParts, TrainingMaterial, live_answer};
+use crawl::config::{Config, LoadedConfig};
 use crawl::reader::Reader;
-use crawl::train::{Seen, Taught, teach};
+use crawl::train::{TrainingCounts, TrainingPage, teach};
 use crawl::{Analyst, resources};
 use eval::labels::{Class, Rules};
 use eval::webs::{self, Recorded};
@@ -109,8 +110,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `--model FILE` on other commands: the file becomes the model of the judge, the strategy or both; what the user does not
-/// name otherwise is what the model is for.
+/// `--model FILE` on other commands: the file becomes the model of the judge, the strategy or both; what the
+/// user does not name otherwise is what the model is for.
 pub fn lay_model(file: &Path, judge: bool, strategy: bool, table: &mut Table) -> Result<ModelFile, Problem> {
     let text = file.display().to_string();
     let model = resources::model(&text)?;
@@ -130,7 +131,7 @@ pub fn lay_model(file: &Path, judge: bool, strategy: bool, table: &mut Table) ->
 }
 
 /// The settings of the topic file, with the flags laid over it.
-fn load(args: &Args) -> Result<Loaded, Problem> {
+fn load(args: &Args) -> Result<LoadedConfig, Problem> {
     let mut table = Table::new();
     args.fetch.lay(&mut table);
     for (key, list) in [("relevant", &args.relevant), ("irrelevant", &args.irrelevant)] {
@@ -197,7 +198,7 @@ fn judge_of_examples(args: &Args) -> Result<Option<Part>, Problem> {
     trained_kind(loaded.config.judge.kind.as_deref().unwrap_or(judges::DEFAULT))?;
     let topic = loaded.config.topic()?;
     let web = fetch::Http::new(Collection::fetch_settings(&loaded.config)?)?;
-    let book = Schoolbook::read(&topic, &Collection::canon(&loaded.config), &live_answer(&web))?;
+    let book = TrainingMaterial::read(&topic, &Collection::canon(&loaded.config), &live_answer(&web))?;
     train_judge(args, &topic, &book)
 }
 
@@ -212,7 +213,7 @@ fn trained_kind(kind: &str) -> Result<(), Problem> {
     )))
 }
 
-fn train_judge(args: &Args, topic: &Topic, book: &Schoolbook) -> Result<Option<Part>, Problem> {
+fn train_judge(args: &Args, topic: &Topic, book: &TrainingMaterial) -> Result<Option<Part>, Problem> {
     let setup = book.setup(topic, args.rng);
     let judge = judges::build(&setup)?;
     let Some(body) = judge.trained() else {
@@ -237,13 +238,13 @@ fn train_judge(args: &Args, topic: &Topic, book: &Schoolbook) -> Result<Option<P
 }
 
 /// The pages of a collection, and how their texts are had again.
-struct Shelf {
+struct CollectionPages {
     reader: Reader,
     web: Arc<dyn Recorded>,
 }
 
-impl Shelf {
-    fn open(dir: &Path) -> Result<Shelf, Problem> {
+impl CollectionPages {
+    fn open(dir: &Path) -> Result<CollectionPages, Problem> {
         let reader = setup::read(dir)?;
         let warcs = Collection::warc_dir(dir);
         let none = || {
@@ -254,11 +255,11 @@ impl Shelf {
             return Err(none());
         }
         let web = webs::open(&warcs.display().to_string(), eval::cache::default_folder().as_deref())?.web;
-        Ok(Shelf { reader, web })
+        Ok(CollectionPages { reader, web })
     }
 
     /// In the order they were fetched, with the newest verdicts.
-    fn pages(&self) -> Result<Vec<Seen>, Problem> {
+    fn pages(&self) -> Result<Vec<TrainingPage>, Problem> {
         let canon = Canon::exact();
         let mut at: HashMap<UrlId, usize> = HashMap::new();
         let mut out = Vec::new();
@@ -269,7 +270,7 @@ impl Shelf {
             at.insert(record.id, out.len());
             let mut verdict = record.verdict;
             verdict.relevant = self.reader.is_relevant(record.id);
-            out.push(Seen {
+            out.push(TrainingPage {
                 url,
                 kind: record.kind,
                 parent,
@@ -293,7 +294,7 @@ fn doc(analyst: &Analyst, fetched: &Fetched) -> Option<Doc> {
 
 fn judge_of_collection(args: &Args, dir: &Path, kind: &str) -> Result<Option<Part>, Problem> {
     trained_kind(kind)?;
-    let shelf = Shelf::open(dir)?;
+    let shelf = CollectionPages::open(dir)?;
     let mut config = match &args.topic {
         Some(_) => load(args)?.config,
         None => shelf.reader.config().clone(),
@@ -310,7 +311,7 @@ fn judge_of_collection(args: &Args, dir: &Path, kind: &str) -> Result<Option<Par
     let pages = shelf.pages()?;
     let mut examples = Vec::new();
     for (kind, relevant) in [(ExampleKind::Relevant, true), (ExampleKind::Irrelevant, false)] {
-        let mut some: Vec<&Seen> =
+        let mut some: Vec<&TrainingPage> =
             pages.iter().filter(|p| p.verdict.relevant == relevant && !p.worthless).collect();
         rng.shuffle(&mut some);
         for page in some.into_iter().take(args.most) {
@@ -326,7 +327,7 @@ fn judge_of_collection(args: &Args, dir: &Path, kind: &str) -> Result<Option<Par
                 .hint("crawl more, or say which pages are relevant with `gleaner label`"));
         }
     }
-    let book = Schoolbook { examples, taxonomy: Vec::new(), idf: None };
+    let book = TrainingMaterial { examples, taxonomy: Vec::new(), idf: None };
     train_judge(args, &topic, &book)
 }
 
@@ -340,7 +341,7 @@ fn reading_analyst(topic: &Topic, canon: &Canon, web: &dyn Recorded) -> Result<A
     plain.strategy.kind = "breadth-first".into();
     plain.strategy.options = Table::new();
     plain.strategy.model = None;
-    Ok(Made::new(&plain, canon, &|url| Ok(web.answer(url)), 0, 0)?.analyst)
+    Ok(TopicParts::new(&plain, canon, &|url| Ok(web.answer(url)), 0, 0)?.analyst)
 }
 
 fn strategy_of_collection(args: &Args, dir: &Path) -> Result<Option<Part>, Problem> {
@@ -362,7 +363,7 @@ fn strategy_of_collection(args: &Args, dir: &Path) -> Result<Option<Part>, Probl
     let states = reader.ledger().state(types::StateKey::Strategy)?;
     if kind == own && !args.replay && !states.is_empty() {
         let web = fetch::Http::new(Collection::fetch_settings(&config)?)?;
-        let mut strategy = Made::new(&topic, &canon, &live_answer(&web), 0, args.rng)?.strategy;
+        let mut strategy = TopicParts::new(&topic, &canon, &live_answer(&web), 0, args.rng)?.strategy;
         for bytes in states {
             strategy.model().map_or(Ok(()), |m| m.load(&bytes))?;
         }
@@ -371,9 +372,9 @@ fn strategy_of_collection(args: &Args, dir: &Path) -> Result<Option<Part>, Probl
         return Ok(part(&topic, &kind, note, exported(&mut strategy)));
     }
     drop(reader);
-    let shelf = Shelf::open(dir)?;
+    let shelf = CollectionPages::open(dir)?;
     let web = shelf.web.as_ref();
-    let mut made = Made::new(&topic, &canon, &|url| Ok(web.answer(url)), 0, args.rng)?;
+    let mut made = TopicParts::new(&topic, &canon, &|url| Ok(web.answer(url)), 0, args.rng)?;
     let analyst = reading_analyst(&topic, &canon, web)?;
     let pages = shelf.pages()?;
     let taught =
@@ -387,7 +388,7 @@ fn strategy_flag(kind: &str) -> Table {
     table
 }
 
-fn told(t: &Taught, from: &str) -> String {
+fn told(t: &TrainingCounts, from: &str) -> String {
     let missing = match t.missing {
         0 => String::new(),
         n => format!(", {} pages could not be read again", count(n as u64)),
@@ -407,7 +408,8 @@ fn exported(strategy: &mut Box<dyn strategies::Strategy>) -> Option<Vec<u8>> {
 fn part(topic: &Topic, kind: &str, note: String, body: Option<Vec<u8>>) -> Option<Part> {
     if body.is_none() {
         eprintln!(
-            "{} strategy `{kind}` learns nothing that another crawl could use, so there is no model\n\nhint: `gleaner strategies` says which ones learn",
+            "{} strategy `{kind}` learns nothing that another crawl could use, so there is no model\n\n\
+             hint: `gleaner strategies` says which ones learn",
             style("nothing to do:").yellow().for_stderr()
         );
     }
@@ -415,13 +417,13 @@ fn part(topic: &Topic, kind: &str, note: String, body: Option<Vec<u8>>) -> Optio
 }
 
 /// A page somebody visited, and what was said of it.
-struct Visited {
+struct VisitLine {
     url: Url,
     label: Option<String>,
 }
 
 /// Lines `url[<TAB>label]`, or `n<TAB>url<TAB>score<TAB>labels` as a backtest writes them.
-fn read_visits(path: &Path) -> Result<Vec<Visited>, Problem> {
+fn read_visits(path: &Path) -> Result<Vec<VisitLine>, Problem> {
     let text = fs::read_to_string(path).map_err(|e| Problem::io("read the visits", path, &e))?;
     let mut out = Vec::new();
     for (n, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
@@ -436,7 +438,7 @@ fn read_visits(path: &Path) -> Result<Vec<Visited>, Problem> {
                 .because(e)
                 .hint("a line is url<TAB>label, or a line of a backtest's order-*.tsv")
         })?;
-        out.push(Visited { url, label: label.filter(|l| !l.is_empty()).map(|l| l.to_string()) });
+        out.push(VisitLine { url, label: label.filter(|l| !l.is_empty()).map(|l| l.to_string()) });
     }
     if out.is_empty() {
         return Err(Problem::usage(format!("there are no visits in {}", path.display())));
@@ -464,7 +466,7 @@ fn strategy_of_visits(args: &Args, file: &Path) -> Result<Option<Part>, Problem>
         Some(web) => Ok(web.answer(url)),
         None => live(url),
     };
-    let mut made = Made::new(&topic, &canon, &ask, 0, args.rng)?;
+    let mut made = TopicParts::new(&topic, &canon, &ask, 0, args.rng)?;
     let rules = Rules::new(&args.relevant_label, "");
     // Twice through the pages: verdicts first, for those without a label from the judge, then the lessons.
     let mut pages = Vec::new();
@@ -484,7 +486,7 @@ fn strategy_of_visits(args: &Args, file: &Path) -> Result<Option<Part>, Problem>
             verdict.relevance = f64::from(u8::from(verdict.relevant));
         }
         let n = pages.len();
-        pages.push(Seen {
+        pages.push(TrainingPage {
             url: visit.url,
             kind: if n == 0 { LinkKind::Seed } else { LinkKind::Anchor },
             parent: n.checked_sub(1),

@@ -1,7 +1,8 @@
-//! A short crawl for trial, in a folder that goes away: pages to compare examples with, and pages whose verdict is doubtful.
+//! A short crawl for trial, in a folder that goes away: pages to compare examples with, and pages whose
+//! verdict is doubtful.
 
 use crawl::collection::Collection;
-use crawl::config::{Config, Loaded};
+use crawl::config::{Config, LoadedConfig};
 use crawl::live;
 use crawl::reader::Reader;
 use learn::rng::Rng;
@@ -32,7 +33,7 @@ impl Trial {
         if flags.get("fetch").is_some_and(own) {
             set(&mut flags, "fetch", "delay", "0s");
         }
-        let loaded: Loaded = Config::load(text, "the new topic", flags)?;
+        let loaded: LoadedConfig = Config::load(text, "the new topic", flags)?;
         let canon = Collection::canon(&loaded.config);
         let urls: Vec<Url> = seeds.iter().filter_map(|s| canon.parse_typed(s).ok()).collect();
         if urls.is_empty() {
@@ -54,7 +55,8 @@ impl Trial {
         self.reader.iter().flat_map(|r| r.records(true)).flatten().collect()
     }
 
-    /// The pages nearest to the line between relevant and not, but none of these; pages with nearly the same text count once.
+    /// The pages nearest to the line between relevant and not, but none of these; pages with nearly the same
+    /// text count once.
     pub fn borderline(&self, most: usize, but: &[String]) -> Vec<Record> {
         let mut pages = self.pages();
         pages.retain(|r| !but.contains(&r.url) && r.duplicate_of.is_none() && r.near_duplicate_of.is_none());

@@ -2,14 +2,14 @@
 
 use super::crawl::{Args as CrawlArgs, default_folder, refuse_another_topic};
 use super::progress::{Display, Mode};
-use super::serve::{Door, ListenFlags};
+use super::serve::{BoundPort, ListenFlags};
 use super::setup::{self, FetchFlags, TopicArgs, number, set};
 use crate::dashboard::{CRAWLS, Job, Server, Shelf};
 use crate::text::{count, duration, things, time};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
-use crawl::config::Loaded;
+use crawl::config::LoadedConfig;
 use crawl::marks::Marks;
 use crawl::reader::Reader;
 use crawl::steer::{Command, Order};
@@ -128,7 +128,7 @@ impl Args {
     }
 
     /// The topic and the folder of the collection.
-    fn collection(&self) -> Result<(Loaded, PathBuf), Problem> {
+    fn collection(&self) -> Result<(LoadedConfig, PathBuf), Problem> {
         if self.every.0 < Duration::from_secs(1) {
             return Err(Problem::usage("--every is too short").hint("a second at least; 6h is a good choice"));
         }
@@ -207,12 +207,12 @@ struct Ran {
 
 struct Watch<'a> {
     args: &'a Args,
-    loaded: Loaded,
+    loaded: LoadedConfig,
     dir: PathBuf,
     mode: Mode,
     bell: Arc<Bell>,
     /// Where the dashboard will be, until there is something to show.
-    door: Option<Door>,
+    door: Option<BoundPort>,
     server: Option<Server>,
 }
 

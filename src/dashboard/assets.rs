@@ -1,7 +1,8 @@
-//! The pages, styles and scripts, compiled in. Nothing is read from disk and nothing is loaded from elsewhere.
+//! The pages, styles and scripts, compiled in. Nothing is read from disk and nothing is loaded from
+//! elsewhere.
 
 use super::reply::Reply;
-use super::route::Asked;
+use super::route::RawRequest;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::LazyLock;
 
@@ -53,9 +54,12 @@ const ASSETS: &[Asset] = &[
 ];
 
 /// For visitors without the token.
-pub const UNKNOWN_VISITOR: &str = "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Gleaner: a token is needed</title>\
-<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\"></head><body><main><h1>A token is needed</h1>\
-<p>Open the address that <code>gleaner serve</code> printed when it started; it ends in <code>?token=…</code></p></main></body></html>";
+pub const UNKNOWN_VISITOR: &str = "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+<title>Gleaner: a token is needed</title>\
+<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" \
+href=\"data:,\"></head><body><main><h1>A token is needed</h1>\
+<p>Open the address that <code>gleaner serve</code> printed when it started; it ends in \
+<code>?token=…</code></p></main></body></html>";
 
 /// Changes with every build that changes an asset.
 static ETAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -69,7 +73,7 @@ static ETAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 /// The asset a request asks for, if it asks for one.
-pub fn find(asked: &Asked) -> Option<Reply> {
+pub fn find(asked: &RawRequest) -> Option<Reply> {
     if !matches!(asked.method.as_str(), "GET" | "HEAD") {
         return None;
     }
@@ -80,4 +84,17 @@ pub fn find(asked: &Asked) -> Option<Reply> {
     // Asked for again each time, sent only when changed: an update shows at once.
     let reply = Reply::new(if same { 304 } else { 200 }, asset.content_type, bytes);
     Some(reply.with("etag", etag.clone()).with("cache-control", "no-cache"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_menu_and_the_help_name_every_export_format() {
+        let menu = include_str!("assets/exports.js");
+        let help = include_str!("../cli/export.rs").split("format: Option<String>").next().unwrap_or("");
+        for name in store::export::NAMES {
+            assert!(menu.contains(&format!("['{name}', ")), "exports.js does not name `{name}`");
+            assert!(help.contains(name), "the help of --format does not name `{name}`");
+        }
+    }
 }

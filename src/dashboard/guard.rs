@@ -1,8 +1,10 @@
 //! Who may ask: the token, the host, the origin, and how often.
 //!
 //! * The token is needed for everything: `?token=…` (then a cookie), or `Authorization: Bearer …`.
-//! * The `Host` must be an address or a name of this machine, so that no web site can point a name of its own here.
-//! * Requests that change something must come from our own pages: same origin, JSON, a cookie that other sites cannot send.
+//! * The `Host` must be an address or a name of this machine, so that no web site can point a name of its own
+//!   here.
+//! * Requests that change something must come from our own pages: same origin, JSON, a cookie that other
+//!   sites cannot send.
 
 use super::reply::Refusal;
 use hyper::HeaderMap;
@@ -89,8 +91,8 @@ impl Guard {
         token.is_some() || headers.contains_key("authorization") || self.cookies(headers).next().is_some()
     }
 
-    /// How long a wrong token from this address waits for its answer; `None`: too many wait already. The right token never
-    /// waits, whatever comes from the same address.
+    /// How long a wrong token from this address waits for its answer; `None`: too many wait already. The
+    /// right token never waits, whatever comes from the same address.
     pub fn wrong_token(&self, ip: IpAddr) -> Option<Duration> {
         self.wrong.lock().unwrap_or_else(PoisonError::into_inner).wait(ip, Instant::now())
     }
@@ -184,13 +186,13 @@ fn without_port(host: &str) -> &str {
 /// Answers to wrong tokens: one per second, of one address and of all together, after the first few.
 #[derive(Default)]
 struct WrongTokens {
-    all: Line,
-    addresses: HashMap<IpAddr, Line>,
+    all: AnswerQueue,
+    addresses: HashMap<IpAddr, AnswerQueue>,
 }
 
 /// When the next answer is due, if answers were given one per second from the start.
 #[derive(Clone, Copy, Default)]
-struct Line {
+struct AnswerQueue {
     due: Option<Instant>,
 }
 
@@ -198,13 +200,14 @@ struct Line {
 const PAUSE: Duration = Duration::from_secs(1);
 /// Wrong tokens that are answered at once after a time without any: people mistype.
 const AT_ONCE: u32 = 5;
-/// Longest wait, of one address and of all: who comes later is not answered. An address cannot fill the line of all.
+/// Longest wait, of one address and of all: who comes later is not answered. An address cannot fill the line
+/// of all.
 const OWN_LINE: Duration = Duration::from_secs(3);
 const WHOLE_LINE: Duration = Duration::from_secs(10);
 /// Addresses that are remembered.
 const ADDRESSES: usize = 1024;
 
-impl Line {
+impl AnswerQueue {
     fn wait(&self, now: Instant) -> Duration {
         let due = self.due.unwrap_or(now);
         due.saturating_duration_since(now).saturating_sub(PAUSE * (AT_ONCE - 1))

@@ -2,7 +2,7 @@
 
 use super::reply::Refusal;
 use crawl::collection::Collection;
-use crawl::config::Loaded;
+use crawl::config::LoadedConfig;
 use crawl::live;
 use crawl::steer::{Command, Effect, Order, Settings};
 use crawl::{Event, Progress};
@@ -36,7 +36,7 @@ impl Default for Jobs {
 /// One crawl.
 pub struct Job {
     orders: Mutex<Sender<Order>>,
-    now: Mutex<Now>,
+    now: Mutex<JobStatus>,
     /// Opened to be corrected, not to fetch.
     editing: bool,
 }
@@ -54,7 +54,7 @@ pub enum Task {
 
 /// How it stands.
 #[derive(Clone)]
-pub struct Now {
+pub struct JobStatus {
     pub phase: Phase,
     pub progress: Option<Progress>,
     asked: Instant,
@@ -77,11 +77,11 @@ fn locked<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Job {
     pub fn new(editing: bool) -> (Arc<Job>, Receiver<Order>) {
         let (orders, taken) = mpsc::channel();
-        let now = Now { phase: Phase::Starting, progress: None, asked: Instant::now() };
+        let now = JobStatus { phase: Phase::Starting, progress: None, asked: Instant::now() };
         (Arc::new(Job { orders: Mutex::new(orders), now: Mutex::new(now), editing }), taken)
     }
 
-    pub fn now(&self) -> Now {
+    pub fn now(&self) -> JobStatus {
         locked(&self.now).clone()
     }
     pub fn is_over(&self) -> bool {
@@ -160,7 +160,13 @@ impl Jobs {
     }
 
     /// Starts a crawl in a folder, or opens it for corrections only: then it closes by itself.
-    pub fn start(&self, name: &str, dir: PathBuf, loaded: Loaded, task: Task) -> Result<Arc<Job>, Refusal> {
+    pub fn start(
+        &self,
+        name: &str,
+        dir: PathBuf,
+        loaded: LoadedConfig,
+        task: Task,
+    ) -> Result<Arc<Job>, Refusal> {
         let editing = matches!(task, Task::Edit);
         let mut jobs = locked(&self.jobs);
         if jobs.get(name).is_some_and(|j| !j.is_over()) {
@@ -210,7 +216,7 @@ fn full(most: usize, editing: bool) -> Refusal {
 fn run(
     job: &Arc<Job>,
     dir: &std::path::Path,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     task: Task,
     orders: &Receiver<Order>,
 ) -> Result<(), Problem> {

@@ -15,7 +15,8 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Listens; the first listener starts the looking. `message` makes one from the collection; `None` = nothing changed.
+    /// Listens; the first listener starts the looking. `message` makes one from the collection; `None` =
+    /// nothing changed.
     pub fn listen(
         volume: &Arc<Volume>,
         message: impl Fn(&Volume) -> Option<String> + Send + 'static,

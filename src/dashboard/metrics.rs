@@ -1,5 +1,5 @@
-//! Counters of the server itself, and everything as Prometheus reads it. Labels are collection names and short fixed words
-//! only, and of collections at most [`MOST`], so the number of series is bounded.
+//! Counters of the server itself, and everything as Prometheus reads it. Labels are collection names and
+//! short fixed words only, and of collections at most [`MOST`], so the number of series is bounded.
 
 use super::App;
 use std::fmt::Write;

@@ -1,12 +1,13 @@
-//! The dashboard: `gleaner serve` and `gleaner crawl --serve`. A small HTTP server that shows collections, searches them and
-//! steers crawls that run in this process.
+//! The dashboard: `gleaner serve` and `gleaner crawl --serve`. A small HTTP server that shows collections,
+//! searches them and steers crawls that run in this process.
 //!
-//! * `server` moves bytes, `guard` decides who may ask, `route` is the one list of what can be asked; the OpenAPI document is
-//!   made from it. `api/` has one file per area; each handler is a plain function from a request to a reply.
-//! * Collections are read through the ledger on disk, or in a shared database, whoever writes it: a crawl in this process,
-//!   in another, on another machine, or none. Shared crawls are looked at, not steered.
-//! * Text from the Web travels as JSON strings and is shown as text. No path from a request reaches the file system: names
-//!   are looked up in the list of what is there.
+//! * `server` moves bytes, `guard` decides who may ask, `route` is the one list of what can be asked; the
+//!   OpenAPI document is made from it. `api/` has one file per area; each handler is a plain function from a
+//!   request to a reply.
+//! * Collections are read through the ledger on disk, or in a shared database, whoever writes it: a crawl in
+//!   this process, in another, on another machine, or none. Shared crawls are looked at, not steered.
+//! * Text from the Web travels as JSON strings and is shown as text. No path from a request reaches the file
+//!   system: names are looked up in the list of what is there.
 
 mod api;
 mod assets;
@@ -76,7 +77,7 @@ impl App {
         query: Vec<(String, String)>,
         body: Option<&Value>,
     ) -> Result<Value, Problem> {
-        let asked = route::Asked {
+        let asked = route::RawRequest {
             method: method.into(),
             path: path.into(),
             query,

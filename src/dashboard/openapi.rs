@@ -17,7 +17,8 @@ pub fn document() -> Value {
         "info": {
             "title": "Gleaner",
             "version": "1",
-            "description": "Collections of a focused crawler: watch, search, explain, correct. Every request needs the token.",
+            "description": "Collections of a focused crawler: watch, search, explain, correct. Every \
+                            request needs the token.",
             "license": { "name": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],

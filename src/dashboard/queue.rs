@@ -1,4 +1,5 @@
-//! The frontier at a moment: how much waits where, the best of it, and how many relevant pages may still be in it.
+//! The frontier at a moment: how much waits where, the best of it, and how many relevant pages may still be
+//! in it.
 
 use crawl::reader::Reader;
 use frontier::HostInfo;

@@ -1,5 +1,5 @@
-//! The one list of what can be asked. Parameters are declared here, checked before any handler runs, and described in the
-//! OpenAPI document, which is made from this list.
+//! The one list of what can be asked. Parameters are declared here, checked before any handler runs, and
+//! described in the OpenAPI document, which is made from this list.
 
 use super::reply::{Refusal, Reply};
 use super::{App, api, assets, schemas};
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use types::{Problem, UrlId};
 
 /// A request as it came.
-pub struct Asked {
+pub struct RawRequest {
     pub method: String,
     pub path: String,
     pub query: Vec<(String, String)>,
@@ -67,7 +67,7 @@ pub const fn param(name: &'static str, kind: Kind, about: &'static str) -> Param
 /// A request whose parameters are what they were declared to be.
 pub struct Call<'a> {
     params: Vec<(&'static str, String)>,
-    asked: &'a Asked,
+    asked: &'a RawRequest,
 }
 
 impl Call<'_> {
@@ -112,7 +112,7 @@ fn is_true(text: &str) -> bool {
 const LONGEST: usize = 12;
 
 /// Finds the route, checks what was sent, and asks the handler.
-pub fn dispatch(app: &App, asked: &Asked) -> Result<Reply, Refusal> {
+pub fn dispatch(app: &App, asked: &RawRequest) -> Result<Reply, Refusal> {
     if let Some(reply) = assets::find(asked) {
         return Ok(reply);
     }
@@ -320,7 +320,8 @@ pub const ROUTES: &[Route] = &[
     ),
     get(
         "/api/v1/collections/{collection}/pages/{id}/reasons",
-        "What speaks for and against a page, and the labelled page that is most like it (empty for judges that cannot tell)",
+        "What speaks for and against a page, and the labelled page that is most like it (empty for judges \
+         that cannot tell)",
         &[COLLECTION, ID],
         "Reasons",
         api::page::reasons,
@@ -389,13 +390,7 @@ pub const ROUTES: &[Route] = &[
         "The collection as a file; copies of pages in it, and pages that ask not to be indexed, are left out",
         &[
             COLLECTION,
-            param(
-                "format",
-                Kind::OneOf(&[
-                    "jsonl", "csv", "parquet", "warc", "markdown", "chunks", "bulk", "rss", "wacz", "cdxj",
-                ]),
-                "Default jsonl",
-            ),
+            param("format", Kind::OneOf(store::export::NAMES), "Default jsonl"),
             param("all", Kind::Flag, "Also pages that were judged not relevant"),
             param("copies", Kind::Flag, "Also copies"),
             param(
@@ -538,7 +533,8 @@ pub const ROUTES: &[Route] = &[
     change(
         "POST",
         "/api/v1/collections/{collection}/errors/retry",
-        "Asks again for URLs that gave no page: these, or all of a kind or host; at once or when the crawl goes on",
+        "Asks again for URLs that gave no page: these, or all of a kind or host; at once or when the crawl \
+         goes on",
         &[COLLECTION],
         "Retry",
         "Effect",
@@ -556,7 +552,8 @@ pub const ROUTES: &[Route] = &[
     change(
         "PUT",
         "/api/v1/collections/{collection}/pages/{id}/label",
-        "Says that a page is relevant, that it is not, or takes that back (null); the judge and the strategy learn from it",
+        "Says that a page is relevant, that it is not, or takes that back (null); the judge and the \
+         strategy learn from it",
         &[COLLECTION, ID],
         "Label",
         "Effect",
@@ -571,7 +568,8 @@ pub const ROUTES: &[Route] = &[
             param(
                 "which",
                 Kind::OneOf(&["best", "near", "top", "relevant", "any"]),
-                "What teaches most (default), what is closest to the line, the best, or drawn at random from relevant or all pages",
+                "What teaches most (default), what is closest to the line, the best, or drawn at random \
+                 from relevant or all pages",
             ),
             param("skip", Kind::Text(4000), "Numbers of pages not to ask about, separated by commas"),
             param("id", Kind::Int(0, u32::MAX as u64), "Ask about this page (again)"),

@@ -97,7 +97,7 @@ pub enum Label {
 }
 
 /// A filter with its names looked up; `None` = nothing can pass.
-pub struct Pass {
+pub struct ReadyFilter {
     filter: Filter,
     host: Option<u32>,
     language: Option<u16>,
@@ -206,7 +206,7 @@ impl Rows {
     }
 
     /// Makes a filter ready; `None` when a name in it does not occur, so that nothing passes.
-    pub fn pass(&self, filter: Filter, reader: &Reader) -> Result<Option<Pass>, Problem> {
+    pub fn pass(&self, filter: Filter, reader: &Reader) -> Result<Option<ReadyFilter>, Problem> {
         let host = match &filter.host {
             Some(name) => reader.ledger().find_host(name)?.map(Some),
             None => Some(None),
@@ -218,11 +218,11 @@ impl Rows {
         let names = (host, word(&filter.language), word(&filter.genre));
         let (Some(host), Some(language), Some(genre)) = names else { return Ok(None) };
         let (Some(kind), Some(year)) = (word(&filter.kind), word(&filter.year)) else { return Ok(None) };
-        Ok(Some(Pass { filter, host, language, genre, kind, year }))
+        Ok(Some(ReadyFilter { filter, host, language, genre, kind, year }))
     }
 }
 
-impl Pass {
+impl ReadyFilter {
     pub fn admits(&self, row: &Row) -> bool {
         let f = &self.filter;
         let score = f64::from(row.score);

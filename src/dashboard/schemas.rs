@@ -1,5 +1,5 @@
-//! The shapes of what is sent and answered, for the OpenAPI document. Closed: a field that is not here is an error of the
-//! tests that compare answers with them.
+//! The shapes of what is sent and answered, for the OpenAPI document. Closed: a field that is not here is an
+//! error of the tests that compare answers with them.
 
 use serde_json::{Map, Value, json};
 

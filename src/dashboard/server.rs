@@ -1,7 +1,8 @@
-//! HTTP on one port: takes connections, reads requests within limits, hands them to the routes, sends replies.
+//! HTTP on one port: takes connections, reads requests within limits, hands them to the routes, sends
+//! replies.
 
 use super::reply::{Content, Refusal, Reply};
-use super::route::{self, Asked};
+use super::route::{self, RawRequest};
 use super::visitors::{Visitor, Visitors};
 use super::{App, assets};
 use bytes::Bytes;
@@ -49,9 +50,10 @@ pub fn listen(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), Problem> {
     let problem = |e: std::io::Error| {
         let p = Problem::new(format!("cannot listen on {addr}")).because(&e);
         match e.kind() {
-            std::io::ErrorKind::AddrInUse => {
-                p.hint("another program uses this port; choose one with --listen 127.0.0.1:PORT (0 takes a free one)")
-            }
+            std::io::ErrorKind::AddrInUse => p.hint(
+                "another program uses this port; choose one with --listen 127.0.0.1:PORT (0 takes a \
+                        free one)",
+            ),
             _ => p.hint("choose another address with --listen"),
         }
     };
@@ -227,7 +229,7 @@ async fn respond(request: Request<Incoming>, app: &Arc<App>, visitor: &Visitor) 
     visitor.recognised();
     let first_use = token.is_some();
     let body = read(&head.headers, body).await?;
-    let asked = Asked {
+    let asked = RawRequest {
         method: head.method.as_str().to_string(),
         path: head.uri.path().to_string(),
         query: query.into_iter().filter(|(k, _)| k != "token").collect(),
@@ -264,7 +266,8 @@ async fn read(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refusal> {
     };
     let declared = headers.get("content-length").and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
     if let Some(n) = declared.filter(|n: &u64| *n > LARGEST_BODY as u64) {
-        // A client that is still sending would not read the answer: what is only somewhat too large is read and dropped.
+        // A client that is still sending would not read the answer: what is only somewhat too large is read
+        // and dropped.
         if n <= DROPPED {
             let _ = tokio::time::timeout(PATIENCE, drop_all(body)).await;
         }
@@ -284,9 +287,12 @@ async fn drop_all(mut body: Incoming) {
     while let Some(Ok(_)) = body.frame().await {}
 }
 
-/// Nothing is loaded from elsewhere, nothing runs that is not ours, nobody frames us; text cannot become markup at all.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-     font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+/// Nothing is loaded from elsewhere, nothing runs that is not ours, nobody frames us; text cannot become
+/// markup at all.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+                      connect-src 'self'; \
+     font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
+     require-trusted-types-for 'script'; \
      trusted-types 'none'";
 
 fn response(reply: Reply) -> Response<ReplyBody> {

@@ -1,12 +1,12 @@
-//! The collections under a folder, or the crawls in a shared database, each opened for reading when it is first asked for
-//! and read on while it grows.
+//! The collections under a folder, or the crawls in a shared database, each opened for reading when it is
+//! first asked for and read on while it grows.
 
 use super::jobs::{Job, Jobs};
 use super::live::Hub;
 use super::queue::Queue;
 use super::reply::Refusal;
 use super::rows::Rows;
-use crate::labelling::{Said, Way};
+use crate::labelling::{LabelList, LabelRoute};
 use crawl::Outlook;
 use crawl::collection::Collection;
 use crawl::quiz::Quiz;
@@ -69,7 +69,7 @@ pub struct Volume {
     changed: AtomicBool,
     view: RwLock<Option<View>>,
     /// Of a folder that nobody crawls into: open for labels, since some were given a moment ago.
-    teaching: Mutex<Option<(Way, Instant)>>,
+    teaching: Mutex<Option<(LabelRoute, Instant)>>,
     is_teaching: AtomicBool,
 }
 
@@ -212,9 +212,9 @@ impl Shelf {
 }
 
 /// A view that is there.
-pub struct Seen<'a>(RwLockReadGuard<'a, Option<View>>);
+pub struct ViewGuard<'a>(RwLockReadGuard<'a, Option<View>>);
 
-impl std::ops::Deref for Seen<'_> {
+impl std::ops::Deref for ViewGuard<'_> {
     type Target = View;
     fn deref(&self) -> &View {
         // `Volume::view` made sure of it.
@@ -238,12 +238,13 @@ impl Volume {
         !self.is_teaching.load(Ordering::SeqCst) && store::ledger::is_locked(&self.dir)
     }
 
-    /// What the user says of pages of a folder that no crawl of this process has: obeyed here, or by whoever has it.
-    pub fn say(self: &Arc<Self>, said: &Said) -> Result<Effect, Problem> {
+    /// What the user says of pages of a folder that no crawl of this process has: obeyed here, or by whoever
+    /// has it.
+    pub fn say(self: &Arc<Self>, said: &LabelList) -> Result<Effect, Problem> {
         let mut teaching = self.teaching.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut way, opened) = match teaching.take() {
             Some((way, _)) => (way, false),
-            None => (Way::to_folder(&self.dir)?, true),
+            None => (LabelRoute::to_folder(&self.dir)?, true),
         };
         let done = way.say_in_folder(said);
         let ours = way.holds_folder();
@@ -258,7 +259,8 @@ impl Volume {
         done
     }
 
-    /// Lets go of the folder a while after the last label; obeys what other processes leave in its inbox meanwhile.
+    /// Lets go of the folder a while after the last label; obeys what other processes leave in its inbox
+    /// meanwhile.
     fn close_later(self: &Arc<Self>) -> Result<(), Problem> {
         let volume = Arc::downgrade(self);
         let closing = std::thread::Builder::new().name("dashboard-labels".into()).spawn(move || {
@@ -304,8 +306,8 @@ impl Volume {
         if self.shared.is_some() { SHARED_FRESH } else { FRESH }
     }
 
-    /// Of a shared crawl nobody has an index of the whole: it is made here, beside whoever looks, as long as the
-    /// collection is on the shelf.
+    /// Of a shared crawl nobody has an index of the whole: it is made here, beside whoever looks, as long as
+    /// the collection is on the shelf.
     fn keep_indexing(self: &Arc<Self>) {
         if self.shared.is_none() || self.indexing.swap(true, Ordering::SeqCst) {
             return;
@@ -332,13 +334,13 @@ impl Volume {
     }
 
     /// Reads on, when the last look is some time ago, and lends what is known.
-    pub fn view(&self) -> Result<Seen<'_>, Refusal> {
+    pub fn view(&self) -> Result<ViewGuard<'_>, Refusal> {
         for _ in 0..3 {
             {
                 let seen = self.view.read().unwrap_or_else(PoisonError::into_inner);
                 let changed = self.changed.load(Ordering::SeqCst);
                 if seen.as_ref().is_some_and(|v| v.read.elapsed() < self.fresh() && !changed) {
-                    return Ok(Seen(seen));
+                    return Ok(ViewGuard(seen));
                 }
             }
             let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
@@ -359,7 +361,7 @@ impl Volume {
         // A machine so slow that a view is old before it is lent: old is good enough.
         let seen = self.view.read().unwrap_or_else(PoisonError::into_inner);
         if seen.is_some() {
-            return Ok(Seen(seen));
+            return Ok(ViewGuard(seen));
         }
         Err(Problem::new("the collection cannot be read just now").into())
     }

@@ -1,5 +1,6 @@
-//! Who is connected. Connections that have not shown the token yet are few, from one address fewer still, and those that
-//! say nothing for a second make room for newer ones: somebody who opens sockets cannot keep others out.
+//! Who is connected. Connections that have not shown the token yet are few, from one address fewer still, and
+//! those that say nothing for a second make room for newer ones: somebody who opens sockets cannot keep
+//! others out.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -7,12 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// Connections without the token, over all addresses and of one: with more, the oldest that waits is sent away.
+/// Connections without the token, over all addresses and of one: with more, the oldest that waits is sent
+/// away.
 const STRANGERS: usize = 256;
 const STRANGERS_PER_ADDRESS: usize = 64;
 /// With so many times more, and none that waits long enough, new ones are not let in.
 const CROWD: usize = 2;
-/// How long a connection may take to ask before it can be sent away. A busy machine needs its time to read what was sent.
+/// How long a connection may take to ask before it can be sent away. A busy machine needs its time to read
+/// what was sent.
 const TO_ASK: Duration = Duration::from_secs(1);
 /// Connections that showed the token, streams included. Strangers cannot take these places.
 const KNOWN: usize = 256;

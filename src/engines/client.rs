@@ -37,7 +37,8 @@ impl Client {
         let local = fetch::guard::is_near(&url);
         settings.allow_private |= local;
         if local {
-            // `--resolve '*:ADDR'` is about the web the results are in; an engine on this machine is where it says.
+            // `--resolve '*:ADDR'` is about the web the results are in; an engine on this machine is where it
+            // says.
             settings.resolve.retain(|rule| !matches!(rule, fetch::ResolveRule::Every { .. }));
         }
         settings.accept = vec!["application/json".into(), "*/*".into()];
@@ -138,12 +139,14 @@ impl Client {
             200..300 => Ok(fetched),
             401 => Err(p("it does not accept the key (status 401)").hint("check the key in the environment; `gleaner serve` wants its token: searxng:http://…/?token=…")),
             403 => Err(p("it refuses the request (status 403)")
-                .hint("the key may be wrong or its quota used up; a SearXNG needs `json` in search.formats of its settings.yml")),
+                .hint("the key may be wrong or its quota used up; a SearXNG needs `json` in search.formats \
+                       of its settings.yml")),
             404 => Err(p("there is no search at this address (status 404)").hint("check the URL")),
             422 => Err(p("it does not understand the query (status 422)").hint("try another --builder, or fewer terms")),
             429 => {
                 let wait = fetched.retry_after.map_or(String::new(), |w| format!(" in {} s", w.as_secs()));
-                Err(p("too many requests (status 429)").hint(format!("try again{wait}, with a lower --limit or fewer builders")))
+                Err(p("too many requests (status 429)").hint(format!("try again{wait}, with a lower --limit \
+                                                                      or fewer builders")))
             }
             status => Err(p(&format!("it answered with status {status}")).hint("try again later")),
         }
@@ -158,7 +161,10 @@ impl Client {
         serde_json::from_slice(fetched.payload.decoded()).map_err(|e| {
             self.problem("the answer is not JSON")
                 .because(format!("{e} (it is {})", fetched.media_type()))
-                .hint("is this the address of a search API? A SearXNG needs `json` in search.formats of its settings.yml")
+                .hint(
+                    "is this the address of a search API? A SearXNG needs `json` in search.formats of its \
+                       settings.yml",
+                )
         })
     }
 }

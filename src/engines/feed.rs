@@ -13,8 +13,10 @@ pub struct Feed {
 impl Feed {
     pub fn new(template: &str, config: &Config) -> Result<Feed, Problem> {
         if !template.contains("{searchTerms}") {
-            return Err(Problem::usage(format!("--engine rss:{template}: no place for the query"))
-                .hint("write {searchTerms} where it goes, as in rss:https://example.org/search?q={searchTerms}&format=rss"));
+            return Err(Problem::usage(format!("--engine rss:{template}: no place for the query")).hint(
+                "write {searchTerms} where it goes, as in \
+                       rss:https://example.org/search?q={searchTerms}&format=rss",
+            ));
         }
         let base = template.split(['?', '{']).next().unwrap_or(template);
         Ok(Feed {

@@ -1,4 +1,5 @@
-//! Google's programmable search (Custom Search JSON API). The key is in `GOOGLE_API_KEY`, the engine's id in `GOOGLE_CX`.
+//! Google's programmable search (Custom Search JSON API). The key is in `GOOGLE_API_KEY`, the engine's id in
+//! `GOOGLE_CX`.
 
 use super::client::Client;
 use super::{Hits, SearchEngine, key, text};

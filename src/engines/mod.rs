@@ -1,5 +1,5 @@
-//! Search engines, to find seed pages with: SearXNG, Brave, Google's programmable search, anything that answers with a
-//! feed, and a collection's own index.
+//! Search engines, to find seed pages with: SearXNG, Brave, Google's programmable search, anything that
+//! answers with a feed, and a collection's own index.
 
 mod brave;
 mod client;
@@ -62,7 +62,8 @@ pub trait SearchEngine {
     /// For people.
     fn name(&self) -> String;
 
-    /// Pushes results, best first, until there are enough or no more. `section` is one of [`SearchEngine::sections`].
+    /// Pushes results, best first, until there are enough or no more. `section` is one of
+    /// [`SearchEngine::sections`].
     fn search(&self, query: &str, section: &str, hits: &mut Hits) -> Result<(), Problem>;
 
     /// Kinds of results that it keeps apart, by our names; the first is what it usually gives.

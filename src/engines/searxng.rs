@@ -13,8 +13,8 @@ pub struct Searxng {
 }
 
 impl Searxng {
-    /// The address may carry parameters of its own: those stay, except `token`, which is a secret and goes into a
-    /// header (the address that `gleaner serve` prints can be given as it is).
+    /// The address may carry parameters of its own: those stay, except `token`, which is a secret and goes
+    /// into a header (the address that `gleaner serve` prints can be given as it is).
     pub fn new(address: &str, config: &Config) -> Result<Searxng, Problem> {
         if address.is_empty() {
             return Err(Problem::usage("--engine searxng: which one?")

@@ -1,5 +1,6 @@
-//! An e-mail through the user's SMTP server (RFC 5321). The line is encrypted (`smtps`, or STARTTLS on `smtp`), unless
-//! the server is on this machine; user and password are in the environment only, and are sent on such a line only.
+//! An e-mail through the user's SMTP server (RFC 5321). The line is encrypted (`smtps`, or STARTTLS on
+//! `smtp`), unless the server is on this machine; user and password are in the environment only, and are sent
+//! on such a line only.
 
 use super::{Failed, Letter};
 use base64::Engine;
@@ -102,14 +103,14 @@ impl Mail {
         Ok(())
     }
 
-    fn connect(&self) -> io::Result<Line> {
+    fn connect(&self) -> io::Result<SmtpConnection> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, format!("{} has no address", self.host));
         for address in (self.host.as_str(), self.port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, self.timeout) {
                 Ok(tcp) => {
                     tcp.set_read_timeout(Some(self.timeout))?;
                     tcp.set_write_timeout(Some(self.timeout))?;
-                    let line = Line(BufReader::new(Wire::Plain(tcp)));
+                    let line = SmtpConnection(BufReader::new(Wire::Plain(tcp)));
                     return if self.tls == Tls::AtOnce { line.encrypted(&self.host) } else { Ok(line) };
                 }
                 Err(e) => last = e,
@@ -118,14 +119,17 @@ impl Mail {
         Err(last)
     }
 
-    /// Head and body, lines ended by CRLF. The body is base64, so that no line of it is long or begins with a dot.
+    /// Head and body, lines ended by CRLF. The body is base64, so that no line of it is long or begins with a
+    /// dot.
     fn message(&self, letter: &Letter) -> String {
         let bounds = format!("=_{}", letter.id);
         let domain = self.from.address.rsplit('@').next().unwrap_or_default();
         let to: Vec<String> = self.to.iter().map(Mailbox::field).collect();
         let mut out = format!(
-            "Date: {}\r\nFrom: {}\r\nTo: {}\r\nMessage-ID: <{}@{domain}>\r\nSubject: {}\r\nMIME-Version: 1.0\r\n\
-             Auto-Submitted: auto-generated\r\nContent-Type: multipart/alternative; boundary=\"{bounds}\"\r\n\r\n",
+            "Date: {}\r\nFrom: {}\r\nTo: {}\r\nMessage-ID: <{}@{domain}>\r\nSubject: {}\r\n\
+             MIME-Version: 1.0\r\n\
+             Auto-Submitted: auto-generated\r\nContent-Type: multipart/alternative; \
+             boundary=\"{bounds}\"\r\n\r\n",
             date(SystemTime::now()),
             self.from.field(),
             to.join(",\r\n "),
@@ -134,7 +138,8 @@ impl Mail {
         );
         for (kind, text) in [("plain", &letter.text), ("html", &letter.html)] {
             out += &format!(
-                "--{bounds}\r\nContent-Type: text/{kind}; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+                "--{bounds}\r\nContent-Type: text/{kind}; charset=utf-8\r\n\
+                 Content-Transfer-Encoding: base64\r\n\r\n"
             );
             let body = STANDARD.encode(text);
             for piece in body.as_bytes().chunks(76) {
@@ -232,11 +237,11 @@ impl Wire {
 }
 
 /// A talk with the server: what is said, and what it answers.
-struct Line(BufReader<Wire>);
+struct SmtpConnection(BufReader<Wire>);
 
-impl Line {
+impl SmtpConnection {
     /// What the server said before (RFC 3207) is forgotten.
-    fn encrypted(self, host: &str) -> io::Result<Line> {
+    fn encrypted(self, host: &str) -> io::Result<SmtpConnection> {
         let Wire::Plain(tcp) = self.0.into_inner() else { return Err(io::ErrorKind::InvalidInput.into()) };
         let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -247,7 +252,7 @@ impl Line {
             .with_no_client_auth();
         let name = ServerName::try_from(host.to_string()).map_err(io::Error::other)?;
         let tls = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
-        Ok(Line(BufReader::new(Wire::Encrypted(Box::new(StreamOwned::new(tls, tcp))))))
+        Ok(SmtpConnection(BufReader::new(Wire::Encrypted(Box::new(StreamOwned::new(tls, tcp))))))
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {

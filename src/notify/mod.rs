@@ -1,12 +1,13 @@
-//! Tells others what is new in a collection: a signed webhook, an e-mail. What could not be delivered is kept and can
-//! be sent again.
+//! Tells others what is new in a collection: a signed webhook, an e-mail. What could not be delivered is kept
+//! and can be sent again.
 //!
 //! ```text
 //! DIR/notify.json   what was told already; letters that are on their way, or were given up
 //! DIR/notify.lock   one process tells at a time
 //! ```
-//! A letter is written down before it is sent and struck out when it was taken, so a process that dies in between sends
-//! it once more: its number tells the receiver (`webhook-id`, `Message-ID`). It works beside a running crawl.
+//! A letter is written down before it is sent and struck out when it was taken, so a process that dies in
+//! between sends it once more: its number tells the receiver (`webhook-id`, `Message-ID`). It works beside a
+//! running crawl.
 
 mod letter;
 mod mail;
@@ -34,16 +35,16 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Where a letter goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum Channel {
     Webhook,
     Mail,
 }
 
-impl Way {
+impl Channel {
     pub fn name(self) -> &'static str {
         match self {
-            Way::Webhook => "webhook",
-            Way::Mail => "mail",
+            Channel::Webhook => "webhook",
+            Channel::Mail => "mail",
         }
     }
 }
@@ -51,7 +52,7 @@ impl Way {
 /// A letter with what came of sending it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Delivery {
-    pub way: Way,
+    pub way: Channel,
     /// How often it was tried, over all runs.
     pub tries: u32,
     /// When it was tried last.
@@ -63,7 +64,7 @@ pub struct Delivery {
 
 /// What is known of who was told what.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct NotifyState {
     format: u32,
     /// What is older than this was told, or is not to be told.
     until: Option<Millis>,
@@ -87,7 +88,7 @@ pub struct Failed {
 
 /// What came of telling.
 #[derive(Debug, Default, Serialize)]
-pub struct Told {
+pub struct NotifyReport {
     /// Changes that were new.
     pub changes: u64,
     /// Letters that were taken.
@@ -99,18 +100,18 @@ pub struct Told {
 }
 
 /// The letters of one collection, held by this process.
-pub struct Post {
+pub struct Outbox {
     dir: PathBuf,
-    kept: Kept,
+    kept: NotifyState,
     _lock: File,
 }
 
-impl Post {
-    pub fn open(dir: &Path) -> Result<Post, Problem> {
+impl Outbox {
+    pub fn open(dir: &Path) -> Result<Outbox, Problem> {
         let path = dir.join(LOCK);
         let lock = store::files::open_or_create(&path)?;
         lock.lock().map_err(|e| Problem::io("lock", &path, &e))?;
-        Ok(Post { dir: dir.to_path_buf(), kept: read(dir)?, _lock: lock })
+        Ok(Outbox { dir: dir.to_path_buf(), kept: read(dir)?, _lock: lock })
     }
 
     fn save(&self) -> Result<(), Problem> {
@@ -120,12 +121,13 @@ impl Post {
         store::files::replace(&path, &bytes).map_err(|e| Problem::io("write", &path, &e))
     }
 
-    /// Tells everyone whom the topic names what is new since they were last told; the first time, since `first`.
-    pub fn tell(&mut self, reader: &Reader, first: Millis, now: Millis) -> Result<Told, Problem> {
+    /// Tells everyone whom the topic names what is new since they were last told; the first time, since
+    /// `first`.
+    pub fn tell(&mut self, reader: &Reader, first: Millis, now: Millis) -> Result<NotifyReport, Problem> {
         let config = reader.config();
-        let ways = Ways::of(config)?;
+        let ways = Channels::of(config)?;
         let new = self.new_changes(reader, first)?;
-        let mut told = Told { changes: new.len() as u64, ..Told::default() };
+        let mut told = NotifyReport { changes: new.len() as u64, ..NotifyReport::default() };
         if let Some(newest) = new.iter().map(|c| c.at).max() {
             let since = self.kept.until.unwrap_or(first);
             for letter in Letter::of(config.title(), since, &new)? {
@@ -145,9 +147,9 @@ impl Post {
     }
 
     /// Sends again what was given up.
-    pub fn resend(&mut self, config: &Config) -> Result<Told, Problem> {
-        let ways = Ways::of(config)?;
-        let mut told = Told::default();
+    pub fn resend(&mut self, config: &Config) -> Result<NotifyReport, Problem> {
+        let ways = Channels::of(config)?;
+        let mut told = NotifyReport::default();
         self.send(&ways, &config.notify, |_| true, &mut told)?;
         Ok(told)
     }
@@ -186,10 +188,10 @@ impl Post {
     /// Each letter until it is taken or given up. What came of it is written down at once.
     fn send(
         &mut self,
-        ways: &Ways,
+        ways: &Channels,
         section: &NotifySection,
         which: impl Fn(&Delivery) -> bool,
-        told: &mut Told,
+        told: &mut NotifyReport,
     ) -> Result<(), Problem> {
         let mut i = 0;
         while let Some(delivery) = self.kept.letters.get_mut(i) {
@@ -226,21 +228,22 @@ fn key(change: &Change) -> (u64, ChangeTold) {
     (change.at.0, (change.id.0, change.kind.name().to_string()))
 }
 
-fn read(dir: &Path) -> Result<Kept, Problem> {
+fn read(dir: &Path) -> Result<NotifyState, Problem> {
     let path = dir.join(FILE);
     let kept = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Kept { format: FORMAT, ..Kept::default() });
+            return Ok(NotifyState { format: FORMAT, ..NotifyState::default() });
         }
         Err(e) => return Err(Problem::io("read", &path, &e)),
     };
     let bad = |why: String| {
         Problem::new(format!("{} cannot be read", path.display())).because(why).hint(
-            "move it away: then everything of the last days is told again, and what was not delivered is forgotten",
+            "move it away: then everything of the last days is told again, and what was not delivered is \
+             forgotten",
         )
     };
-    let kept: Kept = serde_json::from_slice(&kept).map_err(|e| bad(e.to_string()))?;
+    let kept: NotifyState = serde_json::from_slice(&kept).map_err(|e| bad(e.to_string()))?;
     match kept.format {
         FORMAT => Ok(kept),
         other => Err(bad(format!("it has format {other}; this version knows {FORMAT}"))),
@@ -248,26 +251,27 @@ fn read(dir: &Path) -> Result<Kept, Problem> {
 }
 
 /// How letters go out.
-struct Ways {
+struct Channels {
     webhook: Option<webhook::Webhook>,
     mail: Option<mail::Mail>,
 }
 
-impl Ways {
+impl Channels {
     /// Whom the topic names. What is missing in the environment is said before anything is done.
-    fn of(config: &Config) -> Result<Ways, Problem> {
-        let ways = Ways { webhook: webhook::Webhook::of(config)?, mail: mail::Mail::of(&config.notify)? };
+    fn of(config: &Config) -> Result<Channels, Problem> {
+        let ways = Channels { webhook: webhook::Webhook::of(config)?, mail: mail::Mail::of(&config.notify)? };
         match ways.all().first() {
             Some(_) => Ok(ways),
             None => Err(Problem::usage("nobody is to be told").hint(
-                "name them in the collection's topic.toml: [notify] webhook = \"https://…\", or mail, from and to",
+                "name them in the collection's topic.toml: [notify] webhook = \"https://…\", or mail, from \
+                 and to",
             )),
         }
     }
 
-    fn all(&self) -> Vec<Way> {
-        let webhook = self.webhook.as_ref().map(|_| Way::Webhook);
-        webhook.into_iter().chain(self.mail.as_ref().map(|_| Way::Mail)).collect()
+    fn all(&self) -> Vec<Channel> {
+        let webhook = self.webhook.as_ref().map(|_| Channel::Webhook);
+        webhook.into_iter().chain(self.mail.as_ref().map(|_| Channel::Mail)).collect()
     }
 
     /// Tries until it is taken, or will not be.
@@ -276,8 +280,8 @@ impl Ways {
         for left in (0..section.tries).rev() {
             delivery.tries += 1;
             let sent = match (delivery.way, &self.webhook, &self.mail) {
-                (Way::Webhook, Some(webhook), _) => webhook.send(&delivery.letter, section.timeout.0),
-                (Way::Mail, _, Some(mail)) => mail.send(&delivery.letter),
+                (Channel::Webhook, Some(webhook), _) => webhook.send(&delivery.letter, section.timeout.0),
+                (Channel::Mail, _, Some(mail)) => mail.send(&delivery.letter),
                 (way, _, _) => return Err(format!("[notify] names no {} any more", way.name())),
             };
             let Err(failed) = sent else { return Ok(()) };

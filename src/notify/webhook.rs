@@ -1,6 +1,6 @@
 //! A POST of JSON, signed as [Standard Webhooks](https://www.standardwebhooks.com) has it:
-//! `webhook-signature: v1,base64(HMAC-SHA256(secret, "id.timestamp.body"))`. The time is that of the try, so that a
-//! receiver may refuse old ones; the number stays.
+//! `webhook-signature: v1,base64(HMAC-SHA256(secret, "id.timestamp.body"))`. The time is that of the try, so
+//! that a receiver may refuse old ones; the number stays.
 
 use super::{Failed, Letter};
 use base64::Engine;

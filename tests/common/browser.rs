@@ -1,5 +1,5 @@
-//! A real browser without a window (Debian's `chromium`), driven over the DevTools protocol through a pipe: no driver program,
-//! no sockets, no further libraries.
+//! A real browser without a window (Debian's `chromium`), driven over the DevTools protocol through a pipe:
+//! no driver program, no sockets, no further libraries.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -201,7 +201,8 @@ impl Browser {
     #[track_caller]
     pub fn fill(&mut self, id: &str, text: &str) {
         self.eval(&format!(
-            "(() => {{ const e = document.getElementById('{id}'); e.value = {}; e.dispatchEvent(new Event('input')); }})()",
+            "(() => {{ const e = document.getElementById('{id}'); e.value = {}; e.dispatchEvent(new \
+             Event('input')); }})()",
             json!(text)
         ));
     }

@@ -48,7 +48,8 @@ pub fn serve(answer: impl Fn(&str, &str, &str) -> Reply + Send + Sync + 'static)
     })
 }
 
-/// A server that answers a request's head and target with what the function says. It lives as long as the test process.
+/// A server that answers a request's head and target with what the function says. It lives as long as the
+/// test process.
 pub fn serve_with_headers(answer: impl Fn(&str, &str) -> Reply + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();
@@ -71,7 +72,8 @@ pub fn serve_with_headers(answer: impl Fn(&str, &str) -> Reply + Send + Sync + '
                     let target = head.split(' ').nth(1).unwrap_or("/").to_string();
                     let (status, headers, kind, body) = answer(&head, &target);
                     let reply = format!(
-                        "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+                        "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{headers}\r\n\
+                         {body}",
                         body.len()
                     );
                     if stream.write_all(reply.as_bytes()).is_err() {
@@ -86,12 +88,14 @@ pub fn serve_with_headers(answer: impl Fn(&str, &str) -> Reply + Send + Sync + '
 
 pub fn html(title: &str, body: &str) -> String {
     format!(
-        "<html lang=en><head><title>{title}</title></head><body><nav>Campus portal directory</nav><main>{body}</main>\
+        "<html lang=en><head><title>{title}</title></head><body><nav>Campus portal \
+         directory</nav><main>{body}</main>\
          <footer>Some Department of Example Things</footer></body></html>"
     )
 }
 
-/// Ten database syllabi, ten syllabi of other courses, ten pages of news, and an entry page that links to all.
+/// Ten database syllabi, ten syllabi of other courses, ten pages of news, and an entry page that links to
+/// all.
 pub fn page(path: &str) -> Option<String> {
     let number =
         |prefix: &str| path.strip_prefix(prefix).and_then(|n| n.parse::<u32>().ok()).filter(|n| *n < 10);
@@ -106,7 +110,8 @@ pub fn page(path: &str) -> Option<String> {
     let syllabus = "<h1>Course syllabus</h1><p>Office hours on demand. Grading by homework.</p>";
     if let Some(i) = number("/db") {
         let text = format!(
-            "{syllabus}<p>In year {i} we study the relational model, query optimization and transaction processing.</p>\
+            "{syllabus}<p>In year {i} we study the relational model, query optimization and transaction \
+             processing.</p>\
              <p>The relational model comes first, query optimization later, in part {i}.</p>"
         );
         return Some(html(&format!("Databases {i}"), &text));

@@ -91,8 +91,8 @@ impl Snapshot {
         }
     }
 
-    /// The archive up to the committed position, as a restart would leave it: whole, every page in it exactly once.
-    /// Writes it to `scratch` and says where.
+    /// The archive up to the committed position, as a restart would leave it: whole, every page in it exactly
+    /// once. Writes it to `scratch` and says where.
     pub fn check_archive(&self, dir: &Path, scratch: &Path) -> Vec<PathBuf> {
         let _ = std::fs::remove_dir_all(scratch);
         std::fs::create_dir_all(scratch).unwrap();

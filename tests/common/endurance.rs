@@ -1,5 +1,5 @@
-//! What the tests that disturb a crawl share: the demo's web crawled to its end, and whether it was done politely by the
-//! server's own log.
+//! What the tests that disturb a crawl share: the demo's web crawled to its end, and whether it was done
+//! politely by the server's own log.
 
 use super::{DemoServer, Ran, gleaner};
 use madeup::{Entry, STRICT, TOPIC};
@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Both clocks, the crawler's and the server's, count whole milliseconds.
 const GRAIN_MS: u64 = 2;
 
-/// The demo's topic, to be crawled to the end. What never ends (a host whose robots.txt cannot be had, pages that fail
-/// for ever) is left out, so that the end comes soon; what fails at first stays in.
+/// The demo's topic, to be crawled to the end. What never ends (a host whose robots.txt cannot be had, pages
+/// that fail for ever) is left out, so that the end comes soon; what fails at first stays in.
 pub fn topic() -> String {
     format!(
         r#"{TOPIC}{STRICT}
@@ -39,9 +39,9 @@ pub fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
-/// One request at a time per host, and a pause between the end of one and the start of the next, robots.txt included.
-/// `end` says when the first of two requests was over, which for one that was cut short the server cannot know. Returns how
-/// many hosts were visited.
+/// One request at a time per host, and a pause between the end of one and the start of the next, robots.txt
+/// included. `end` says when the first of two requests was over, which for one that was cut short the server
+/// cannot know. Returns how many hosts were visited.
 pub fn polite(log: &[Entry], delay_ms: u64, end: impl Fn(&Entry, &Entry) -> u64) -> usize {
     let mut hosts: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
     for e in log {

@@ -1,5 +1,5 @@
-//! The map matches the country: `ARCHITECTURE.md` names every crate and folder that exists and no other, and every
-//! crate depends only on what the map allows.
+//! The map matches the country: `ARCHITECTURE.md` names every crate and folder that exists and no other, and
+//! every crate depends only on what the map allows.
 
 use super::root;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,6 @@
 //! `docs/strategies.md` and `docs/judges.md` say what the program says: both are made from the lists that
-//! `gleaner strategies` and `gleaner judges` read. `UPDATE_DOCS=1 cargo test -p gleaner --test house` writes them anew.
+//! `gleaner strategies` and `gleaner judges` read. `UPDATE_DOCS=1 cargo test -p gleaner --test house` writes
+//! them anew.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,7 +14,8 @@ struct Entry {
 
 fn page(title: &str, intro: &str, default: &str, entries: &[Entry]) -> String {
     let mut out = format!(
-        "<!-- Made from the source by `UPDATE_DOCS=1 cargo test -p gleaner --test house`; edit the source. -->\n\n# {title}\n\n{intro}\n\n"
+        "<!-- Made from the source by `UPDATE_DOCS=1 cargo test -p gleaner --test house`; edit the source. \
+         -->\n\n# {title}\n\n{intro}\n\n"
     );
     out += "| name | in short |\n|---|---|\n";
     for e in entries {
@@ -37,7 +39,8 @@ fn check(file: &str, text: &str) {
     let there = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         there == text,
-        "docs/{file} is out of date: run `UPDATE_DOCS=1 cargo test -p gleaner --test house` and commit the change"
+        "docs/{file} is out of date: run `UPDATE_DOCS=1 cargo test -p gleaner --test house` and commit the \
+         change"
     );
 }
 
@@ -45,7 +48,11 @@ fn check(file: &str, text: &str) {
 fn strategies() {
     let all = focus::strategies::ALL.iter();
     let entries: Vec<Entry> = all.map(|e| Entry { name: e.name, summary: e.summary, doc: e.doc }).collect();
-    let intro = "A strategy decides which link is followed next. Choose one with `--strategy NAME` or in the topic file:\n\n```toml\n[strategy]\nkind = \"best-first\"\n# options of the strategy\n```\n\n`gleaner strategies NAME` prints the same. u is the page a link stands on, a its anchor text, q the topic. [Sources](sources.md) has the documents of Assis, Chakrabarti, Pappas, Batsakis and Siqueira.";
+    let intro = "A strategy decides which link is followed next. Choose one with `--strategy NAME` or in \
+                 the topic file:\n\n```toml\n[strategy]\nkind = \"best-first\"\n# options of the strategy\n\
+                 ```\n\n`gleaner strategies NAME` prints the same. u is the page a link stands on, a its \
+                 anchor text, q the topic. [Sources](sources.md) has the documents of Assis, Chakrabarti, \
+                 Pappas, Batsakis and Siqueira.";
     check("strategies.md", &page("Strategies", intro, focus::strategies::DEFAULT, &entries));
 }
 
@@ -53,6 +60,10 @@ fn strategies() {
 fn judges() {
     let all = focus::judges::ALL.iter();
     let entries: Vec<Entry> = all.map(|e| Entry { name: e.name, summary: e.summary, doc: e.doc }).collect();
-    let intro = "A judge decides whether a fetched page is what you want. Choose one in the topic file:\n\n```toml\n[judge]\nkind = \"genre\"\nthreshold = \"auto\"\n# options of the judge\n```\n\n`gleaner judges NAME` prints the same. `[exclude] terms` work on top of any judge. [Sources](sources.md) has the documents of Assis, Chakrabarti, Pappas, Batsakis and Siqueira.";
+    let intro = "A judge decides whether a fetched page is what you want. Choose one in the topic file:\n\n\
+                 ```toml\n[judge]\nkind = \"genre\"\nthreshold = \"auto\"\n# options of the judge\n```\n\n\
+                 `gleaner judges NAME` prints the same. `[exclude] terms` work on top of any judge. \
+                 [Sources](sources.md) has the documents of Assis, Chakrabarti, Pappas, Batsakis and \
+                 Siqueira.";
     check("judges.md", &page("Judges", intro, focus::judges::DEFAULT, &entries));
 }

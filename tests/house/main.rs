@@ -5,6 +5,7 @@ mod book;
 mod docs;
 mod names;
 mod promises;
+mod width;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Code that the docs name exists: files, Rust paths, functions and types, environment variables, options of the program.
+//! Code that the docs name exists: files, Rust paths, functions and types, environment variables, options of
+//! the program.
 
 use super::{markdown_files, root, rust_files};
 use std::collections::BTreeSet;
@@ -85,7 +86,8 @@ fn rust_names_exist() {
     assert!(wrong.is_empty(), "names that are not in the code:\n{}", wrong.join("\n"));
 }
 
-/// No test, lab command or default may name a folder of somebody's machine, nor the recorded webs beside the repository.
+/// No test, lab command or default may name a folder of somebody's machine, nor the recorded webs beside the
+/// repository.
 #[test]
 fn no_machine_is_named() {
     let mut files = rust_files();

@@ -1,5 +1,5 @@
-//! Archives for others and from others: py-wacz, pywb and cdxj-indexer read what we export; what wget and py-wacz wrote is
-//! imported.
+//! Archives for others and from others: py-wacz, pywb and cdxj-indexer read what we export; what wget and
+//! py-wacz wrote is imported.
 
 use crate::common;
 use crate::common::collection::Snapshot;

@@ -1,5 +1,5 @@
-//! `gleaner backtest` as other programs see it: files, determinism, hand-computed numbers, WARC files of other crawlers,
-//! and bad input.
+//! `gleaner backtest` as other programs see it: files, determinism, hand-computed numbers, WARC files of
+//! other crawlers, and bad input.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -147,7 +147,8 @@ fn the_same_bytes_whatever_the_number_of_threads() {
     }
 }
 
-/// Labels play the person: the crawl without labels is as ever, those with labels are the same on any number of threads.
+/// Labels play the person: the crawl without labels is as ever, those with labels are the same on any number
+/// of threads.
 #[test]
 fn crawls_that_are_taught() {
     let dir = tempfile::tempdir().unwrap();
@@ -286,7 +287,10 @@ fn warc(urls: &[&str]) -> String {
             body.len()
         );
         out += &format!(
-            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-{:012}>\r\nWARC-Date: 2024-01-01T00:00:00Z\r\nWARC-Target-URI: {url}\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{http}\r\n\r\n",
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: \
+             <urn:uuid:00000000-0000-0000-0000-{:012}>\r\nWARC-Date: 2024-01-01T00:00:00Z\r\n\
+             WARC-Target-URI: {url}\r\nContent-Type: application/http; msgtype=response\r\n\
+             Content-Length: {}\r\n\r\n{http}\r\n\r\n",
             url.len(),
             http.len()
         );
@@ -357,8 +361,8 @@ fn labels_from_example_pages() {
     ok(&done);
     let results: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
-    // Of 3 (sql) itself the cosine is 1; of 4 (sql, joins; "and" is a stopword) 1/√2 = 0.707; of / (one, two, three,
-    // sql) 1/2; others 0. More than 0.75: one page.
+    // Of 3 (sql) itself the cosine is 1; of 4 (sql, joins; "and" is a stopword) 1/√2 = 0.707; of / (one, two,
+    // three, sql) 1/2; others 0. More than 0.75: one page.
     assert_eq!(results["runs"][0]["relevant_reachable"], 1);
     let said = String::from_utf8_lossy(&done.stderr);
     // Five pages: (1 + 0.7071 + 0.5) / 5 = 0.441.
@@ -431,7 +435,13 @@ fn a_warc_of_wget_replays() {
     // wget exits with 8 when some URL answered with an error; the demo web has such URLs on purpose.
     assert!(matches!(status.code(), Some(0 | 8)), "{status}");
     let topic = dir.path().join("demo.toml");
-    fs::write(&topic, "name = 'db'\n[genre]\npreset = 'syllabus'\n[content]\nterms = ['sql', 'relational model', 'normalization']\n[judge]\nkind = 'genre'\nthreshold = 0.4\n[scope]\nhosts = ['cs.northfield.example']\n").unwrap();
+    fs::write(
+        &topic,
+        "name = 'db'\n[genre]\npreset = 'syllabus'\n[content]\n\
+                       terms = ['sql', 'relational model', 'normalization']\n[judge]\nkind = 'genre'\n\
+                       threshold = 0.4\n[scope]\nhosts = ['cs.northfield.example']\n",
+    )
+    .unwrap();
     let seeds = dir.path().join("seeds.txt");
     fs::write(&seeds, "http://cs.northfield.example/\n").unwrap();
     let live = dir.path().join("live");

@@ -1,5 +1,5 @@
-//! What can be wrong with what people give us, and what they are told: the thing, the place, the next step, and the exit
-//! code (1 failure, 2 usage or configuration, 3 stopped by the user, 4 nothing to do).
+//! What can be wrong with what people give us, and what they are told: the thing, the place, the next step,
+//! and the exit code (1 failure, 2 usage or configuration, 3 stopped by the user, 4 nothing to do).
 
 use crate::common::collection::Snapshot;
 use crate::common::dashboard::Dashboard;
@@ -239,7 +239,8 @@ fn commands_that_need_a_collection() {
         .fails(2, &["exists already", "--force"]);
 }
 
-// ---- a collection that something happened to --------------------------------------------------------------------------
+// ---- a collection that something happened to
+// --------------------------------------------------------------------------
 
 /// A web of one host with `n` pages, and its crawl settings.
 struct Small {
@@ -436,7 +437,8 @@ fn a_clock_that_went_backwards_blocks_nobody() {
     use frontier::{Frontier, Next, Pick};
     use types::{Candidate, Canon, HostUpdate, LinkKind, Millis, Priority, RobotsAnswer, Settle, Turn};
     let small = Small::new(5, "");
-    // A run at a time when the clock was ten days ahead: it asked for robots.txt, and the host wanted to rest.
+    // A run at a time when the clock was ten days ahead: it asked for robots.txt, and the host wanted to
+    // rest.
     let future = Millis(Millis::now().0 + 10 * 24 * 3_600_000);
     fs::create_dir_all(&small.out).unwrap();
     {
@@ -474,7 +476,8 @@ fn a_clock_that_went_backwards_blocks_nobody() {
     assert!(started.elapsed() < Duration::from_secs(60), "it waited for a future that is gone");
 }
 
-// ---- Ctrl-C ---------------------------------------------------------------------------------------------------------
+// ---- Ctrl-C
+// ---------------------------------------------------------------------------------------------------------
 
 /// Waits until the server has answered so many requests.
 fn answered(server: &Server, n: usize) {

@@ -1,5 +1,5 @@
-//! What is found, and how soon, on two generated webs: compared by `gleaner report` with what was found when the baseline was
-//! committed. A change that finds other pages on purpose writes it anew:
+//! What is found, and how soon, on two generated webs: compared by `gleaner report` with what was found when
+//! the baseline was committed. A change that finds other pages on purpose writes it anew:
 //!
 //! `UPDATE_BASELINE=1 cargo test -p gleaner --test program baseline`
 

@@ -1,5 +1,5 @@
-//! A shared crawl whose pages go to S3-compatible storage: the real program, a real PostgreSQL, somebody else's storage
-//! server that checks signatures and permissions.
+//! A shared crawl whose pages go to S3-compatible storage: the real program, a real PostgreSQL, somebody
+//! else's storage server that checks signatures and permissions.
 
 use crate::common;
 use crate::common::dashboard::Dashboard;

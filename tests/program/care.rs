@@ -24,8 +24,8 @@ fn adds_up(found: &Value, what: &str) {
     assert_eq!(n("before"), n("sound") + n("damaged") + n("missing"), "{what}: {found:#}");
 }
 
-/// What an archive file says, whatever it is packed with: the time in the head of a gzip member and the last bits of
-/// its data are covered by no checksum.
+/// What an archive file says, whatever it is packed with: the time in the head of a gzip member and the last
+/// bits of its data are covered by no checksum.
 fn unpacked(path: &Path) -> Vec<Result<store::archive::WarcRecord, store::archive::WarcError>> {
     store::archive::Scan::open(path, 0, store::archive::Limits::default()).unwrap().collect()
 }
@@ -153,7 +153,8 @@ fn a_shared_crawl_is_checked_with_its_workers_archives() {
     let dir = folder();
     let topic = file(dir.path(), "t.toml", "name = \"c\"\nquery = \"sql\"\n[fetch]\ndelay = '0s'\n");
     let web = serve(
-        "== http://a.example/\n<title>A</title>sql <a href='/b'>b</a>\n== http://a.example/b\n<title>B</title>more sql\n",
+        "== http://a.example/\n<title>A</title>sql <a href='/b'>b</a>\n== http://a.example/b\n\
+         <title>B</title>more sql\n",
     );
     let worker = dir.path().join("w");
     let shared = ["--store", &database, "--crawl", "checked"];
@@ -175,7 +176,8 @@ fn a_shared_crawl_is_checked_with_its_workers_archives() {
     check(&["--repair"]).fails(2, &["cannot be used with"]);
 }
 
-// ---- what must go -------------------------------------------------------------------------------------------------------
+// ---- what must go
+// -------------------------------------------------------------------------------------------------------
 
 /// Words that stand on one page only: in its title, its text, its links, and what it said before.
 const SECRETS: [&str; 4] = ["quokkatitle", "quokkatext marmalade", "quokkaanchor", "quokkabefore"];
@@ -205,7 +207,8 @@ fn secret_web(second: bool) -> String {
 
 /// Two visits to a web on which one page is to go.
 fn with_secret(dir: &Path) -> PathBuf {
-    let topic = "name = \"c\"\nquery = \"sql\"\n[fetch]\ndelay = '0s'\nsitemaps = false\n[archive]\nfile_size = \"6KB\"\n";
+    let topic = "name = \"c\"\nquery = \"sql\"\n[fetch]\ndelay = '0s'\nsitemaps = false\n[archive]\n\
+                 file_size = \"6KB\"\n";
     let (topic, out) = (file(dir, "t.toml", topic), dir.join("out"));
     let server = serve(&secret_web(false));
     finish(crawl(&server, &topic, &out).args(["--seed", "http://a.example/"])).ok();
@@ -407,7 +410,8 @@ fn killed_at_any_moment_a_removal_is_not_begun_or_finished() {
     assert!(old > 0, "the moments were too late");
 }
 
-// ---- what takes the space -----------------------------------------------------------------------------------------------
+// ---- what takes the space
+// -----------------------------------------------------------------------------------------------
 
 fn bytes(dir: &Path) -> u64 {
     contents(dir).values().map(|b| b.len() as u64).sum()
@@ -492,7 +496,8 @@ fn killed_at_any_moment_a_compaction_loses_nothing() {
     }
 }
 
-// ---- what is new --------------------------------------------------------------------------------------------------------
+// ---- what is new
+// --------------------------------------------------------------------------------------------------------
 
 #[test]
 fn a_new_page_is_shown_by_its_own_words_not_by_its_menu() {
@@ -507,7 +512,8 @@ fn a_new_page_is_shown_by_its_own_words_not_by_its_menu() {
     for n in 0..12 {
         web += &format!("<a href='http://b.example/{n}'>sql {n}</a>\n");
     }
-    web += "== http://a.example/own\n<title>Own</title>\n<nav><ul><li>Menu of the site<li>Other menu</ul></nav>\
+    web += "== http://a.example/own\n<title>Own</title>\n<nav><ul><li>Menu of the site<li>Other \
+            menu</ul></nav>\
             <main><p>Relations are sets of tuples, says the sql standard of this page.</p></main>\n";
     let words = [
         "joins", "views", "keys", "locks", "logs", "rows", "types", "plans", "trees", "hashes", "sorts",
@@ -515,7 +521,8 @@ fn a_new_page_is_shown_by_its_own_words_not_by_its_menu() {
     ];
     for (n, word) in words.iter().enumerate() {
         web += &format!(
-            "== http://b.example/{n}\n<title>B {n}</title>\n{menu}<p>Chapter on {word}: what sql says of {word}.</p>\n"
+            "== http://b.example/{n}\n<title>B {n}</title>\n{menu}<p>Chapter on {word}: what sql says of \
+             {word}.</p>\n"
         );
     }
     let server = serve(&web);
@@ -532,7 +539,8 @@ fn a_new_page_is_shown_by_its_own_words_not_by_its_menu() {
     assert!(last.into_iter().all(|text| text.starts_with("Chapter")), "{ran}");
 }
 
-// ---- killed, whatever it was doing --------------------------------------------------------------------------------------
+// ---- killed, whatever it was doing
+// --------------------------------------------------------------------------------------
 
 /// Whatever is killed leaves a sound collection with all its pages, and can be done again.
 #[test]
@@ -613,7 +621,8 @@ fn killed_at_any_moment_whatever_was_being_done_can_be_done_again() {
     assert!(ended * 2 < kills, "{ended} of {kills} kills came too late");
 }
 
-/// Sitemaps and feeds were read and are no pages; judging again begins the state of pages anew. Neither is damage.
+/// Sitemaps and feeds were read and are no pages; judging again begins the state of pages anew. Neither is
+/// damage.
 #[test]
 fn a_sitemap_and_judging_again_are_no_damage() {
     let dir = folder();
@@ -621,8 +630,10 @@ fn a_sitemap_and_judging_again_are_no_damage() {
         (file(dir.path(), "t.toml", "query = \"sql\"\n[fetch]\ndelay = '0s'\n"), dir.path().join("out"));
     let server = serve(
         "== http://a.example/robots.txt\nSitemap: http://a.example/map.xml\n\
-         == http://a.example/map.xml 200 application/xml\n<urlset><url><loc>http://a.example/2</loc></url></urlset>\n\
-         == http://a.example/\n<title>One</title><p>sql\n== http://a.example/2\n<title>Two</title><p>sql too\n",
+         == http://a.example/map.xml 200 \
+         application/xml\n<urlset><url><loc>http://a.example/2</loc></url></urlset>\n\
+         == http://a.example/\n<title>One</title><p>sql\n== http://a.example/2\n\
+         <title>Two</title><p>sql too\n",
     );
     finish(crawl(&server, &topic, &out).args(["--seed", "http://a.example/"])).ok();
     assert!(server.log().entries().iter().any(|e| e.path == "/map.xml"), "the sitemap was read");

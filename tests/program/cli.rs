@@ -381,8 +381,10 @@ fn a_new_topic_can_be_judged_with() {
     assert!(ran.ok().err.contains("wrote db.toml") && ran.err.contains("gleaner crawl db.toml"), "{ran}");
     let text = std::fs::read_to_string(dir.path().join("db.toml")).unwrap();
     assert!(text.contains("relational model") && text.contains('#'), "commented: {text}");
-    let page = "<title>CS 564: Databases - Syllabus</title><h1>Syllabus</h1><p>Office hours, grading, textbook, \
-                prerequisites. The relational model, SQL. Homework and exams. Schedule. Relational model and sql.</p>";
+    let page = "<title>CS 564: Databases - Syllabus</title><h1>Syllabus</h1><p>Office hours, grading, \
+                textbook, \
+                prerequisites. The relational model, SQL. Homework and exams. Schedule. Relational model \
+                and sql.</p>";
     let page = file(dir.path(), "page.html", page);
     let topic = dir.path().join("db.toml");
     let ran = finish(gleaner().arg("judge").arg(&topic).arg(&page));
@@ -429,7 +431,8 @@ fn the_web_cannot_drive_the_terminal() {
          <a href='/two' title='{EVIL}'>{EVIL} sql</a> sql sql {EVIL}"
     );
     let web = format!(
-        "== http://a.example/\n{page}\n== http://a.example/two\n{page} two\n== http://a.example/x 404\n{page}\n"
+        "== http://a.example/\n{page}\n== http://a.example/two\n{page} two\n== http://a.example/x 404\n\
+         {page}\n"
     );
     let server = serve(&web);
     let dir = folder();
@@ -461,7 +464,8 @@ fn the_web_cannot_drive_the_terminal() {
     assert!(all[2].out.contains("evil"), "{}", all[2]);
 }
 
-/// What a strategy or judge learnt is its own: a run with another one starts afresh and takes the rest as it is.
+/// What a strategy or judge learnt is its own: a run with another one starts afresh and takes the rest as it
+/// is.
 #[test]
 fn a_resumed_crawl_may_change_its_mind() {
     let mut web = String::from("== http://a.example/\n<title>Start</title>\n");

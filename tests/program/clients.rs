@@ -1,5 +1,6 @@
-//! Other people's programs read what we write: warcio and pywb the archives, pyarrow the Parquet files, Python's own modules the
-//! CSV and the JSON lines. `./test` installs them; without them (`GLEANER_PY` not set) these tests say so and skip.
+//! Other people's programs read what we write: warcio and pywb the archives, pyarrow the Parquet files,
+//! Python's own modules the CSV and the JSON lines. `./test` installs them; without them (`GLEANER_PY` not
+//! set) these tests say so and skip.
 
 use crate::common;
 use crate::common::{finish, folder, gleaner, python, run, script, warcs};

@@ -1,7 +1,7 @@
 //! A crawl that is killed again and again loses nothing, repeats nothing and stays polite.
 //!
-//! The web is the one of `gleaner demo`, served by a process of its own whose log is the witness. `GLEANER_LONG=1`
-//! (`./test long`) kills 200 times instead of 25.
+//! The web is the one of `gleaner demo`, served by a process of its own whose log is the witness.
+//! `GLEANER_LONG=1` (`./test long`) kills 200 times instead of 25.
 
 use crate::common;
 use crate::common::collection::Snapshot;
@@ -87,7 +87,8 @@ fn killed_at_random_moments() {
     let dir = folder();
     let topic = file(dir.path(), "topic.toml", &topic());
 
-    // The undisturbed run, at the same time, on a web of its own (hosts that fail at first remember who came).
+    // The undisturbed run, at the same time, on a web of its own (hosts that fail at first remember who
+    // came).
     let calm_dir = dir.path().join("calm");
     let calm_server = DemoServer::start(&dir.path().join("calm.log"), size);
     let calm = Running::start(&mut crawl(&calm_server, &topic, &calm_dir));
@@ -98,7 +99,8 @@ fn killed_at_random_moments() {
     let mut legs: Vec<Leg> = Vec::new();
     let mut snapshots: Vec<Snapshot> = vec![Snapshot::default()];
     for n in 0..kills {
-        // What is left of the web, shared out among the kills that are left, so that the last one comes before the end.
+        // What is left of the web, shared out among the kills that are left, so that the last one comes
+        // before the end.
         let done = snapshots[n as usize].settled().count() as u64;
         let quota = ((web * 9 / 10).saturating_sub(done) / (kills - n)).max(1);
         let moment = match n % 5 {
@@ -145,7 +147,8 @@ fn killed_at_random_moments() {
     assert!(last.pages.len() > pages[kills as usize], "something was left for the last run");
     warcio_checks(&last.check_archive(&out, &dir.path().join("archive")));
 
-    // What a settled URL had to give was had: it is never asked for again. And every page really came from the server.
+    // What a settled URL had to give was had: it is never asked for again. And every page really came from
+    // the server.
     let log = read_log(&server.log).unwrap_or_else(|p| panic!("{p}"));
     let mut requests: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
     for e in &log {
@@ -178,8 +181,9 @@ fn killed_at_random_moments() {
     }
 }
 
-/// What a kill between the archive's write and the ledger's commit leaves behind. The moment is so short that chance
-/// hardly ever finds it: pages at the end of the archive that the ledger does not know, and half a commit.
+/// What a kill between the archive's write and the ledger's commit leaves behind. The moment is so short that
+/// chance hardly ever finds it: pages at the end of the archive that the ledger does not know, and half a
+/// commit.
 fn leave_half_written(collection: &Path) {
     let archive = common::warcs(collection).pop();
     for (path, most) in [(archive, usize::MAX), (Some(collection.join("ledger.log")), 999)] {
@@ -196,15 +200,16 @@ pub fn warcio_checks(files: &[std::path::PathBuf]) {
     }
 }
 
-/// The server's own log: one request at a time per host, and a pause between the end of one and the start of the next,
-/// robots.txt included and across restarts.
+/// The server's own log: one request at a time per host, and a pause between the end of one and the start of
+/// the next, robots.txt included and across restarts.
 fn polite(log: &[Entry], legs: &[Leg]) {
     let hosts = endurance::polite(log, DELAY_MS, |a, b| {
-        // A request of a killed crawler ends for the server when it notices (and a busy server may even see it only
-        // then), but it was sent before the kill.
+        // A request of a killed crawler ends for the server when it notices (and a busy server may even see
+        // it only then), but it was sent before the kill.
         match legs.iter().rposition(|l| l.spawned <= a.arrived) {
             Some(i) if a.finished >= legs[i].killed => a.arrived.min(legs[i].killed),
-            // Right after a start, what is asked for twice may have been sent by the one before, and only now be seen.
+            // Right after a start, what is asked for twice may have been sent by the one before, and only now
+            // be seen.
             Some(i) if i > 0 && a.path == b.path && a.arrived < legs[i].spawned + STARTING_MS => {
                 a.arrived.min(legs[i - 1].killed)
             }
@@ -214,7 +219,8 @@ fn polite(log: &[Entry], legs: &[Leg]) {
     assert!(hosts > 20, "only {hosts} hosts were visited");
 }
 
-// ---- a full disk ------------------------------------------------------------------------------------------------------
+// ---- a full disk
+// ------------------------------------------------------------------------------------------------------
 
 /// Many pages of much text on ten hosts, each linking to the next few.
 fn wordy_web(pages: usize) -> String {
@@ -316,7 +322,8 @@ fn a_file_that_may_not_grow_stops_the_crawl_and_costs_nothing() {
     let server = common::serve(&wordy_web(WORDY));
     let out = dir.path().join("out");
     let free = crawl_wordy(&server, &topic, &out);
-    // Files of at most 512 or 1024 times this many bytes, as the shell counts; an ignored signal stays ignored.
+    // Files of at most 512 or 1024 times this many bytes, as the shell counts; an ignored signal stays
+    // ignored.
     let mut limited = Command::new("sh");
     limited
         .args(["-c", "trap '' XFSZ; ulimit -f 700; exec \"$0\" \"$@\""])

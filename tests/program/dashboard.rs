@@ -1,6 +1,6 @@
-//! The dashboard in a real browser, on a real running crawl of the demo web: curves move, a label changes verdicts, pause
-//! and resume work, search finds, a hostile page executes nothing. Pictures of every page go to `$GLEANER_PICTURES`
-//! (default: `target/tmp/dashboard`).
+//! The dashboard in a real browser, on a real running crawl of the demo web: curves move, a label changes
+//! verdicts, pause and resume work, search finds, a hostile page executes nothing. Pictures of every page go
+//! to `$GLEANER_PICTURES` (default: `target/tmp/dashboard`).
 
 use crate::common;
 use crate::common::browser::{Browser, pictures};
@@ -143,7 +143,10 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     b.picture(&shots.join("hosts.png"));
 
     b.eval("location.hash = '#/c/demo-crawl/frontier'");
-    b.wait("document.querySelectorAll('tbody tr').length > 3 || document.body.innerText.includes('Nothing is waiting')");
+    b.wait(
+        "document.querySelectorAll('tbody tr').length > 3 || document.body.innerText.includes('Nothing \
+            is waiting')",
+    );
     b.picture(&shots.join("frontier.png"));
 
     // Stop; what was changed is there when it goes on.
@@ -169,8 +172,14 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     // Search finds, with facets.
     b.eval("location.hash = '#/c/demo-crawl/search'");
     b.wait("document.querySelector('input[name=q]')");
-    b.eval("document.querySelector('input[name=q]').value = 'syllabus'; document.querySelector('form.searchbox').requestSubmit()");
-    b.wait("document.querySelectorAll('.result').length > 0 && document.querySelectorAll('.facets li').length > 0");
+    b.eval(
+        "document.querySelector('input[name=q]').value = 'syllabus'; \
+            document.querySelector('form.searchbox').requestSubmit()",
+    );
+    b.wait(
+        "document.querySelectorAll('.result').length > 0 && document.querySelectorAll('.facets \
+            li').length > 0",
+    );
     assert!(b.eval("document.querySelectorAll('.result mark').length").as_u64() > Some(0));
     b.picture(&shots.join("search.png"));
 
@@ -189,7 +198,10 @@ fn a_crawl_is_started_watched_corrected_and_searched() {
     ])
     .ok();
     b.eval("location.hash = '#/compare'");
-    b.wait("document.querySelectorAll('.chart').length === 2 && document.querySelectorAll('.chart .c2').length > 0");
+    b.wait(
+        "document.querySelectorAll('.chart').length === 2 && document.querySelectorAll('.chart \
+            .c2').length > 0",
+    );
     let text = b.text();
     assert!(strategies.iter().all(|s| text.contains(s)) && text.contains("sim:campus"), "{text}");
     assert_eq!(b.eval("document.querySelectorAll('.card:last-child tbody tr').length"), 3);
@@ -237,7 +249,8 @@ fn a_hostile_page_executes_nothing() {
     let server = serve(HOSTILE);
     let name = "<img src=x onerror=alert(11)>";
     let topic = format!(
-        "name = \"{name}\"\n[genre]\nterms = ['syllabus']\n[content]\nterms = ['sql', '<b onclick=alert(12)>']\n[judge]\nthreshold = 0.1\n[fetch]\ndelay = '1ms'\n"
+        "name = \"{name}\"\n[genre]\nterms = ['syllabus']\n[content]\n\
+         terms = ['sql', '<b onclick=alert(12)>']\n[judge]\nthreshold = 0.1\n[fetch]\ndelay = '1ms'\n"
     );
     let topic = file(dir.path(), "topic.toml", &topic);
     finish(crawl(&server, &topic, &dir.path().join("db")).args([
@@ -260,9 +273,15 @@ fn a_hostile_page_executes_nothing() {
         b.wait("!document.querySelector('.loading')");
         std::thread::sleep(Duration::from_millis(150));
         // What was text in the page is text here, and nothing of it became an element.
-        let strange = b.eval("document.querySelectorAll('main img, main script, main iframe, main svg:not(.chart), main [onerror], main [onclick], main [onload]').length");
+        let strange = b.eval(
+            "document.querySelectorAll('main img, main script, main iframe, main \
+                              svg:not(.chart), main [onerror], main [onclick], main [onload]').length",
+        );
         assert_eq!(strange, 0, "{view}");
-        let links = b.eval("[...document.querySelectorAll('a')].map((a) => a.protocol).filter((p) => !['http:', 'https:'].includes(p)).length");
+        let links = b.eval(
+            "[...document.querySelectorAll('a')].map((a) => a.protocol).filter((p) => \
+                            !['http:', 'https:'].includes(p)).length",
+        );
         assert_eq!(links, 0, "{view}");
     }
     b.eval("location.hash = '#/c/db/pages?relevant='");
@@ -270,7 +289,13 @@ fn a_hostile_page_executes_nothing() {
     assert!(b.text().contains("<img src=x onerror=\"alert('title')\">"), "{}", b.text());
     b.picture(&pictures("dashboard").join("hostile.png"));
     // The policy itself holds: even code of ours could not make markup of a string.
-    assert_eq!(b.eval("(() => { try { document.body.innerHTML = '<b>x</b>'; return 'made'; } catch (e) { return e.name; } })()"), "TypeError");
+    assert_eq!(
+        b.eval(
+            "(() => { try { document.body.innerHTML = '<b>x</b>'; return 'made'; } catch (e) { \
+                       return e.name; } })()"
+        ),
+        "TypeError"
+    );
     b.complaints.retain(|c| !c.contains("TrustedHTML"));
     assert!(b.complaints.is_empty(), "{:#?}", b.complaints);
 }

@@ -147,7 +147,8 @@ impl Scene {
     fn new(documents: &[(&'static str, Vec<u8>)], time: &str) -> Scene {
         let dir = folder();
         let topic = format!(
-            "name = 'docs'\nquery = 'sql'\n[strategy]\nkind = 'breadth-first'\n[limits]\ndocument_time = '{time}'\n\
+            "name = 'docs'\nquery = 'sql'\n[strategy]\nkind = 'breadth-first'\n[limits]\n\
+             document_time = '{time}'\n\
              [fetch]\ndelay = '20ms'\n"
         );
         file(dir.path(), "t.toml", &topic);
@@ -448,7 +449,8 @@ fn documents_are_pages_of_a_crawl() {
         return common::tools::missing("pandoc (Debian: pandoc)");
     }
     let dir = folder();
-    let source = "---\ntitle: A TITLE\nauthor: Ada Lovelace\n---\n\n# SQL\n\nsql joins, see [next](http://pages.test/page1).\n";
+    let source = "---\ntitle: A TITLE\nauthor: Ada Lovelace\n---\n\n# SQL\n\n\
+                  sql joins, see [next](http://pages.test/page1).\n";
     let made = |ending: &str| {
         let (from, to) = (dir.path().join("a.md"), dir.path().join(format!("a.{ending}")));
         std::fs::write(&from, source).unwrap();
@@ -476,7 +478,8 @@ fn documents_are_pages_of_a_crawl() {
         .unwrap_or_else(|p| panic!("{p}"));
     let crawl = |documents: &str, out: &Path| {
         let topic = format!(
-            "name = 'docs'\nquery = 'sql'\n[scope]\n{documents}\n[strategy]\nkind = 'breadth-first'\n[fetch]\ndelay = '1ms'\n"
+            "name = 'docs'\nquery = 'sql'\n[scope]\n{documents}\n[strategy]\nkind = 'breadth-first'\n\
+             [fetch]\ndelay = '1ms'\n"
         );
         file(dir.path(), "t.toml", &topic);
         let ran = finish(common::crawl(&server, &dir.path().join("t.toml"), out).args(["--seed", HOME]));

@@ -17,7 +17,8 @@ fn they_are_listed() {
 }
 
 /// Two small generated webs.
-const SUITE: &str = "[[site]]\nname = 'campus'\nweb = 'sim:campus?pages=150&hosts=4'\n[[site]]\nname = 'hubs'\nweb = 'sim:hubs?pages=150&hosts=4'\n";
+const SUITE: &str = "[[site]]\nname = 'campus'\nweb = 'sim:campus?pages=150&hosts=4'\n[[site]]\n\
+                     name = 'hubs'\nweb = 'sim:hubs?pages=150&hosts=4'\n";
 
 fn experiment(name: &str, suite: &Path, out: &Path, rng: &str) -> Ran {
     let args = ["experiment", name, "--rng", rng, "--suite"].map(OsStr::new);
@@ -28,8 +29,8 @@ fn json(path: &Path) -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Every one of them runs to its end on small generated webs; every claim has a verdict, and one that is not tested says
-/// why.
+/// Every one of them runs to its end on small generated webs; every claim has a verdict, and one that is not
+/// tested says why.
 #[test]
 fn all_of_them_run() {
     let dir = folder();
@@ -70,8 +71,8 @@ fn all_of_them_run() {
     assert!(markdown.contains("| FS-2 |") && markdown.contains("| mean | from | to |"), "{markdown}");
 }
 
-/// Some links of these webs redirect. Kept to the pages of the baseline, the apprentice fetches all of them. The webs are
-/// large enough that some hosts can be left to train the critic on.
+/// Some links of these webs redirect. Kept to the pages of the baseline, the apprentice fetches all of them.
+/// The webs are large enough that some hosts can be left to train the critic on.
 #[test]
 fn recall_mode_loses_nothing() {
     let dir = folder();

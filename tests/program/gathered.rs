@@ -30,8 +30,8 @@ fn filler(n: u64) -> String {
     (0..40).map(|_| format!("{:x} ", rng.below(1 << 28))).collect()
 }
 
-/// Two webs that share the host a.example, of which one page says another thing in each. Each page leads to the next
-/// one only, so that a crawl comes by in this order.
+/// Two webs that share the host a.example, of which one page says another thing in each. Each page leads to
+/// the next one only, so that a crawl comes by in this order.
 fn web(north: bool) -> String {
     let own = if north { "north.example" } else { "south.example" };
     let mut web =
@@ -327,12 +327,15 @@ fn a_collection_is_shown_as_it_was_at_a_date() {
     let dir = folder();
     let topic = file(dir.path(), "t.toml", TOPIC);
     let out = dir.path().join("out");
-    let first = "== http://a.example/\n<title>Start</title>sql <a href='/news'>news</a> <a href='/old'>old</a>\n\
+    let first = "== http://a.example/\n<title>Start</title>sql <a href='/news'>news</a> <a \
+                 href='/old'>old</a>\n\
                  == http://a.example/news\n<title>News</title><p>sql on Monday</p>\n\
                  == http://a.example/old\n<title>Old</title><p>sql of yore</p>\n";
-    let second = "== http://a.example/\n<title>Start</title>sql <a href='/news'>news</a> <a href='/fresh'>fresh</a>\n\
+    let second = "== http://a.example/\n<title>Start</title>sql <a href='/news'>news</a> <a \
+                  href='/fresh'>fresh</a>\n\
                   == http://a.example/news\n<title>News</title><p>sql on Friday</p>\n\
-                  == http://a.example/old 404\nno\n== http://a.example/fresh\n<title>Fresh</title><p>sql that is new</p>\n";
+                  == http://a.example/old 404\nno\n== http://a.example/fresh\n\
+                  <title>Fresh</title><p>sql that is new</p>\n";
     finish(crawl(&serve(first), &topic, &out).args(["--seed", "http://a.example/"])).ok();
     let then = store::archive::rfc3339(types::Millis::now());
     let server = serve(second);

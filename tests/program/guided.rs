@@ -1,5 +1,5 @@
-//! Preparing a topic with the real program: seeds from search engines, the conversation of `gleaner new`, the picker, and
-//! the whole way from an idea to a crawl. Loopback only.
+//! Preparing a topic with the real program: seeds from search engines, the conversation of `gleaner new`, the
+//! picker, and the whole way from an idea to a crawl. Loopback only.
 
 use crate::common::campus::*;
 use crate::common::terminal::Terminal;
@@ -46,7 +46,8 @@ fn seeds_from_a_searxng() {
     assert_eq!(lines[1][1], "4");
     assert!(ran.err.contains("left out: http://campus.example/gone: status 404"), "{}", ran.err);
     let text = std::fs::read_to_string(d.join("t.toml")).unwrap();
-    let added = "[\"http://campus.example/db0\", \"http://campus.example/db1\", \"http://campus.example/db2\", \"http://campus.example/db3\"] # known";
+    let added = "[\"http://campus.example/db0\", \"http://campus.example/db1\", \
+                 \"http://campus.example/db2\", \"http://campus.example/db3\"] # known";
     assert_eq!(text, topic.replace("[\"http://campus.example/db0\"] # known", added));
 
     // What was written to a file can be crawled from.
@@ -170,7 +171,8 @@ fn other_engines() {
     // A feed.
     let feed = serve(|_, target, _| {
         assert!(target.contains("q=b-trees") || target.contains("q=b%2Dtrees"), "{target}");
-        let body = "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>r</title><link>http://f.example/</link>\
+        let body = "<?xml version=\"1.0\"?><rss \
+                    version=\"2.0\"><channel><title>r</title><link>http://f.example/</link>\
                     <item><title>One</title><link>http://f.example/one</link></item>\
                     <item><title>Two</title><link>http://f.example/two</link></item></channel></rss>";
         (200, String::new(), "application/rss+xml", body.into())
@@ -303,7 +305,8 @@ fn a_conversation_makes_a_topic() {
     let results: Vec<(String, String)> =
         (4..8).map(|i| (format!("http://campus.example/db{i}.html"), format!("Databases {i}"))).collect();
     let engine = searxng(results);
-    // About what, what kind (misspelt, then right), examples, an engine, a name; then which terms and which seeds.
+    // About what, what kind (misspelt, then right), examples, an engine, a name; then which terms and which
+    // seeds.
     let web = serve(|_, target, _| match page(target.trim_end_matches(".html")) {
         Some(body) => (200, String::new(), "text/html; charset=utf-8", body),
         None => (404, String::new(), "text/html", "no".into()),
@@ -337,7 +340,8 @@ fn a_server_with_a_token() {
         "name = 'x'\n[content]\nterms = ['b-trees']\n[genre]\npreset = 'news'\n",
     )
     .unwrap();
-    // What `gleaner serve` answers: a token in the header, never in the address; a category only where it is asked for.
+    // What `gleaner serve` answers: a token in the header, never in the address; a category only where it is
+    // asked for.
     let server = serve_with_headers(|head, target| {
         if !head.to_lowercase().contains("authorization: bearer t0ken") || target.contains("t0ken") {
             let body = r#"{"error":{"what":"a token is needed","because":null,"hint":null}}"#;
@@ -391,7 +395,8 @@ fn from_an_idea_to_a_crawl() {
     let dir = tempfile::tempdir().unwrap();
     let d = dir.path();
     let web = crawled(d);
-    // The collection answers as a search engine would; with three example pages and a phrase it makes a topic.
+    // The collection answers as a search engine would; with three example pages and a phrase it makes a
+    // topic.
     let resolve = format!("*:{web}");
     let examples: Vec<String> = (0..3).map(|i| format!("http://campus.example/art{i}")).collect();
     let mut args = vec!["new", "--subject", "marble sculpture", "--genre", "syllabus", "--name", "Art"];
@@ -549,7 +554,8 @@ fn escape_goes_back_one_step_and_loses_nothing() {
     let d = dir.path();
     folder_web(d);
     let typed = format!("{}\r", db_urls(3).join(" "));
-    // Back from the name to the start, from the terms to the name; what was typed is still there to be changed.
+    // Back from the name to the start, from the terms to the name; what was typed is still there to be
+    // changed.
     let answers = [
         ("What are the pages about?", "databases\r"),
         ("What kind of page?", "news\r"),

@@ -268,7 +268,8 @@ struct Outcome {
 fn crawl_by_name(hosts: &[String], port: u16, pages: u64, names: Arc<NameServers>) -> Outcome {
     let dir = folder();
     let topic = format!(
-        "query = 'page'\n[limits]\npages = {pages}\ntime = '60s'\n[fetch]\ndelay = '1ms'\nallow_private = true\n\
+        "query = 'page'\n[limits]\npages = {pages}\ntime = '60s'\n[fetch]\ndelay = '1ms'\n\
+         allow_private = true\n\
          connect_timeout = '2s'\ncontact = 'a@b.example'\n[strategy]\nkind = 'breadth-first'\n\
          [archive]\nwarc = false\nindex = false\n"
     );
@@ -338,7 +339,8 @@ fn names_that_nobody_answers_for_hold_nobody_up() {
     assert_eq!(log.len(), all);
 }
 
-/// The demo's web with bad neighbours: 200 domains that are full of the topic's words, and copies of every host.
+/// The demo's web with bad neighbours: 200 domains that are full of the topic's words, and copies of every
+/// host.
 struct Neighbourhood {
     site: Site,
     stuffed: bool,
@@ -381,16 +383,23 @@ impl Answer for Neighbourhood {
 fn stuffed_page(path: &str) -> Reply {
     let list = |words: &'static str| words.split(", ").collect::<Vec<_>>();
     let topic = list(
-        "syllabus, course, sql, relational model, instructor, normalization, office hours, query optimization, \
-         grading, relational algebra, transactions, prerequisites, textbook, concurrency control, lectures, joins, \
+        "syllabus, course, sql, relational model, instructor, normalization, office hours, query \
+         optimization, \
+         grading, relational algebra, transactions, prerequisites, textbook, concurrency control, lectures, \
+         joins, \
          homework, schema design, midterm, functional dependencies, entity relationship, nosql",
     );
     let plain = list(
-        "the, of, and, a, to, in, we, you, is, for, with, on, that, this, they, our, from, by, as, are, morning, \
-         river, garden, people, house, street, winter, paper, music, window, evening, market, station, letter, \
-         summer, kitchen, island, doctor, village, company, picture, mountain, history, coffee, bridge, forest, \
-         walked, brought, carried, opened, remembered, followed, painted, offered, counted, repaired, old, quiet, \
-         small, yellow, early, narrow, gentle, distant, simple, warm, never, often, slowly, together, again, there",
+        "the, of, and, a, to, in, we, you, is, for, with, on, that, this, they, our, from, by, as, are, \
+         morning, \
+         river, garden, people, house, street, winter, paper, music, window, evening, market, station, \
+         letter, \
+         summer, kitchen, island, doctor, village, company, picture, mountain, history, coffee, bridge, \
+         forest, \
+         walked, brought, carried, opened, remembered, followed, painted, offered, counted, repaired, old, \
+         quiet, \
+         small, yellow, early, narrow, gentle, distant, simple, warm, never, often, slowly, together, \
+         again, there",
     );
     let seed = path.bytes().fold(7u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
     let mut dice = common::Rng(seed);
@@ -450,7 +459,8 @@ fn neighbours_that_please_the_judge_do_not_take_the_crawl() {
     let (beside, stuffed) = crawl_beside(web(true, false), 800);
     let (among, copies) = crawl_beside(web(false, true), 800);
     eprintln!(
-        "alone {alone}, beside stuffed pages {beside} ({stuffed} of those), among copies {among} ({copies} of those)"
+        "alone {alone}, beside stuffed pages {beside} ({stuffed} of those), among copies {among} ({copies} \
+         of those)"
     );
     assert!(beside * 4 >= alone * 3 && stuffed <= 280, "{alone} alone, {beside} beside {stuffed}");
     // Without a memory of mirrors 372 were asked for.

@@ -1,5 +1,6 @@
-//! From an idea to a collection, offline and with nothing but the commands: a web is crawled and indexed, `gleaner serve`
-//! is the search engine over it, `terms` and `seeds` make a topic, and a focused crawl with it finds what was meant.
+//! From an idea to a collection, offline and with nothing but the commands: a web is crawled and indexed,
+//! `gleaner serve` is the search engine over it, `terms` and `seeds` make a topic, and a focused crawl with
+//! it finds what was meant.
 
 use crate::common::dashboard::Dashboard;
 use crate::common::{Ran, file, finish, folder, gleaner};
@@ -102,7 +103,8 @@ fn from_an_idea_to_a_collection_through_our_own_search_engine() {
     for part in ["preset = \"syllabus\"", "\"databases\""] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    // Which examples the search shows first depends on the order of the crawl, and so does which of these they name.
+    // Which examples the search shows first depends on the order of the crawl, and so does which of these
+    // they name.
     let taught = TAUGHT.iter().filter(|t| text.contains(**t)).count();
     assert!(taught >= 3, "{taught} of {TAUGHT:?}\n{text}");
     assert!(!text.contains(&engine.token), "{text}");
@@ -113,7 +115,8 @@ fn from_an_idea_to_a_collection_through_our_own_search_engine() {
     at(d, &web, &args).ok();
     let (before, hits) = quality(&found(d, "shelf/db"), &wanted);
     assert!(before.0 >= 0.75 && before.1 >= 0.65, "recall and precision {before:?} ({hits} pages)");
-    // Four of what was called relevant are right, four are not, says the user: home pages and homework of such courses.
+    // Four of what was called relevant are right, four are not, says the user: home pages and homework of
+    // such courses.
     let all = found(d, "shelf/db");
     let mut right: Vec<&String> = all.intersection(&wanted).collect();
     let mut wrong: Vec<&String> = all.difference(&wanted).collect();

@@ -1,5 +1,5 @@
-//! What other people's programs make of what we hand over: readers of Markdown, feeds and bulk lines. The recipes of
-//! `docs/integrate.md` are run as they stand there.
+//! What other people's programs make of what we hand over: readers of Markdown, feeds and bulk lines. The
+//! recipes of `docs/integrate.md` are run as they stand there.
 
 use crate::common;
 use crate::common::{finish, folder, gleaner, python, run, script};

@@ -1,5 +1,6 @@
-//! Labels with the real program: a conversation in a terminal and in the browser, on a stopped collection, on a running one
-//! and before there is any; undo, a kill between two labels, and everything that can be wrong with labels. Loopback only.
+//! Labels with the real program: a conversation in a terminal and in the browser, on a stopped collection, on
+//! a running one and before there is any; undo, a kill between two labels, and everything that can be wrong
+//! with labels. Loopback only.
 
 use crate::common::browser::{Browser, pictures};
 use crate::common::campus::{self, campus, serve};
@@ -427,7 +428,8 @@ fn labels_that_make_no_sense() {
 fn a_description_in_a_language_without_preset() {
     let dir = folder();
     let d = dir.path();
-    let topic = "name = 'Tietokannat'\ndescription = 'Relaatiotietokantojen kurssien opinto-ohjelmat ja tehtävät'\n\
+    let topic = "name = 'Tietokannat'\ndescription = 'Relaatiotietokantojen kurssien opinto-ohjelmat ja \
+                 tehtävät'\n\
         [content]\nterms = ['relational model', 'query optimization']\n[fetch]\ndelay = '0s'\n";
     std::fs::write(d.join("t.toml"), topic).unwrap();
     finish(&mut crawl(d, campus(), &[])).ok();
@@ -551,7 +553,10 @@ fn the_same_conversation_in_the_browser() {
     b.size(1400, 900);
     b.dark(false);
     // Another kind of question, and a page that says why it was judged so.
-    b.eval("(() => { const s = document.getElementById('which'); s.value = 'top'; s.dispatchEvent(new Event('change')); })()");
+    b.eval(
+        "(() => { const s = document.getElementById('which'); s.value = 'top'; s.dispatchEvent(new \
+            Event('change')); })()",
+    );
     b.wait("document.querySelector('.question')?.innerText.includes('among the best')");
     b.eval("location.hash = document.querySelector('.question h2 a').getAttribute('href')");
     b.wait("document.querySelector('#reasons')?.innerText.includes('that you said')");

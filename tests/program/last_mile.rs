@@ -1,5 +1,6 @@
-//! The last mile for people: a finished crawl says why it stopped and goes on from the browser, results come first, the form
-//! and the topic file say the same, numbers agree everywhere, and nothing shuts anyone out (axe-core).
+//! The last mile for people: a finished crawl says why it stopped and goes on from the browser, results come
+//! first, the form and the topic file say the same, numbers agree everywhere, and nothing shuts anyone out
+//! (axe-core).
 
 use crate::common::browser::{Browser, pictures};
 use crate::common::dashboard::Dashboard;
@@ -59,8 +60,12 @@ fn a_finished_crawl_says_why_and_goes_on_from_the_browser() {
 
     // Results come first, copies are folded.
     b.eval("location.hash = '#/c/db/overview'");
-    b.wait("document.querySelectorAll('#latest .title').length > 2 && document.querySelectorAll('#best .title').length > 2");
-    let above = "document.querySelector('#latest').getBoundingClientRect().top < document.querySelector('.chart').getBoundingClientRect().top";
+    b.wait(
+        "document.querySelectorAll('#latest .title').length > 2 && document.querySelectorAll('#best \
+            .title').length > 2",
+    );
+    let above = "document.querySelector('#latest').getBoundingClientRect().top < \
+                 document.querySelector('.chart').getBoundingClientRect().top";
     assert_eq!(b.eval(above), true);
     let best: Vec<f64> =
         overview["best"].as_array().unwrap().iter().map(|p| p["score"].as_f64().unwrap()).collect();
@@ -168,7 +173,8 @@ fn the_dashboard_of_a_crawl_stays_until_ctrl_c() {
     file(dir.path(), "topic.toml", madeup::TOPIC);
     let seeds: Vec<String> = madeup::SEEDS.iter().map(|s| format!("--seed {s}")).collect();
     let command = format!(
-        "crawl topic.toml --out db --resolve '{}' --allow-private --delay 1ms --pages 40 --serve --listen 127.0.0.1:0 --token t {}",
+        "crawl topic.toml --out db --resolve '{}' --allow-private --delay 1ms --pages 40 --serve --listen \
+         127.0.0.1:0 --token t {}",
         web.resolve(),
         seeds.join(" ")
     );
@@ -287,7 +293,8 @@ fn nobody_is_shut_out() {
                 if name.is_empty() { "-home" } else { "-" }
             )));
             let bad = b.eval(
-                "axe.run(document).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)) \
+                "axe.run(document).then((r) => r.violations.filter((v) => ['serious', \
+                 'critical'].includes(v.impact)) \
                  .map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ')).join(', ')))",
             );
             found.extend(bad.as_array().unwrap().iter().map(|v| format!("{view} at {width}{night}: {v}")));

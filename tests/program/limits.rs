@@ -1,5 +1,5 @@
-//! Servers and visitors that want too much: rules without end, sitemaps without end, sockets without end. The log of a
-//! web on loopback is the witness.
+//! Servers and visitors that want too much: rules without end, sitemaps without end, sockets without end. The
+//! log of a web on loopback is the witness.
 
 use crate::common;
 use crate::common::dashboard::Dashboard;
@@ -67,7 +67,8 @@ fn robots_of_half_a_megabyte_cost_little_and_are_obeyed() {
             let hosts: String =
                 (0..HOSTS).map(|n| format!("<a href='http://h{n}.example/'>h{n}</a> ")).collect();
             Reply::html(format!(
-                "<title>Hosts</title>{hosts} <a href='/catalogue/07/of/things/6957'>forbidden</a> <a href='/about'>about</a>"
+                "<title>Hosts</title>{hosts} <a href='/catalogue/07/of/things/6957'>forbidden</a> <a \
+                 href='/about'>about</a>"
             ))
         }
         _ => Reply::html("<title>A page</title>text"),

@@ -1,5 +1,5 @@
-//! Sitemaps and feeds as seeds: what they list is crawled, with `only` nothing else; `lastmod` spares a refresh the
-//! pages that have not changed. The log of the servers is the witness.
+//! Sitemaps and feeds as seeds: what they list is crawled, with `only` nothing else; `lastmod` spares a
+//! refresh the pages that have not changed. The log of the servers is the witness.
 
 use crate::common::{Ran, crawl, file, finish, folder, gleaner, serve};
 use madeup::Server;

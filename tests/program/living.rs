@@ -1,5 +1,5 @@
-//! Collections that live: what failed and is asked for again, pages that are visited again. Real servers on loopback that
-//! answer otherwise between two runs.
+//! Collections that live: what failed and is asked for again, pages that are visited again. Real servers on
+//! loopback that answer otherwise between two runs.
 
 use crate::common::dashboard::Dashboard;
 use crate::common::{Ran, Running, crawl, file, finish, folder, gleaner, serve, until};
@@ -176,13 +176,15 @@ fn errors_of_a_shared_crawl_are_those_of_all_its_workers() {
     read(&["--retry"]).fails(2, &["--retry is for a collection in a folder"]);
 }
 
-// ---- visited again ----------------------------------------------------------------------------------------------------
+// ---- visited again
+// ----------------------------------------------------------------------------------------------------
 
 /// Six pages of a course, as they were.
 const BEFORE: &str = "\
 == http://a.example/ etag: \"start-1\"
 <title>Start</title><p>All about the syllabus of our course.</p><ul><li><a href='/same'>same</a><li><a href='/clock'>clock</a>\
-<li><a href='/news'>news</a><li><a href='/old'>old</a><li><a href='/moved'>moved</a><li><a href='/plain'>plain</a></ul>
+<li><a href='/news'>news</a><li><a href='/old'>old</a><li><a href='/moved'>moved</a><li><a \
+href='/plain'>plain</a></ul>
 == http://a.example/same etag: \"same-1\"
 <title>Same</title><p>A syllabus that stays as it is.</p>
 == http://a.example/clock
@@ -254,7 +256,8 @@ fn known_pages_are_visited_again_and_only_their_own_text_counts() {
         (&found["/news"]["new_links"], &found["/moved"]["note"]),
         (&json!(1), &json!("http://a.example/new-home"))
     );
-    // A page that is not there is asked for twice, what it moved to is fetched, and what is new is left for a crawl.
+    // A page that is not there is asked for twice, what it moved to is fetched, and what is new is left for a
+    // crawl.
     let asked = |path: &str| server.log().entries().iter().filter(|e| e.path == path).count();
     assert_eq!([asked("/old"), asked("/new-home"), asked("/fresh"), asked("/same")], [2, 1, 0, 1]);
     // The collection has the new versions and is sound.
@@ -290,7 +293,8 @@ fn known_pages_are_visited_again_and_only_their_own_text_counts() {
     assert_eq!(crate::common::collection::Snapshot::take(&out).pages.len(), 9);
 }
 
-/// The WARC records that came after the first `skip` ones: type, URL, profile, refers-to URL, refers-to date, date, digest.
+/// The WARC records that came after the first `skip` ones: type, URL, profile, refers-to URL, refers-to date,
+/// date, digest.
 fn revisits(out: &Path) -> Vec<[String; 6]> {
     let mut found = Vec::new();
     for path in crate::common::warcs(out) {
@@ -579,14 +583,18 @@ fn a_refresh_that_is_killed_goes_on_and_loses_no_page() {
 fn rules_and_pauses_hold_for_visits_and_one_wrong_404_is_no_loss() {
     let dir = folder();
     let (topic, out) = (file(dir.path(), "t.toml", TOPIC), dir.path().join("out"));
-    let pages = "== http://a.example/\n<title>A</title>a syllabus <a href='/shy'>shy</a> <a href='/flaky'>flaky</a> <a href='/busy'>busy</a>\n\
-        == http://a.example/flaky\n<title>Flaky</title>a syllabus\n== http://a.example/busy\n<title>Busy</title>a syllabus\n\
+    let pages = "== http://a.example/\n<title>A</title>a syllabus <a href='/shy'>shy</a> <a \
+                 href='/flaky'>flaky</a> <a href='/busy'>busy</a>\n\
+        == http://a.example/flaky\n<title>Flaky</title>a syllabus\n== http://a.example/busy\n\
+        <title>Busy</title>a syllabus\n\
         == http://a.example/shy\n<title>Shy</title>a syllabus\n\
         == http://a.example/robots.txt\nUser-agent: *\nDisallow: /nothing\n";
     finish(crawl(&serve(pages), &topic, &out).args(["--seed", "http://a.example/"])).ok();
-    let later = "== http://a.example/\n<title>A</title>a syllabus <a href='/shy'>shy</a> <a href='/flaky'>flaky</a> <a href='/busy'>busy</a>\n\
+    let later = "== http://a.example/\n<title>A</title>a syllabus <a href='/shy'>shy</a> <a \
+                 href='/flaky'>flaky</a> <a href='/busy'>busy</a>\n\
         == http://a.example/flaky 404\nnot now\n== http://a.example/flaky\n<title>Flaky</title>a syllabus\n\
-        == http://a.example/busy 503 retry-after: 1\nlater\n== http://a.example/busy\n<title>Busy</title>a syllabus\n\
+        == http://a.example/busy 503 retry-after: 1\nlater\n== http://a.example/busy\n\
+        <title>Busy</title>a syllabus\n\
         == http://a.example/shy\n<title>Shy</title>a syllabus\n\
         == http://a.example/robots.txt\nUser-agent: *\nDisallow: /shy\n";
     let server = serve(later);

@@ -1,5 +1,6 @@
-//! Requests that are nearly right: real ones of the dashboard's API and of `gleaner mcp`, changed here and there. Each gets an
-//! answer of the kinds that are documented, never a failure of our own, and both are alive afterwards.
+//! Requests that are nearly right: real ones of the dashboard's API and of `gleaner mcp`, changed here and
+//! there. Each gets an answer of the kinds that are documented, never a failure of our own, and both are
+//! alive afterwards.
 //!
 //! `GLEANER_LONG=1` (`./test long`) sends 40,000 instead of 400.
 

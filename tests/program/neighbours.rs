@@ -1,5 +1,5 @@
-//! Bad neighbours: hosts that hang or drip must not cost others their pages, nor keep a crawl from stopping; and whoever
-//! sets the machine's clock must not make it rude.
+//! Bad neighbours: hosts that hang or drip must not cost others their pages, nor keep a crawl from stopping;
+//! and whoever sets the machine's clock must not make it rude.
 
 use crate::common::{Ran, Running, file, finish, folder, gleaner, until};
 use std::collections::HashMap;
@@ -181,8 +181,8 @@ fn good(n: usize) -> Vec<String> {
     hosts(n, |i| format!("good{i}.test"))
 }
 
-/// Pages of the good hosts within a time: without and with bad ones, at the same time, so that whatever else this machine
-/// has to do slows both.
+/// Pages of the good hosts within a time: without and with bad ones, at the same time, so that whatever else
+/// this machine has to do slows both.
 fn beside(mixed: &[String], seconds: u64) -> (usize, usize, Scene) {
     let alone = Scene::new(TOPIC, &good(20));
     let mixed = Scene::new(TOPIC, mixed);
@@ -228,7 +228,8 @@ fn a_host_without_an_answer_over_https_goes_on_over_http() {
     finish(&mut scene.crawl(&["--time", "14s"])).ok();
     let log = scene.street.log();
     let first = log.first().unwrap().at;
-    // Over https one request of each host is silent for ten seconds; what comes after that is what is looked for.
+    // Over https one request of each host is silent for ten seconds; what comes after that is what is looked
+    // for.
     let late = log.iter().filter(|a| a.at > first + Duration::from_secs(11)).count();
     assert!(late >= 12, "{late} pages over http after https fell silent: {}", log.len());
 }

@@ -1,4 +1,5 @@
-//! What is new is told to others: signed webhooks to a server that fails first, mails to a server that speaks SMTP.
+//! What is new is told to others: signed webhooks to a server that fails first, mails to a server that speaks
+//! SMTP.
 
 use super::damage::on;
 use crate::common::{Ran, crawl, file, finish, folder, gleaner, serve};
@@ -316,7 +317,8 @@ fn a_mail_is_not_sent_on_a_line_that_others_can_read() {
     let (port, got) = post_office(0);
     let dir = folder();
     let notify = format!(
-        "[notify]\nmail = \"smtp://0.0.0.0:{port}\"\nfrom = 'a@b.example'\nto = ['c@d.example']\npause = '1ms'"
+        "[notify]\nmail = \"smtp://0.0.0.0:{port}\"\nfrom = 'a@b.example'\nto = ['c@d.example']\n\
+         pause = '1ms'"
     );
     let out = collection(dir.path(), &notify);
     changes(&out, &["--notify"]).fails(1, &["STARTTLS", "nothing was sent"]);

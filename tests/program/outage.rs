@@ -1,4 +1,5 @@
-//! The network goes away, is not there at first, or leads where it must not: what nobody answered is not lost.
+//! The network goes away, is not there at first, or leads where it must not: what nobody answered is not
+//! lost.
 
 use crate::common::{Ran, Running, file, finish, folder, gleaner, serve};
 use madeup::{Log, SEEDS, Server, Site, Size};

@@ -1,5 +1,5 @@
-//! Politeness, as the servers see it: the log of a web on loopback is the witness. (The same across `kill -9` is in
-//! `crash.rs`; that the best URL goes first is in `crates/store`.)
+//! Politeness, as the servers see it: the log of a web on loopback is the witness. (The same across `kill -9`
+//! is in `crash.rs`; that the best URL goes first is in `crates/store`.)
 
 use crate::common::{Running, crawl, file, finish, folder, serve, until};
 use madeup::{Entry, max_in_flight};
@@ -19,7 +19,8 @@ fn paths<'a>(log: &'a [Entry], host: &str) -> Vec<&'a str> {
     of(log, host).iter().map(|e| e.path.as_str()).collect()
 }
 
-/// Robots first, one at a time, and at least `delay` between the end of one request and the start of the next.
+/// Robots first, one at a time, and at least `delay` between the end of one request and the start of the
+/// next.
 #[track_caller]
 fn polite(log: &[Entry], host: &str, delay: u64) {
     let all = of(log, host);
@@ -39,7 +40,8 @@ fn polite(log: &[Entry], host: &str, delay: u64) {
 
 #[test]
 fn one_at_a_time_with_a_pause_robots_first_also_for_redirects_and_the_next_run() {
-    // Two hosts full of links to each other and of redirects to each other, so that both are wanted all the time.
+    // Two hosts full of links to each other and of redirects to each other, so that both are wanted all the
+    // time.
     let mut web = String::new();
     let links: String = (0..8)
         .map(|n| format!("<a href='http://b.example/{n}'>b{n}</a> <a href='/hop/{n}'>hop</a> "))

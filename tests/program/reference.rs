@@ -1,5 +1,6 @@
-//! The reference says what the program says: commands and API are written by it, keys of topic files are compared with it.
-//! `UPDATE_DOCS=1 cargo test --test program reference` writes `docs/cli.md` and `docs/api.md` anew.
+//! The reference says what the program says: commands and API are written by it, keys of topic files are
+//! compared with it. `UPDATE_DOCS=1 cargo test --test program reference` writes `docs/cli.md` and
+//! `docs/api.md` anew.
 
 use crate::common::dashboard::Dashboard;
 use crate::common::{file, finish, folder, gleaner, run};
@@ -61,8 +62,10 @@ fn api() {
     let dashboard = Dashboard::start(dir.path(), &[]);
     let api = dashboard.get("/api/v1/openapi.json").json();
     let mut text = format!(
-        "{MADE}# REST API\n\nServed by `gleaner serve` and `gleaner crawl --serve` ([dashboard](dashboard.md)). Every request needs the token, \
-         as `Authorization: Bearer TOKEN`.\nThe schemas of bodies and answers are in `/api/v1/openapi.json`.\n\n| request | what |\n|---|---|\n"
+        "{MADE}# REST API\n\nServed by `gleaner serve` and `gleaner crawl --serve` \
+         ([dashboard](dashboard.md)). Every request needs the token, \
+         as `Authorization: Bearer TOKEN`.\nThe schemas of bodies and answers are in \
+         `/api/v1/openapi.json`.\n\n| request | what |\n|---|---|\n"
     );
     let mut more = String::new();
     for (path, methods) in api["paths"].as_object().unwrap() {

@@ -1,5 +1,5 @@
-//! Pages that scripts write: applications of React, Vue and Svelte beside the same pages as HTML, a browser that is
-//! missing, and a crawl that is killed.
+//! Pages that scripts write: applications of React, Vue and Svelte beside the same pages as HTML, a browser
+//! that is missing, and a crawl that is killed.
 
 use crate::common::{self, Running, finish, folder, gleaner, run, tools, until, warcs};
 use serde_json::{Value, json};
@@ -107,7 +107,8 @@ impl Sites {
                     written.lock().unwrap().push(format!("{host}{path}"));
                     let (status, kind, body) = answer(host, path, &files);
                     let head = format!(
-                        "HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                        "HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\
+                         connection: close\r\n\r\n",
                         body.len()
                     );
                     let _ = (&stream)
@@ -261,8 +262,10 @@ fn applications_are_read_like_the_same_pages_as_html() {
         assert_eq!(page["relevant"], before[&path]["relevant"], "{path}");
     }
     if let Some(python) = common::python("the archive of rendered pages") {
-        let check = "import sys\nfrom warcio.archiveiterator import ArchiveIterator\nfrom warcio.checker import Checker\n\
-                     n = 0\nfor f in sys.argv[1:]:\n  for r in ArchiveIterator(open(f, 'rb'), check_digests='raise'):\n    \
+        let check = "import sys\nfrom warcio.archiveiterator import ArchiveIterator\n\
+                     from warcio.checker import Checker\n\
+                     n = 0\nfor f in sys.argv[1:]:\n  for r in ArchiveIterator(open(f, 'rb'), \
+                     check_digests='raise'):\n    \
                      r.content_stream().read(); n += r.rec_type == 'resource'\nprint('documents', n)";
         let files = warcs(&out);
         finish(Command::new(python).arg("-c").arg(check).args(files))

@@ -67,7 +67,10 @@ fn check_charts(b: &mut Browser, what: &str) {
             assert!(tip["dots"].as_u64() > Some(0), "{what}: {tip}");
         }
     }
-    b.eval("document.querySelectorAll('.chart').forEach((c) => c.dispatchEvent(new PointerEvent('pointerleave')))");
+    b.eval(
+        "document.querySelectorAll('.chart').forEach((c) => c.dispatchEvent(new \
+            PointerEvent('pointerleave')))",
+    );
     assert_eq!(b.eval("document.querySelectorAll('.tip:not([hidden])').length"), 0, "{what}");
     // Never wider than the screen.
     assert_eq!(b.eval("document.documentElement.scrollWidth <= innerWidth"), true, "{what}");
@@ -79,7 +82,8 @@ fn check_access(b: &mut Browser, what: &str) {
     let Some(axe) = std::env::var_os("GLEANER_AXE") else { return };
     b.eval(&format!("{};1", std::fs::read_to_string(axe).unwrap()));
     let bad = b.eval(
-        "axe.run(document).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact)) \
+        "axe.run(document).then((r) => r.violations.filter((v) => ['serious', \
+         'critical'].includes(v.impact)) \
          .map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ')).join(', ')))",
     );
     assert_eq!(bad, json!([]), "{what}");
@@ -94,7 +98,10 @@ fn look_at(b: &mut Browser, name: &str, ready: &str) {
             b.dark(dark);
             b.wait(ready);
             // Drawn again for this width; what is hidden is not drawn.
-            b.wait("[...document.querySelectorAll('.chart')].every((c) => !c.clientWidth || +c.getAttribute('viewBox')?.split(' ')[2] === c.clientWidth)");
+            b.wait(
+                "[...document.querySelectorAll('.chart')].every((c) => !c.clientWidth || \
+                    +c.getAttribute('viewBox')?.split(' ')[2] === c.clientWidth)",
+            );
             b.wait(&format!(
                 "document.documentElement.dataset.theme === '{}'",
                 if dark { "dark" } else { "light" }
@@ -268,7 +275,8 @@ fn a_report_opens_from_a_file_and_runs_nothing_of_others() {
     let server = serve(HOSTILE);
     let name = "</script><script>alert(4)</script><!--";
     let topic = format!(
-        "name = \"{name}\"\n[content]\nterms = ['sql', '</pre><img src=x onerror=alert(5)>']\n[judge]\nthreshold = 0.1\n\
+        "name = \"{name}\"\n[content]\nterms = ['sql', '</pre><img src=x onerror=alert(5)>']\n[judge]\n\
+         threshold = 0.1\n\
          [fetch]\ndelay = '1ms'\n"
     );
     let topic = file(dir.path(), "topic.toml", &topic);
@@ -296,7 +304,8 @@ fn a_report_opens_from_a_file_and_runs_nothing_of_others() {
     assert!(b.text().contains("</script><script>alert('title')</script><!--"), "{}", b.text());
     // Even markup that got in would not run: the policy knows our scripts by their digests.
     b.eval(
-        "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s); })()",
+        "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1'; \
+         document.body.append(s); })()",
     );
     assert_eq!(b.eval("window.ran === undefined"), true);
     b.complaints.retain(|c| !c.contains("Content Security Policy"));

@@ -1,5 +1,6 @@
-//! Secrets of the environment (a proxy's password, logins, tokens, cookies) are sent to whom they are meant for,
-//! and are in nothing that stays or is shown: every file, every answer and every line is searched byte by byte.
+//! Secrets of the environment (a proxy's password, logins, tokens, cookies) are sent to whom they are meant
+//! for, and are in nothing that stays or is shown: every file, every answer and every line is searched byte
+//! by byte.
 
 use crate::common::dashboard::Dashboard;
 use crate::common::{Ran, file, finish, folder, gleaner, warcs};
@@ -67,7 +68,8 @@ fn proxy() -> (u16, Arc<Mutex<Vec<String>>>) {
                     ),
                 };
                 let answer = format!(
-                    "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                    "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\
+                     connection: close\r\n\r\n{body}",
                     body.len()
                 );
                 let _ = (&stream).write_all(answer.as_bytes());

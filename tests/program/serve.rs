@@ -55,7 +55,8 @@ fn nobody_gets_in_without_the_token() {
     for path in ["/?token=wrong", "/search?q=x&token=wrong"] {
         assert_eq!(d.raw("GET", path, &[], "").status, 401, "{path}");
     }
-    // The first use gives a cookie that scripts cannot read and other sites cannot send; it opens the door from then on.
+    // The first use gives a cookie that scripts cannot read and other sites cannot send; it opens the door
+    // from then on.
     let first = d.raw("GET", &format!("/?token={}", d.token), &[], "");
     assert_eq!(first.status, 200);
     let cookie = first.header("set-cookie").unwrap();

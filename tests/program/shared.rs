@@ -1,7 +1,7 @@
 //! One crawl, several workers, a real PostgreSQL: the real program, end to end, undisturbed and disturbed.
 //!
-//! The web is the one of `gleaner demo`, served by a process of its own whose log is the witness. `GLEANER_LONG=1`
-//! (`./test long`) disturbs for longer.
+//! The web is the one of `gleaner demo`, served by a process of its own whose log is the witness.
+//! `GLEANER_LONG=1` (`./test long`) disturbs for longer.
 
 use crate::common;
 use crate::common::dashboard::Dashboard;
@@ -12,7 +12,7 @@ use crate::support::postgres;
 use crate::support::postgres::Server;
 use crawl::reader::Reader;
 use crawl::steer::Command as Do;
-use crawl::steer::fleet::{Address, Asked};
+use crawl::steer::fleet::{Address, FleetCommand};
 use madeup::{Entry, read_log};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,8 @@ fn sound(server: &Server) {
     let stats = reader.stats().unwrap();
     assert_eq!(stats.pending + stats.settled, stats.urls, "each URL in exactly one state");
     let twice = server.sql(
-        "SELECT s.url FROM gleaner.sight s JOIN gleaner.crawl c USING (crawl) WHERE s.n = 0 AND c.name = 'demo'
+        "SELECT s.url FROM gleaner.sight s JOIN gleaner.crawl c USING (crawl) WHERE s.n = 0 AND c.name = \
+         'demo'
          GROUP BY s.url HAVING count(*) > 1",
     );
     assert_eq!(twice, "", "admitted twice");
@@ -126,7 +127,8 @@ fn one_worker_then_two_find_what_an_ordinary_crawl_finds() {
     dashboard(&url, &cache, &found, &[out(1), out(2)]);
 }
 
-/// A shared crawl in the browser: everything is shown; how it is changed while it runs: tests/program/steer.rs.
+/// A shared crawl in the browser: everything is shown; how it is changed while it runs:
+/// tests/program/steer.rs.
 fn dashboard(url: &str, cache: &Path, found: &BTreeSet<String>, workers: &[PathBuf]) {
     let archives = cache.join("archives");
     std::fs::create_dir_all(&archives).unwrap();
@@ -179,7 +181,8 @@ fn dashboard(url: &str, cache: &Path, found: &BTreeSet<String>, workers: &[PathB
     assert_eq!(d.send("POST", "/api/v1/collections", &begin).status, 409);
 }
 
-// ---- disturbances -----------------------------------------------------------------------------------------------------
+// ---- disturbances
+// -----------------------------------------------------------------------------------------------------
 
 /// From when on whatever a worker had in flight may end for the server at any time.
 struct Blow {
@@ -235,8 +238,8 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
     let mut disturbances = 1;
     let nap = |rng: &mut Rng, ms: u64| std::thread::sleep(Duration::from_millis(ms + rng.below(ms / 2)));
     for _ in 0..rounds {
-        // A worker is killed, and started again in its folder, while everyone is asked to pause. Who has heard of it by
-        // then, and who has not, must not matter.
+        // A worker is killed, and started again in its folder, while everyone is asked to pause. Who has
+        // heard of it by then, and who has not, must not matter.
         ask(&server, &dir.path().join("cache"), Do::Pause);
         workers[0].signal("KILL");
         blows.push(Blow { agent: "w0".into(), at: now_ms() });
@@ -295,7 +298,8 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
     assert!(missing.is_empty() && extra.is_empty(), "missing {missing:?}, extra {extra:?}");
     assert!(wanted.len() > 40, "{}", wanted.len());
 
-    // Shards changed hands, and every page was written in the epoch of its shard at that moment (checked by `sound`).
+    // Shards changed hands, and every page was written in the epoch of its shard at that moment (checked by
+    // `sound`).
     let epochs: u64 = server.sql("SELECT max(epoch) FROM gleaner.epoch").parse().unwrap();
     assert!(epochs >= 3, "{epochs}");
 
@@ -308,7 +312,8 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
     }
     let again: u64 = served.values().map(|n| n - 1).sum();
     println!(
-        "{disturbances} disturbances, the last after {at_last} pages of {}; {epochs} epochs, {again} pages fetched again",
+        "{disturbances} disturbances, the last after {at_last} pages of {}; {epochs} epochs, {again} pages \
+         fetched again",
         served.len()
     );
     assert!(again <= (disturbances + 1) * 4 * CONCURRENCY, "{again} pages were fetched again");
@@ -322,7 +327,7 @@ fn disturbed_in_every_way_it_loses_nothing_and_stays_polite() {
 fn ask(server: &Server, cache: &Path, what: Do) {
     let reader = Reader::open_shared(&server.url(), Some("demo"), cache).unwrap_or_else(|p| panic!("{p}"));
     // All may be done by now.
-    let Ok(asked) = Asked::new(&reader, what) else { return };
+    let Ok(asked) = FleetCommand::new(&reader, what) else { return };
     let to = Address { store: &server.url(), crawl: "demo", who: "a test", patience: Duration::ZERO };
     asked.give(&to).unwrap_or_else(|p| panic!("{p}"));
 }
@@ -356,11 +361,12 @@ fn archived_twice(reader: &SharedReader, folders: &[PathBuf]) -> u64 {
     times.values().map(|n| n - 1).sum()
 }
 
-/// The server's own log: one request at a time per host over all workers, and a pause between the end of one and the
-/// start of the next, robots.txt included.
+/// The server's own log: one request at a time per host over all workers, and a pause between the end of one
+/// and the start of the next, robots.txt included.
 fn polite(log: &[Entry], blows: &[Blow]) {
     endurance::polite(log, DELAY_MS, |a, _| {
-        // A request of a worker that was killed or stopped ends for the server when it notices; it was sent before.
+        // A request of a worker that was killed or stopped ends for the server when it notices; it was sent
+        // before.
         let hit =
             blows.iter().find(|x| a.agent.contains(&x.agent) && (a.arrived..=a.finished).contains(&x.at));
         hit.map_or(a.finished, |x| a.arrived.min(x.at))

@@ -1,5 +1,6 @@
-//! A language model that teaches a crawl of several workers: they take turns within one budget, all of them learn from every answer,
-//! and one that dies loses its turn. The real program, a real PostgreSQL, an endpoint of the real protocol. Loopback only.
+//! A language model that teaches a crawl of several workers: they take turns within one budget, all of them
+//! learn from every answer, and one that dies loses its turn. The real program, a real PostgreSQL, an
+//! endpoint of the real protocol. Loopback only.
 
 use crate::common::campus::{self, html, serve};
 use crate::common::{Running, finish, folder, gleaner};
@@ -16,7 +17,15 @@ use std::time::{Duration, Instant};
 
 /// Twelve campuses, each a domain with words of its own; the first page of the first one leads to all.
 fn campuses(slow: Duration) -> SocketAddr {
+    campuses_with_gate(slow, Arc::default())
+}
+
+/// The same; while the gate is shut, no page is answered.
+fn campuses_with_gate(slow: Duration, shut: Arc<AtomicBool>) -> SocketAddr {
     serve(move |host, target, _| {
+        while shut.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let name = host.split('.').next().unwrap_or_default();
         let own: String = (0..30).map(|i| format!("{name}word{i}x{target} ")).collect();
         if target != "/robots.txt" {
@@ -134,7 +143,8 @@ fn workers_take_turns_within_one_budget_and_all_learn() {
     let right = found.iter().filter(|u| u.contains("/db")).count();
     assert!(right >= 20 && 5 * (found.len() - right) <= right, "{right} of {}", found.len());
 
-    // A person's word stands above the model's; taken back, the model's counts again; taken back once more, none.
+    // A person's word stands above the model's; taken back, the model's counts again; taken back once more,
+    // none.
     let one = labels.iter().find(|l| l["label"] == true).unwrap()["url"].as_str().unwrap();
     let said = || {
         let all = cli(&server, &["label", "--json"]);
@@ -165,10 +175,15 @@ fn a_worker_that_is_killed_while_it_asks_loses_its_turn_and_what_it_spent_stays_
         _ => wants_databases(asked),
     });
     topic(d, &model, "calls = 4\nbatch = 3\nevery = 5\nwait = \"60s\"\ntimeout = \"600s\"");
-    let web = campuses(Duration::from_millis(40));
+    let shut = Arc::new(AtomicBool::new(false));
+    let web = campuses_with_gate(Duration::from_millis(40), shut.clone());
     let mut first = Running::start(&mut worker(d, web, &server, "w1"));
     until("asked", || !model.asked().is_empty());
+    // However slow this machine is, the first worker does not finish the crawl before the second has its share.
+    shut.store(true, Ordering::SeqCst);
     let second = Running::start(&mut worker(d, web, &server, "w2"));
+    until("sharing", || server.sql("SELECT count(DISTINCT owner) FROM gleaner.shard") == "2");
+    shut.store(false, Ordering::SeqCst);
     until("both at work", || server.sql("SELECT count(*) FROM gleaner.worker WHERE pages > 3") == "2");
     assert_eq!(keys(&model).len(), 1, "the seat is taken");
     first.signal("KILL");

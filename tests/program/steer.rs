@@ -1,4 +1,5 @@
-//! A shared crawl is changed while it runs: from a dashboard or the command line, through a real PostgreSQL, to real workers.
+//! A shared crawl is changed while it runs: from a dashboard or the command line, through a real PostgreSQL,
+//! to real workers.
 
 use crate::common;
 use crate::common::browser::Browser;
@@ -294,9 +295,11 @@ fn what_is_asked_reaches_every_worker_now_and_later() {
     for name in ["w1", "w2", "w3"] {
         assert!(s.asked(|e| e.arrived > at && e.agent.contains(name)) > 2, "{name} went on");
     }
-    // By the labels alone, which all of them have, whoever fetched the pages; a judge does not move for less than 0.005.
+    // By the labels alone, which all of them have, whoever fetched the pages; a judge does not move for less
+    // than 0.005.
     let new = format!(
-        "SELECT count(DISTINCT slot), max(threshold) - min(threshold) < 0.01, min(threshold) FROM gleaner.page WHERE seq > {last}"
+        "SELECT count(DISTINCT slot), max(threshold) - min(threshold) < 0.01, min(threshold) FROM \
+         gleaner.page WHERE seq > {last}"
     );
     assert!(
         server.sql(&new).starts_with("3|t|"),
@@ -398,7 +401,8 @@ fn a_worker_that_is_killed_or_cut_off_before_it_obeys_does_so_when_it_is_back() 
         let slots = format!("SELECT count(DISTINCT slot) FROM gleaner.state WHERE name = '{name}'");
         assert_eq!(s.number(&slots), whole, "{name}");
     }
-    let control = "SELECT count(*) FROM gleaner.state WHERE name = 'control' AND convert_from(bytes, 'UTF8') LIKE '%kernel%'
+    let control = "SELECT count(*) FROM gleaner.state WHERE name = 'control' AND convert_from(bytes, \
+                   'UTF8') LIKE '%kernel%'
                    AND convert_from(bytes, 'UTF8') LIKE '%block%'";
     assert_eq!(s.number(control), 2);
     let before = s.pages();
@@ -443,7 +447,10 @@ fn what_labels_changed_is_in_the_database_although_the_commit_was_refused() {
     all_of(&s, &act(&d, "stop"), 1);
     stopped(worker);
     // What it cannot do is no reason not to join: it says so, as one that runs.
-    server.sql("UPDATE gleaner.steering SET n = n + 1, wanted = jsonb_set(wanted, '{settings,strategy}', '\"no_such_option = 1\"')");
+    server.sql(
+        "UPDATE gleaner.steering SET n = n + 1, wanted = jsonb_set(wanted, '{settings,strategy}', \
+                '\"no_such_option = 1\"')",
+    );
     let worker = s.worker("w1");
     s.until("it is back", || s.alive() == 1);
     s.until("it says so", || s.number("SELECT count(*) FROM gleaner.effect WHERE failed") == 1);
@@ -530,7 +537,10 @@ fn in_the_browser_one_sees_what_was_asked_and_who_has_done_it() {
     b.wait("document.querySelectorAll('#workers .num').length === 2");
     b.click("#do-pause");
     b.wait("document.querySelector('#state')?.innerText === 'paused'");
-    b.wait("document.querySelector('#asked').innerText.includes('pause') && document.querySelector('#asked .num').innerText === '2/2'");
+    b.wait(
+        "document.querySelector('#asked').innerText.includes('pause') && document.querySelector('#asked \
+            .num').innerText === '2/2'",
+    );
     let pictures = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dashboard");
     std::fs::create_dir_all(&pictures).unwrap();
     b.picture(&pictures.join("shared.png"));

@@ -103,7 +103,8 @@ fn terms_from_files_into_a_topic_with_its_comments_kept() {
         std::fs::copy(d.join(file("art", i)), d.join(format!("other/art{i}.html"))).unwrap();
     }
     let ran = fine(d, &["terms", &a, &b, &c, "--background", "other", "--into", "t.toml"]);
-    // Into a pipe: tabs. What the topic has is not suggested again; nor are menus, footers and what others say too.
+    // Into a pipe: tabs. What the topic has is not suggested again; nor are menus, footers and what others
+    // say too.
     let terms: Vec<&str> = ran.out.lines().map(|l| l.split('\t').nth(1).unwrap()).collect();
     assert!(terms.contains(&"transaction processing"), "{}", ran.out);
     for wrong in
@@ -237,7 +238,8 @@ fn labels_from_a_file_and_their_errors() {
     crawled(d);
     std::fs::write(
         d.join("l.tsv"),
-        "# mine\nhttp://campus.example/db1\tyes\nhttp://campus.example/news1\tother\nhttp://elsewhere.example/\tyes\n",
+        "# mine\nhttp://campus.example/db1\tyes\nhttp://campus.example/news1\tother\n\
+         http://elsewhere.example/\tyes\n",
     )
     .unwrap();
     let ran = fine(d, &["label", "c", "--from", "l.tsv"]);

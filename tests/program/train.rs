@@ -1,5 +1,5 @@
-//! `gleaner train` through the real program: judges from examples and taxonomies, strategies from a finished crawl, and what
-//! another crawl or a backtest makes of the model.
+//! `gleaner train` through the real program: judges from examples and taxonomies, strategies from a finished
+//! crawl, and what another crawl or a backtest makes of the model.
 
 use crate::common;
 use crate::common::{Ran, file, finish, folder, run, serve};
@@ -162,7 +162,8 @@ fn bad_input_is_explained() {
         .fails(2, &["judge `svm`", "kind = \"bayes\""]);
 }
 
-/// Lists in which `good` stands before links to wanted pages and `bad` before the others; on each site in another order.
+/// Lists in which `good` stands before links to wanted pages and `bad` before the others; on each site in
+/// another order.
 fn lists(host: &str, turned: bool) -> String {
     let mut web = format!("== http://{host}/\n<title>Lists</title>\n");
     for i in 0..12 {
@@ -174,7 +175,8 @@ fn lists(host: &str, turned: bool) -> String {
     }
     for i in 0..12 {
         web += &format!(
-            "== http://{host}/g{i}\nsql and relational algebra number {i}\n== http://{host}/b{i}\nsoup and stew number {i}\n"
+            "== http://{host}/g{i}\nsql and relational algebra number {i}\n== http://{host}/b{i}\n\
+             soup and stew number {i}\n"
         );
     }
     web
@@ -189,7 +191,8 @@ fn crawl(server: &Server, topic: &Path, out: &Path, seed: &str, more: &[&str]) -
 
 fn wanted(dir: &Path, strategy: &str) -> PathBuf {
     let text = format!(
-        "name = 'db'\n[content]\nterms = ['sql', 'relational algebra']\n[judge]\nthreshold = 0.5\n[strategy]\n{strategy}\n"
+        "name = 'db'\n[content]\nterms = ['sql', 'relational algebra']\n[judge]\nthreshold = 0.5\n\
+         [strategy]\n{strategy}\n"
     );
     file(dir, "db.toml", &text)
 }
@@ -308,7 +311,8 @@ fn visits_in_order_teach_a_backtest() {
     let visits = file(
         dir.path(),
         "visits.tsv",
-        "http://a.org/\tno\nhttp://a.org/list.html\tno\nhttp://a.org/g.html\tyes\nhttp://a.org/blog.html\tno\nhttp://a.org/gone.html\tno\n",
+        "http://a.org/\tno\nhttp://a.org/list.html\tno\nhttp://a.org/g.html\tyes\n\
+         http://a.org/blog.html\tno\nhttp://a.org/gone.html\tno\n",
     );
     let model = text(&dir.path().join("c.model"));
     let (visits, web) = (text(&visits), text(&web));

@@ -1,4 +1,5 @@
-//! The README and the tutorial work: every `sh` block of a page is run, one after the other, as a reader would.
+//! The README and the tutorial work: every `sh` block of a page is run, one after the other, as a reader
+//! would.
 
 use crate::common::{finish, folder, python};
 use crate::support::tools;

@@ -1,5 +1,6 @@
-//! Collections of every version open: `tests/data/collection-1` was made by version 0.4 with format 1 of the ledger, and
-//! stays what it is. A newer format is refused by name. (Made anew, for a new format, with GLEANER_MAKE=DIR.)
+//! Collections of every version open: `tests/data/collection-1` was made by version 0.4 with format 1 of the
+//! ledger, and stays what it is. A newer format is refused by name. (Made anew, for a new format, with
+//! GLEANER_MAKE=DIR.)
 
 use super::damage::{contents, copy, on};
 use crate::common::{crawl, file, finish, folder, gleaner, serve};

@@ -41,7 +41,8 @@ impl Web {
         command
     }
 
-    /// What is true of every page that was there at the beginning, and of those that are new, at the later time.
+    /// What is true of every page that was there at the beginning, and of those that are new, at the later
+    /// time.
     fn truth(&self) -> BTreeMap<String, &'static str> {
         let page = |id: u32| {
             let (life, url) = (self.web.life(id), self.web.url_of(id).unwrap().to_string());

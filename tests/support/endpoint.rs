@@ -1,5 +1,5 @@
-//! An OpenAI-compatible `/chat/completions` on the loopback interface: real sockets, the real protocol, and whatever answer (or
-//! trouble) the test wants.
+//! An OpenAI-compatible `/chat/completions` on the loopback interface: real sockets, the real protocol, and
+//! whatever answer (or trouble) the test wants.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};

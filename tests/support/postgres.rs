@@ -89,15 +89,16 @@ impl Server {
             tools::missing("PostgreSQL (Debian's package `postgresql`)");
             return None;
         };
-        // Between our look for a free port and the server's start somebody else may take it: then another one.
+        // Between our look for a free port and the server's start somebody else may take it: then another
+        // one.
         (0..5).find_map(|_| Server::start_at(free_port()?, &bin, durable, prepare, more))
     }
 
     /// `None` when the port is taken.
     fn start_at(port: u16, bin: &Path, durable: bool, prepare: &str, more: &str) -> Option<Server> {
-        // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and cleans up.
-        // A server that is killed on purpose is started again by `restart`, which leaves its number in `pid`.
-        // In /tmp, whatever TMPDIR says: the user `postgres` must be able to write there.
+        // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and
+        // cleans up. A server that is killed on purpose is started again by `restart`, which leaves its
+        // number in `pid`. In /tmp, whatever TMPDIR says: the user `postgres` must be able to write there.
         let script = format!(
             "set -e; dir=$(mktemp -d /tmp/gleaner-pg.XXXXXX); echo $dir
              {bin}/initdb -D $dir/data -A trust -U gleaner --no-sync -E UTF8 --locale=C >$dir/initdb.log 2>&1
@@ -169,7 +170,8 @@ impl Server {
     /// As if the machine's plug was pulled, disk aside.
     pub fn kill(&self) {
         let pid = self.pid();
-        // The children notice that the postmaster is gone; they are killed with it so that nothing is finished in order.
+        // The children notice that the postmaster is gone; they are killed with it so that nothing is
+        // finished in order.
         let script = format!("kill -9 {pid} $(ps -o pid= --ppid {pid}) 2>/dev/null; true");
         let _ = as_postgres(&script).status();
         let end = Instant::now() + Duration::from_secs(20);
@@ -205,7 +207,8 @@ fn start_command(bin: &str, dir: &str, port: u16, durable: bool, more: &str) -> 
     let fsync = if durable { "on" } else { "off" };
     format!(
         "{bin}/postgres -D {dir}/data -p {port} -h 127.0.0.1 -k '' -c fsync={fsync} -c max_connections=60 \
-         -c shared_buffers=256MB -c log_min_messages=fatal -c max_wal_size=2GB -c full_page_writes={fsync} {more} \
+         -c shared_buffers=256MB -c log_min_messages=fatal -c max_wal_size=2GB -c full_page_writes={fsync} \
+         {more} \
          </dev/null >>{dir}/server.log 2>&1 &"
     )
 }

@@ -63,7 +63,7 @@ impl Analyst {
         // A poisoned lock means another thread panicked while judging; the judge itself is still sound to
         // read.
         let judge = self.judge.read().unwrap_or_else(|e| e.into_inner());
-        let assessment = (!judge.reads_own_text()).then(|| judge.assess(&doc));
+        let assessment = (!judge.needs().own_text).then(|| judge.assess(&doc));
         Some(Analysis { doc, assessment, digest })
     }
 

@@ -1,7 +1,7 @@
 //! What a user answered, and what the judge thought of each page *before* it was told. A judge agrees with
 //! what it was taught; only what it thought before says how good it is on pages that nobody labelled.
 
-use crate::crawl::Judged;
+use crate::crawl::JudgedPage;
 use crate::labels::{Share, Z};
 use learn::sigmoid;
 use serde::Serialize;
@@ -71,10 +71,10 @@ impl Answers {
     pub(crate) fn note(
         store: &mut (impl Journal + ?Sized),
         said: &[(UrlId, Option<bool>)],
-        before: &[Judged],
+        before: &[JudgedPage],
         changed: usize,
     ) -> Result<(), Problem> {
-        let before: HashMap<UrlId, &Judged> = before.iter().map(|j| (j.id, j)).collect();
+        let before: HashMap<UrlId, &JudgedPage> = before.iter().map(|j| (j.id, j)).collect();
         let mut piece = Vec::with_capacity(ENTRY * said.len());
         for (i, (id, label)) in said.iter().enumerate() {
             let Some(j) = before.get(id) else { continue };
@@ -113,7 +113,7 @@ pub struct Estimate {
 
 /// A fetched page, as far as an estimate needs to know it.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing {
+pub struct PageOpinion {
     /// The judge's probability that it is wanted, 0–1.
     pub relevance: f64,
     /// The judge's own verdict.
@@ -153,7 +153,7 @@ fn band(p: f64) -> usize {
 
 impl Estimate {
     /// `None`: too little was answered.
-    pub fn of(pages: impl Iterator<Item = Standing>, answers: &Answers) -> Option<Estimate> {
+    pub fn of(pages: impl Iterator<Item = PageOpinion>, answers: &Answers) -> Option<Estimate> {
         let all = answers.all();
         let yes = all.iter().filter(|a| a.label).count();
         if all.len() < FEWEST || yes == 0 || yes == all.len() {
@@ -218,7 +218,7 @@ fn interval(value: f64, spread: f64) -> Share {
 
 /// Would more labels change much? Judged by what the last ones changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Settled {
+pub struct LabelStability {
     /// The last so many answers …
     pub answers: usize,
     /// … made so many pages change sides.
@@ -242,9 +242,9 @@ const SURELY_NOT: f64 = 0.1;
 /// Little is this share of the relevant pages.
 const LITTLE: f64 = 0.02;
 
-impl Settled {
+impl LabelStability {
     /// `relevant`: how many pages are called so. `None` before there are enough answers to tell.
-    pub fn of(answers: &Answers, relevant: u64) -> Option<Settled> {
+    pub fn of(answers: &Answers, relevant: u64) -> Option<LabelStability> {
         let all = answers.all();
         if all.len() < 2 * LAST || all.iter().all(|a| a.label) || !all.iter().any(|a| a.label) {
             return None;
@@ -256,7 +256,7 @@ impl Settled {
         let settled = changed as f64 <= (LITTLE * relevant as f64).max(1.0)
             && known.len() >= FEWEST_SURE
             && right * 10 >= known.len() * 9;
-        Some(Settled { answers: LAST, changed, sure: known.len(), right, settled })
+        Some(LabelStability { answers: LAST, changed, sure: known.len(), right, settled })
     }
 }
 
@@ -265,8 +265,8 @@ mod tests {
     use super::*;
     use store::Ledger;
 
-    fn judged(id: u32, score: f64, relevant: bool) -> Judged {
-        Judged {
+    fn judged(id: u32, score: f64, relevant: bool) -> JudgedPage {
+        JudgedPage {
             id: UrlId(id),
             score,
             barred: false,
@@ -305,7 +305,7 @@ mod tests {
     fn an_estimate_follows_the_answers_and_gets_narrower() {
         // 100 pages called relevant with p = 0.9, 900 others with p = 0.01; the judge is right.
         let pages = || {
-            (0..1000).map(|i| Standing {
+            (0..1000).map(|i| PageOpinion {
                 relevance: if i < 100 { 0.9 } else { 0.01 },
                 relevant: i < 100,
                 label: None,
@@ -333,9 +333,9 @@ mod tests {
         assert_eq!(Estimate::of(none(), &Answers::default()), None);
         let all_yes: Vec<Answer> = (0..50).map(|_| answer(true, 0.9, 0)).collect();
         assert_eq!(Estimate::of(none(), &Answers(all_yes.clone())), None);
-        assert_eq!(Settled::of(&Answers(all_yes), 10), None);
+        assert_eq!(LabelStability::of(&Answers(all_yes), 10), None);
         let some: Vec<Answer> = (0..19).map(|i| answer(i % 2 == 0, 0.9, 0)).collect();
-        assert_eq!(Settled::of(&Answers(some.clone()), 10), None);
+        assert_eq!(LabelStability::of(&Answers(some.clone()), 10), None);
         // Of nothing: finite numbers.
         let e = Estimate::of(none(), &Answers(some)).unwrap();
         assert!(e.precision.low.is_finite() && e.recall.high <= 1.0, "{e:?}");
@@ -347,12 +347,12 @@ mod tests {
             let p = |i: usize| if i.is_multiple_of(2) { 0.9 } else { 0.02 };
             (0..30).map(|i| answer(p(i) > 0.5, p(i), changed)).collect::<Vec<_>>()
         };
-        assert!(Settled::of(&Answers(agree(0)), 100).unwrap().settled);
-        let much = Settled::of(&Answers(agree(3)), 100).unwrap();
+        assert!(LabelStability::of(&Answers(agree(0)), 100).unwrap().settled);
+        let much = LabelStability::of(&Answers(agree(3)), 100).unwrap();
         assert_eq!((much.settled, much.changed, much.sure, much.right), (false, 30, 30, 30));
         // It was sure, and wrong.
         let mut surprise = agree(0);
         surprise.iter_mut().take(8).for_each(|a| a.label = !a.label);
-        assert!(!Settled::of(&Answers(surprise), 100).unwrap().settled);
+        assert!(!LabelStability::of(&Answers(surprise), 100).unwrap().settled);
     }
 }

@@ -9,12 +9,12 @@
 //! | reference | every page's place in the archive has its answer: address, length, digest |
 //! | index | the checksum of every file; every page is in it, and nothing else |
 //!
-//! What a crash leaves behind (an unfinished commit, pages that were never committed, an index that lags) is no
-//! fault: the next run sets it right. It is told as a note.
+//! What a crash leaves behind (an unfinished commit, pages that were never committed, an index that lags) is
+//! no fault: the next run sets it right. It is told as a note.
 
 use crate::answers::Answers;
-use crate::collection::{Collection, Indexed, committed, unknown_pages};
-use crate::config::Loaded;
+use crate::collection::{Collection, IndexedCounts, committed, unknown_pages};
+use crate::config::LoadedConfig;
 use crate::failures::{FAILURES, Failure};
 use crate::repair;
 use crate::state::PageLine;
@@ -83,7 +83,7 @@ pub struct Fault {
 
 /// What was found.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Checked {
+pub struct CheckReport {
     /// Pages that are known to have been there: those that are, and those that are known to be missing.
     pub before: u64,
     /// Pages that are there.
@@ -118,18 +118,18 @@ pub struct Checked {
 
 /// What came of a repair.
 #[derive(Clone, Debug, Serialize)]
-pub struct Mended {
+pub struct RepairReport {
     /// Before anything was changed.
-    pub found: Checked,
+    pub found: CheckReport,
     /// Faults that are not there any more.
     pub repaired: Vec<Fault>,
     /// The collection as it is now; its faults are those that are left.
     #[serde(flatten)]
-    pub now: Checked,
+    pub now: CheckReport,
 }
 
 /// Looks at the whole collection in a folder. Changes nothing; works beside a crawl.
-pub fn check(dir: &Path, index: bool) -> Result<Checked, Problem> {
+pub fn check(dir: &Path, index: bool) -> Result<CheckReport, Problem> {
     let mut check = Check { running: log::is_locked(dir), ..Check::default() };
     let aside = Collection::aside_dir(dir);
     if aside.is_dir() {
@@ -165,7 +165,7 @@ pub fn check(dir: &Path, index: bool) -> Result<Checked, Problem> {
 }
 
 /// Looks at a crawl in a shared database: its URLs, state and pages, and their places in the archive.
-pub fn check_shared(records: &dyn Records, archive: Option<&Stacks>) -> Result<Checked, Problem> {
+pub fn check_shared(records: &dyn Records, archive: Option<&Stacks>) -> Result<CheckReport, Problem> {
     let mut check = Check { running: true, ..Check::default() };
     check.urls(records)?;
     check.state(records)?;
@@ -181,7 +181,7 @@ pub fn check_shared(records: &dyn Records, archive: Option<&Stacks>) -> Result<C
 
 /// Checks, sets right what can be without loss, and checks again. Fails when another process has the
 /// collection open.
-pub fn check_and_repair(dir: &Path, loaded: &Loaded, rng: u64) -> Result<Mended, Problem> {
+pub fn check_and_repair(dir: &Path, loaded: &LoadedConfig, rng: u64) -> Result<RepairReport, Problem> {
     let wants_index = loaded.config.archive.index;
     // Whoever cannot write is told before anything is read.
     drop(log::hold(dir)?);
@@ -205,11 +205,11 @@ pub fn check_and_repair(dir: &Path, loaded: &Loaded, rng: u64) -> Result<Mended,
     let now = check(dir, wants_index)?;
     let left: HashSet<&Fault> = now.faults.iter().collect();
     let repaired = found.faults.iter().filter(|f| !left.contains(f)).cloned().collect();
-    Ok(Mended { found, repaired, now })
+    Ok(RepairReport { found, repaired, now })
 }
 
 /// Finishes a removal or compaction that was decided when its process died. The caller holds the lock.
-pub(crate) fn finish_swap(dir: &Path, loaded: &Loaded) -> Result<(), Problem> {
+pub(crate) fn finish_swap(dir: &Path, loaded: &LoadedConfig) -> Result<(), Problem> {
     match store::swap::finish(dir)? && loaded.config.archive.index {
         true => mend_index(dir),
         false => Ok(()),
@@ -263,7 +263,7 @@ struct Answer {
 /// A check under way.
 #[derive(Default)]
 struct Check {
-    out: Checked,
+    out: CheckReport,
     running: bool,
     /// Pages with a fault.
     damaged: BTreeSet<UrlId>,
@@ -287,7 +287,7 @@ impl Check {
         self.fault(part, place, what, false);
     }
 
-    fn done(mut self) -> Checked {
+    fn done(mut self) -> CheckReport {
         let out = &mut self.out;
         out.damaged = self.damaged.len() as u64;
         out.sound = out.pages.saturating_sub(out.damaged);
@@ -622,7 +622,7 @@ impl Check {
 
     fn index(&mut self, dir: &Path, ledger: &dyn Records) -> Result<(), Problem> {
         let folder = Collection::index_dir(dir);
-        let known = Indexed::read(ledger)?;
+        let known = IndexedCounts::read(ledger)?;
         let index = match Index::open(&folder) {
             Ok(index) => index,
             Err(_) if known.documents == 0 && !folder.join("meta.json").exists() => return Ok(()),

@@ -1,14 +1,14 @@
-//! Gives space back: the ledger is written again without what was replaced since, and the search index is made
-//! again. No page, version or visit goes, and the archive is left as it is.
+//! Gives space back: the ledger is written again without what was replaced since, and the search index is
+//! made again. No page, version or visit goes, and the archive is left as it is.
 
 use crate::check::{finish_swap, mend_index};
 use crate::collection::committed;
-use crate::config::Loaded;
+use crate::config::LoadedConfig;
 use crate::remove::{Plan, verify, whole, write_ledger};
-use crate::space::{self, Used};
+use crate::space::{self, SpaceUsed};
 use serde::Serialize;
 use std::path::Path;
-use store::archive::Copied;
+use store::archive::CopyReport;
 use store::ledger as log;
 use store::swap::Swap;
 use types::{Problem, StateKey};
@@ -17,17 +17,18 @@ use types::{Problem, StateKey};
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Compacted {
     /// What took the space before.
-    pub before: Used,
+    pub before: SpaceUsed,
     /// What takes it now.
-    pub after: Used,
+    pub after: SpaceUsed,
 }
 
 /// Beside the new ledger there must be room for so much.
 const SPARE: u64 = 16 << 20;
 
-/// Writes the ledger again, and the index. `with_damaged`: what was set aside goes. Fails, and changes nothing, when another process has the
-/// collection open, when it is damaged, or when there is no room for a second ledger.
-pub fn compact(dir: &Path, loaded: &Loaded, with_damaged: bool) -> Result<Compacted, Problem> {
+/// Writes the ledger again, and the index. `with_damaged`: what was set aside goes. Fails, and changes
+/// nothing, when another process has the collection open, when it is damaged, or when there is no room for a
+/// second ledger.
+pub fn compact(dir: &Path, loaded: &LoadedConfig, with_damaged: bool) -> Result<Compacted, Problem> {
     let _held = log::hold(dir)?;
     finish_swap(dir, loaded)?;
     let before = space::used(dir);
@@ -41,7 +42,8 @@ pub fn compact(dir: &Path, loaded: &Loaded, with_damaged: bool) -> Result<Compac
         .hint("make room on this disk, or copy the folder to another one and compact it there"));
     }
     let ledger = whole(dir)?;
-    let (plan, copied) = (Plan::default(), Copied { position: committed(&*ledger)?, ..Copied::default() });
+    let (plan, copied) =
+        (Plan::default(), CopyReport { position: committed(&*ledger)?, ..CopyReport::default() });
     let swap = Swap::begin(dir)?;
     let anew = [StateKey::Archive.name(), StateKey::Indexed.name()];
     let state = |name: &str, bytes: &[u8]| (!anew.contains(&name)).then(|| bytes.to_vec());

@@ -1,8 +1,8 @@
 //! The loop's one place of order: what is leased next, and what an arrival changes.
 
 use crate::analyse::Analysis;
-use crate::collection::{Indexed, MakeJudge};
-use crate::duplicates::{Duplicates, Earlier};
+use crate::collection::{IndexedCounts, MakeJudge};
+use crate::duplicates::{Duplicates, EarlierPage};
 use crate::events::{Curve, Event, Pause, Progress};
 use crate::listings::Listings;
 use crate::marks::Marks;
@@ -18,8 +18,8 @@ use crate::robots::RobotsCache;
 use crate::roll::Roll;
 use crate::rules::{Rules, Stop};
 use crate::scope::Scope;
-use crate::session::{Ended, Session};
-use crate::space::Watch;
+use crate::session::{RunEnd, Session};
+use crate::space::SpaceWatch;
 use crate::steer::inbox::Inbox;
 use crate::steer::{Adjustments, merged, plain};
 use crate::steer::{Rejudging, Steering};
@@ -88,7 +88,7 @@ pub struct Arrival {
 
 /// What is remembered of each page so that a verdict can be revised without its assessment.
 #[derive(Clone, Copy)]
-pub(crate) struct Judged {
+pub(crate) struct JudgedPage {
     pub id: UrlId,
     pub score: f64,
     /// An exclude term or a foreign language rules it out, whatever the threshold.
@@ -100,12 +100,12 @@ pub(crate) struct Judged {
     /// What was said of it.
     pub label: Option<Label>,
     /// The same, or nearly the same, came before.
-    pub copy_of: Option<Earlier>,
+    pub copy_of: Option<EarlierPage>,
     /// Of its text; 0 = too short to tell.
     pub simhash: u64,
 }
 
-impl Judged {
+impl JudgedPage {
     /// Is it one of the wanted pages?
     pub fn wanted(&self) -> bool {
         self.label.and_then(Label::decides).unwrap_or(self.relevant)
@@ -133,7 +133,7 @@ pub struct Crawl {
     pub(crate) pace: Pace,
     pub(crate) hosts: Hosts,
     pub(crate) crashes: Crashes,
-    pub(crate) fleet: Others,
+    pub(crate) fleet: OtherWorkers,
     pub(crate) steer: Steer,
     /// A language model that is asked about pages.
     pub(crate) teaching: Option<Box<Teaching>>,
@@ -185,7 +185,7 @@ pub(crate) struct Pace {
     /// Since when it only waits for what is in flight.
     pub stopping: Option<Millis>,
     pub paused: bool,
-    pub in_flight: HashMap<u64, Out>,
+    pub in_flight: HashMap<u64, OpenLease>,
     /// Why nothing can be fetched right now, for people.
     pub idle: String,
     /// When the last pages came.
@@ -193,7 +193,7 @@ pub(crate) struct Pace {
     /// Where the time goes.
     pub timings: Timings,
     /// Where the space goes.
-    pub space: Watch,
+    pub space: SpaceWatch,
 }
 
 /// What the hosts allow, and whether they answer.
@@ -220,7 +220,7 @@ pub(crate) struct Crashes {
 
 /// The other workers of a shared crawl.
 #[derive(Default)]
-pub(crate) struct Others {
+pub(crate) struct OtherWorkers {
     /// What they did.
     pub news: News,
     /// When they were last told what this worker learned.
@@ -258,7 +258,7 @@ impl Run {
 
 /// A lease that is out.
 #[derive(Clone, Copy)]
-pub(crate) struct Out {
+pub(crate) struct OpenLease {
     pub id: UrlId,
     pub task: Task,
     pub since: Millis,
@@ -309,7 +309,7 @@ impl Crawl {
             pace: Pace::default(),
             hosts: Hosts::default(),
             crashes: Crashes::default(),
-            fleet: Others::default(),
+            fleet: OtherWorkers::default(),
             steer: Steer::default(),
             teaching: None,
             refresh: None,
@@ -540,7 +540,7 @@ impl Crawl {
         self.undo_doubtful(now)?;
         let mut open: Vec<_> = self.pace.in_flight.drain().collect();
         open.sort_unstable_by_key(|(number, _)| *number);
-        for (_, Out { id, .. }) in open {
+        for (_, OpenLease { id, .. }) in open {
             let mut turn = Turn::new(Settle::Return { id });
             // The request may have reached its host: the next run has to wait as after any other.
             turn.host.contacted = true;
@@ -550,7 +550,7 @@ impl Crawl {
         self.save_counts()?;
         self.end_round(stop)?;
         if let Some(session) = &mut self.pace.session {
-            session.ended = Some(Ended::new(stop, &self.parts.rules, Millis::now()));
+            session.ended = Some(RunEnd::new(stop, &self.parts.rules, Millis::now()));
             session.write(self.parts.ledger.as_mut())?;
         }
         if let Some(index) = &mut self.parts.index {
@@ -573,7 +573,7 @@ impl Crawl {
     }
 
     /// How this run ended, if it has.
-    pub fn ended(&self) -> Option<&Ended> {
+    pub fn ended(&self) -> Option<&RunEnd> {
         self.pace.session.as_ref()?.ended.as_ref()
     }
 
@@ -581,7 +581,8 @@ impl Crawl {
     /// missing.
     pub(crate) fn note_indexed(&mut self) -> Result<(), Problem> {
         let Some(index) = &self.parts.index else { return Ok(()) };
-        let known = Indexed { pages: self.parts.ledger.stats()?.versions, documents: index.len() as u64 };
+        let known =
+            IndexedCounts { pages: self.parts.ledger.stats()?.versions, documents: index.len() as u64 };
         known.note(self.parts.ledger.as_mut())
     }
 
@@ -639,7 +640,7 @@ impl Crawl {
     pub fn judgements(&self) -> Vec<Judgement> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let verdicts = self.judging.roll.verdicts(judge.as_ref());
-        let of = |(j, verdict): (&Judged, Verdict)| Judgement { id: j.id, verdict, label: j.label };
+        let of = |(j, verdict): (&JudgedPage, Verdict)| Judgement { id: j.id, verdict, label: j.label };
         self.judging.roll.judged.iter().zip(verdicts).map(of).collect()
     }
 

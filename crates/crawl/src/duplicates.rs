@@ -8,7 +8,7 @@ const NEAR_BITS: u32 = 3;
 
 /// A page that came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Earlier {
+pub struct EarlierPage {
     pub id: UrlId,
     /// How many pages came before it.
     pub at: u32,
@@ -19,7 +19,7 @@ pub struct Earlier {
 pub struct Duplicates {
     met: u32,
     /// By the first half of the payload's digest: of a hundred million pages hardly two share one by chance.
-    exact: HashMap<u64, Earlier>,
+    exact: HashMap<u64, EarlierPage>,
     /// Per 16-bit quarter of the SimHash, the newest hash with each value of it: hashes that differ in ≤ 3
     /// bits agree in one quarter at least. Empty until the first hash.
     newest: [Vec<u32>; 4],
@@ -29,7 +29,7 @@ pub struct Duplicates {
 /// A SimHash, whose it is, and per quarter the hash before it with the same value there.
 struct Hash {
     hash: u64,
-    page: Earlier,
+    page: EarlierPage,
     before: [u32; 4],
 }
 
@@ -39,8 +39,13 @@ const NONE: u32 = u32::MAX;
 impl Duplicates {
     /// The earlier page with this payload, and the earlier page with nearly this text; then remembers this
     /// one.
-    pub fn meet(&mut self, id: UrlId, digest: [u8; 20], simhash: u64) -> (Option<Earlier>, Option<Earlier>) {
-        let page = Earlier { id, at: self.met };
+    pub fn meet(
+        &mut self,
+        id: UrlId,
+        digest: [u8; 20],
+        simhash: u64,
+    ) -> (Option<EarlierPage>, Option<EarlierPage>) {
+        let page = EarlierPage { id, at: self.met };
         self.met += 1;
         // A page that came already extracted (a backtest) has no payload to compare: its digest is zero, as
         // is every other's.
@@ -69,8 +74,8 @@ impl Duplicates {
         (exact, near)
     }
 
-    fn near(&self, simhash: u64) -> Option<Earlier> {
-        let mut best: Option<(u32, Earlier)> = None;
+    fn near(&self, simhash: u64) -> Option<EarlierPage> {
+        let mut best: Option<(u32, EarlierPage)> = None;
         for (i, newest) in self.newest.iter().enumerate() {
             let mut at = newest.get(quarter(simhash, i)).copied().unwrap_or(NONE);
             while let Some(other) = self.hashes.get(at as usize) {
@@ -93,7 +98,7 @@ fn quarter(simhash: u64, i: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn ids(met: (Option<Earlier>, Option<Earlier>)) -> (Option<UrlId>, Option<UrlId>) {
+    fn ids(met: (Option<EarlierPage>, Option<EarlierPage>)) -> (Option<UrlId>, Option<UrlId>) {
         (met.0.map(|e| e.id), met.1.map(|e| e.id))
     }
 

@@ -1,5 +1,5 @@
-//! Makes a collection of others: a copy of one, one of several, a part of one. The others are only read, and may be
-//! crawled meanwhile: what was committed when they were opened comes along.
+//! Makes a collection of others: a copy of one, one of several, a part of one. The others are only read, and
+//! may be crawled meanwhile: what was committed when they were opened comes along.
 //!
 //! ```text
 //! INTO.making/making            a sign that the folder is ours; nothing else of it counts until it is renamed
@@ -17,8 +17,8 @@
 
 use crate::answers::Answers;
 use crate::check::mend_index;
-use crate::collection::{Collection, Indexed, committed, unknown_pages};
-use crate::config::Loaded;
+use crate::collection::{Collection, IndexedCounts, committed, unknown_pages};
+use crate::config::LoadedConfig;
 use crate::crawl::{Counts, Run};
 use crate::difference::{difference, own_lines};
 use crate::failures::Failure;
@@ -37,10 +37,10 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use store::archive::{Archived, ComposerSettings, Joined};
+use store::archive::{Archived, ComposerSettings, JoinedArchives};
 use store::files::{self, Mode};
 use store::formats::position_bytes;
-use store::ledger::{self as log, Gather, Gathering, Held, Part, Placed, Take};
+use store::ledger::{self as log, Gather, Gathering, Held, Part, PlacedVersion, Take};
 use store::{LedgerReader, Records, Which};
 use types::{ArchiveRef, Canon, Millis, Outcome, Problem, Record, StateKey, UrlId, Who};
 
@@ -66,7 +66,7 @@ pub struct Conflict {
 
 /// A collection that was taken from.
 #[derive(Clone, Debug, Serialize)]
-pub struct TakenFrom {
+pub struct SourceReport {
     /// Its folder.
     pub dir: PathBuf,
     /// Pages that it has.
@@ -79,11 +79,11 @@ pub struct TakenFrom {
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Gathered {
+pub struct GatherReport {
     /// The new collection.
     pub into: PathBuf,
     /// What it was made of.
-    pub from: Vec<TakenFrom>,
+    pub from: Vec<SourceReport>,
     /// Pages in it.
     pub pages: u64,
     /// Versions of them.
@@ -111,14 +111,14 @@ pub struct Gathered {
 }
 
 /// Copies a collection.
-pub fn copy(dir: &Path, into: &Path) -> Result<Gathered, Problem> {
-    let made = Making::begin(into, &[dir])?;
+pub fn copy(dir: &Path, into: &Path) -> Result<GatherReport, Problem> {
+    let made = NewCollection::begin(into, &[dir])?;
     let sources = [Source::open(dir)?];
-    make(made, &sources, &Picked::All, true)
+    make(made, &sources, &PageChoice::All, true)
 }
 
 /// Makes one collection of several. The topic is that of the first.
-pub fn merge(dirs: &[PathBuf], into: &Path) -> Result<Gathered, Problem> {
+pub fn merge(dirs: &[PathBuf], into: &Path) -> Result<GatherReport, Problem> {
     let named: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();
     for (i, dir) in named.iter().enumerate() {
         let same = |other: &&&Path| fs::canonicalize(other).ok() == fs::canonicalize(dir).ok();
@@ -126,40 +126,40 @@ pub fn merge(dirs: &[PathBuf], into: &Path) -> Result<Gathered, Problem> {
             return Err(Problem::usage(format!("{} is named twice", dir.display())));
         }
     }
-    let made = Making::begin(into, &named)?;
+    let made = NewCollection::begin(into, &named)?;
     let sources = named.iter().map(|dir| Source::open(dir)).collect::<Result<Vec<_>, _>>()?;
-    make(made, &sources, &Picked::All, false)
+    make(made, &sources, &PageChoice::All, false)
 }
 
-/// Makes a collection of some pages of another one, with what waits behind them; and, if `rest` is named, one of the
-/// others.
+/// Makes a collection of some pages of another one, with what waits behind them; and, if `rest` is named, one
+/// of the others.
 pub fn split(
     dir: &Path,
     pages: &HashSet<UrlId>,
     into: &Path,
     rest: Option<&Path>,
-) -> Result<(Gathered, Option<Gathered>), Problem> {
-    let made = Making::begin(into, &[dir])?;
-    let other = rest.map(|rest| Making::begin(rest, &[dir])).transpose()?;
+) -> Result<(GatherReport, Option<GatherReport>), Problem> {
+    let made = NewCollection::begin(into, &[dir])?;
+    let other = rest.map(|rest| NewCollection::begin(rest, &[dir])).transpose()?;
     let sources = [Source::open(dir)?];
-    let first = make(made, &sources, &Picked::These(pages), false)?;
-    let rest = other.map(|made| make(made, &sources, &Picked::ButThese(pages), false)).transpose()?;
+    let first = make(made, &sources, &PageChoice::These(pages), false)?;
+    let rest = other.map(|made| make(made, &sources, &PageChoice::ButThese(pages), false)).transpose()?;
     Ok((first, rest))
 }
 
 /// Which pages come along.
-enum Picked<'a> {
+enum PageChoice<'a> {
     All,
     These(&'a HashSet<UrlId>),
     ButThese(&'a HashSet<UrlId>),
 }
 
-impl Picked<'_> {
+impl PageChoice<'_> {
     fn has(&self, id: UrlId) -> bool {
         match self {
-            Picked::All => true,
-            Picked::These(pages) => pages.contains(&id),
-            Picked::ButThese(pages) => !pages.contains(&id),
+            PageChoice::All => true,
+            PageChoice::These(pages) => pages.contains(&id),
+            PageChoice::ButThese(pages) => !pages.contains(&id),
         }
     }
 }
@@ -169,7 +169,7 @@ struct Source {
     dir: PathBuf,
     ledger: LedgerReader,
     archived: Archived,
-    loaded: Loaded,
+    loaded: LoadedConfig,
     removed: Vec<Removal>,
     /// Pages that were archived and never committed.
     uncommitted: u64,
@@ -196,7 +196,7 @@ impl Source {
 }
 
 /// A new collection on its way.
-struct Making {
+struct NewCollection {
     into: PathBuf,
     shop: PathBuf,
     /// It has its name, or is whole.
@@ -204,7 +204,7 @@ struct Making {
     _held: Held,
 }
 
-impl Drop for Making {
+impl Drop for NewCollection {
     fn drop(&mut self) {
         if !self.done {
             let _ = fs::remove_dir_all(&self.shop);
@@ -212,8 +212,8 @@ impl Drop for Making {
     }
 }
 
-impl Making {
-    fn begin(into: &Path, sources: &[&Path]) -> Result<Making, Problem> {
+impl NewCollection {
+    fn begin(into: &Path, sources: &[&Path]) -> Result<NewCollection, Problem> {
         for dir in sources {
             Collection::check_remains(dir)?;
             if !Collection::exists(dir) {
@@ -274,11 +274,11 @@ impl Making {
             };
             gone.map_err(|e| Problem::io("remove", &path, &e))?;
         }
-        Ok(Making { into: into.to_path_buf(), shop, done: false, _held: held })
+        Ok(NewCollection { into: into.to_path_buf(), shop, done: false, _held: held })
     }
 
-    /// The new collection is whole: it gets its name, and then loses its sign. The other way round, a kill in between
-    /// would leave a folder that nobody recognises as ours. With its name, a sign says nothing.
+    /// The new collection is whole: it gets its name, and then loses its sign. The other way round, a kill in
+    /// between would leave a folder that nobody recognises as ours. With its name, a sign says nothing.
     fn end(mut self) -> Result<(), Problem> {
         sync_all(&self.shop)?;
         self.done = true;
@@ -316,18 +316,18 @@ fn sync_all(dir: &Path) -> Result<(), Problem> {
 }
 
 fn make(
-    making: Making,
+    making: NewCollection,
     sources: &[Source],
-    picked: &Picked<'_>,
+    picked: &PageChoice<'_>,
     verbatim: bool,
-) -> Result<Gathered, Problem> {
+) -> Result<GatherReport, Problem> {
     let need = sources.iter().map(|s| space::used(&s.dir).total()).sum::<u64>() + SPARE;
     if let Some(free) = space::free(&making.shop).filter(|free| *free < need) {
         return Err(Problem::new(format!("there is no room for {}", making.into.display()))
             .because(format!("it takes up to {need} bytes, {free} are free"))
             .hint("make room on this disk, or name a folder on another one"));
     }
-    let mut made = Gathered {
+    let mut made = GatherReport {
         into: making.into.clone(),
         from: Vec::new(),
         pages: 0,
@@ -347,7 +347,7 @@ fn make(
     for source in sources {
         let (takes, taken, removed) = takes(source, sources, picked)?;
         let stats = source.ledger.stats()?;
-        made.from.push(TakenFrom {
+        made.from.push(SourceReport {
             dir: source.dir.clone(),
             pages: stats.pages,
             versions: stats.versions,
@@ -356,7 +356,8 @@ fn make(
         made.removed += removed;
         if source.uncommitted > 0 {
             made.notes.push(format!(
-                "{} pages at the end of the archive of {} were never committed and are not in it (`gleaner check \
+                "{} pages at the end of the archive of {} were never committed and are not in it (`gleaner \
+                 check \
                  {} --repair` brings them in)",
                 source.uncommitted,
                 source.dir.display(),
@@ -384,7 +385,7 @@ fn make(
     write_states(&mut new, &gather, sources, &placed, verbatim, &mut made)?;
     new.state(StateKey::Archive, false, &places.position)?;
     let documents = newest(&placed).values().filter(|p| !p.noindex).count() as u64;
-    let indexed = Indexed { pages: placed.len() as u64, documents };
+    let indexed = IndexedCounts { pages: placed.len() as u64, documents };
     new.state(StateKey::Indexed, false, &indexed.to_bytes())?;
     new.end(sources.iter().all(|s| s.ledger.ended_in_order()))?;
     let topic = Collection::topic_file(shop);
@@ -405,7 +406,8 @@ fn differences(sources: &[Source]) -> Result<Vec<String>, Problem> {
     for other in others {
         if other.loaded.text != first.loaded.text {
             notes.push(format!(
-                "the topic of {} is another: that of {} is kept, and pages stand as each was judged (`gleaner rejudge` \
+                "the topic of {} is another: that of {} is kept, and pages stand as each was judged \
+                 (`gleaner rejudge` \
                  judges all by one)",
                 other.dir.display(),
                 first.dir.display()
@@ -421,7 +423,11 @@ fn differences(sources: &[Source]) -> Result<Vec<String>, Problem> {
 }
 
 /// What of each URL comes along; how many pages; and how many were removed by another collection.
-fn takes(source: &Source, sources: &[Source], picked: &Picked<'_>) -> Result<(Vec<Take>, u64, u64), Problem> {
+fn takes(
+    source: &Source,
+    sources: &[Source],
+    picked: &PageChoice<'_>,
+) -> Result<(Vec<Take>, u64, u64), Problem> {
     let removed: Vec<&Removal> = sources.iter().flat_map(|s| &s.removed).collect();
     let ledger = &source.ledger;
     let (mut taken, mut gone) = (0, 0);
@@ -441,7 +447,7 @@ fn takes(source: &Source, sources: &[Source], picked: &Picked<'_>) -> Result<(Ve
         taken += u64::from(is_page);
         Ok(Take::Yes)
     })?;
-    if matches!(picked, Picked::All) {
+    if matches!(picked, PageChoice::All) {
         return Ok((takes, taken, gone));
     }
     // What waits, or ended otherwise, comes along with the pages that link to it.
@@ -483,7 +489,7 @@ fn takes(source: &Source, sources: &[Source], picked: &Picked<'_>) -> Result<(Ve
 type Moved = HashMap<(String, u64), (String, u64, u64)>;
 
 /// Where the answers of every archive are now.
-struct Places {
+struct AnswerPlaces {
     of: Vec<Moved>,
     position: Vec<u8>,
 }
@@ -492,11 +498,11 @@ fn archives(
     shop: &Path,
     sources: &[Source],
     gather: &Gather<'_>,
-    made: &mut Gathered,
-) -> Result<Places, Problem> {
+    made: &mut GatherReport,
+) -> Result<AnswerPlaces, Problem> {
     let warc = Collection::warc_dir(shop);
     files::make_folder(&warc)?;
-    let (mut joined, mut of) = (Joined::default(), Vec::new());
+    let (mut joined, mut of) = (JoinedArchives::default(), Vec::new());
     let canon = Canon { drop_params: Vec::new(), max_length: usize::MAX };
     for (part, source) in sources.iter().enumerate() {
         let stays = |target: &str| {
@@ -509,7 +515,7 @@ fn archives(
     sync(&warc)?;
     (made.answers, made.same_answers) = (joined.answers, joined.same);
     let position = joined.position.as_ref().map(position_bytes).unwrap_or_default();
-    Ok(Places { of, position })
+    Ok(AnswerPlaces { of, position })
 }
 
 fn key(ledger: &LedgerReader) -> Result<(u64, u64), Problem> {
@@ -519,7 +525,7 @@ fn key(ledger: &LedgerReader) -> Result<(u64, u64), Problem> {
 }
 
 /// The newest version of each page.
-fn newest(placed: &[Placed]) -> HashMap<UrlId, &Placed> {
+fn newest(placed: &[PlacedVersion]) -> HashMap<UrlId, &PlacedVersion> {
     placed.iter().map(|p| (p.id, p)).collect()
 }
 
@@ -528,9 +534,9 @@ fn write_states<'a>(
     new: &mut Gathering<'_, 'a>,
     gather: &Gather<'a>,
     sources: &[Source],
-    placed: &[Placed],
+    placed: &[PlacedVersion],
     verbatim: bool,
-    made: &mut Gathered,
+    made: &mut GatherReport,
 ) -> Result<(), Problem> {
     if verbatim {
         let Some(source) = sources.first() else { return Ok(()) };
@@ -555,12 +561,12 @@ struct States<'x, 'g, 'a> {
     new: &'x mut Gathering<'g, 'a>,
     gather: &'x Gather<'a>,
     sources: &'x [Source],
-    placed: &'x [Placed],
+    placed: &'x [PlacedVersion],
 }
 
 impl States<'_, '_, '_> {
-    /// What there can be only one of. Numbers in it are those of the first collection: they stay when all of it
-    /// comes along.
+    /// What there can be only one of. Numbers in it are those of the first collection: they stay when all of
+    /// it comes along.
     fn of_the_first(&mut self) -> Result<(), Problem> {
         let Some(first) = self.sources.first() else { return Ok(()) };
         let mut keys = vec![
@@ -687,7 +693,7 @@ impl States<'_, '_, '_> {
 
     /// A version that came after one of another collection.
     fn between(&self) -> Result<Vec<PageVisit>, Problem> {
-        let mut before: HashMap<UrlId, &Placed> = HashMap::new();
+        let mut before: HashMap<UrlId, &PlacedVersion> = HashMap::new();
         let mut out = Vec::new();
         for placed in self.placed.iter().filter(|p| p.shared) {
             let Some(earlier) = before.insert(placed.id, placed).filter(|e| e.part != placed.part) else {
@@ -720,7 +726,7 @@ impl States<'_, '_, '_> {
         Ok(out)
     }
 
-    fn version(&self, placed: &Placed) -> Result<Option<Record>, Problem> {
+    fn version(&self, placed: &PlacedVersion) -> Result<Option<Record>, Problem> {
         let Some(source) = self.sources.get(placed.part) else { return Ok(None) };
         let versions = source.ledger.versions(placed.was)?;
         Ok(versions.into_iter().find(|v| v.fetched == placed.fetched && v.digest == placed.digest))
@@ -742,7 +748,7 @@ impl States<'_, '_, '_> {
     }
 
     /// What was said of pages. Where collections disagree, the one that was named first is right.
-    fn labels(&mut self, made: &mut Gathered) -> Result<(), Problem> {
+    fn labels(&mut self, made: &mut GatherReport) -> Result<(), Problem> {
         let mut said: HashMap<(UrlId, bool), bool> = HashMap::new();
         let mut all: Vec<Change> = Vec::new();
         for (part, source) in self.sources.iter().enumerate() {
@@ -777,7 +783,8 @@ impl States<'_, '_, '_> {
         }
     }
 
-    /// Entries of one size, with the number of a page at this place. What the first collection says comes last.
+    /// Entries of one size, with the number of a page at this place. What the first collection says comes
+    /// last.
     fn numbered(&mut self, key: StateKey, size: usize, at: usize) -> Result<(), Problem> {
         for (part, source) in self.sources.iter().enumerate().rev() {
             for piece in source.ledger.each_state(key) {
@@ -814,7 +821,7 @@ impl States<'_, '_, '_> {
 }
 
 /// The new ledger has what it should, and the sums are right.
-fn verify(shop: &Path, placed: &[Placed], made: &mut Gathered) -> Result<(), Problem> {
+fn verify(shop: &Path, placed: &[PlacedVersion], made: &mut GatherReport) -> Result<(), Problem> {
     let new = whole(shop)?;
     let stats = new.stats()?;
     Records::check(&*new)?;

@@ -7,7 +7,7 @@
 use crate::admit::{Origin, answer_of, is_page, lease};
 use crate::analyse::Analyst;
 use crate::collection::Collection;
-use crate::config::Loaded;
+use crate::config::LoadedConfig;
 use crate::crawl::{Arrival, Crawl};
 use crate::rules::Stop;
 use crate::stored;
@@ -111,7 +111,7 @@ fn is_warc(name: &str) -> bool {
 /// goes.
 pub fn import(
     dir: &Path,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     files: &[PathBuf],
     rng: u64,
     tell: &dyn Fn(&Path, &Imported),

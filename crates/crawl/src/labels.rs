@@ -12,12 +12,12 @@ pub(crate) const STATE: StateKey = StateKey::Labels;
 
 /// What each said of one page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Both {
+struct PageLabels {
     person: Option<bool>,
     model: Option<bool>,
 }
 
-impl Both {
+impl PageLabels {
     fn label(self) -> Option<Label> {
         let person = self.person.map(|relevant| Label { relevant, who: Who::Person });
         person.or(self.model.map(|relevant| Label { relevant, who: Who::Model }))
@@ -49,7 +49,7 @@ impl Change {
 
 /// The labels of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels(BTreeMap<UrlId, Both>);
+pub struct Labels(BTreeMap<UrlId, PageLabels>);
 
 impl Labels {
     /// Reads the labels of a collection.
@@ -110,7 +110,7 @@ impl Labels {
             Who::Person => both.person = said,
             Who::Model => both.model = said,
         }
-        if *both == Both::default() {
+        if *both == PageLabels::default() {
             self.0.remove(&id);
         }
     }
@@ -148,7 +148,7 @@ impl Labels {
     }
     /// What one of them said, whether it counts or not.
     pub fn by(&self, who: Who) -> impl Iterator<Item = (UrlId, bool)> + '_ {
-        let said = move |both: &Both| match who {
+        let said = move |both: &PageLabels| match who {
             Who::Person => both.person,
             Who::Model => both.model,
         };

@@ -84,6 +84,6 @@ pub use events::{Event, Pause, Progress};
 pub use outlook::Outlook;
 pub use refresh::{RefreshPlan, Refreshed};
 pub use rules::{Rules, Step, Stop};
-pub use timings::{StageTime, Where};
+pub use timings::{StageTime, Threads};
 pub use visits::{Found, PageVisit};
 pub use watch::{Round, WatchPlan, Watched};

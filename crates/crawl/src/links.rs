@@ -20,7 +20,7 @@ pub(crate) fn links(parts: &mut Parts, counts: &mut Counts, visit: &Visit, lease
     let model = parts.strategy.version();
     let mut out: Vec<Candidate> = Vec::with_capacity(page.links.len().min(parts.rules.links_per_page));
     let mut at: HashMap<&types::Url, usize> = HashMap::with_capacity(page.links.len());
-    let mut refused = Refused::default();
+    let mut refused = RefusedLinks::default();
     for (link, scored) in page.links.iter().zip(scores) {
         let Some(scored) = scored else { continue };
         if link.url == lease.url {
@@ -90,9 +90,9 @@ pub(crate) fn links(parts: &mut Parts, counts: &mut Counts, visit: &Visit, lease
 
 /// Why links of one page were left out, how often each: there may be hundreds, and few reasons.
 #[derive(Default)]
-struct Refused(Vec<(&'static str, u64)>);
+struct RefusedLinks(Vec<(&'static str, u64)>);
 
-impl Refused {
+impl RefusedLinks {
     fn add(&mut self, kind: &'static str) {
         match self.0.iter_mut().find(|(k, _)| *k == kind) {
             Some((_, n)) => *n += 1,

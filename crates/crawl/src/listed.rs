@@ -54,7 +54,8 @@ impl Crawl {
         Ok(())
     }
 
-    /// A sitemap or feed that was read before: its links are looked at, which costs nothing of the host's budget.
+    /// A sitemap or feed that was read before: its links are looked at, which costs nothing of the host's
+    /// budget.
     pub(crate) fn list_again(
         &mut self,
         lease: Lease,

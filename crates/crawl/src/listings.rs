@@ -44,11 +44,11 @@ pub(crate) fn later() -> Priority {
 /// What each host has spent. Hosts without sitemaps are not in it.
 #[derive(Default)]
 pub(crate) struct Listings {
-    hosts: HashMap<Box<str>, Spent>,
+    hosts: HashMap<Box<str>, HostSpending>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Spent {
+struct HostSpending {
     /// Requests of any kind since its first sitemap was named.
     requests: u64,
     /// Requests for sitemap files, and others that brought a sitemap or feed.
@@ -105,7 +105,7 @@ impl Listings {
 
     /// What is kept of a host, as a line of the state `listings`. A later line replaces an earlier one.
     pub fn line(&self, host: &str) -> Option<Vec<u8>> {
-        let Spent { requests, asked, files, read, bytes, urls } = self.hosts.get(host)?;
+        let HostSpending { requests, asked, files, read, bytes, urls } = self.hosts.get(host)?;
         Some(format!("{host}\t{requests}\t{asked}\t{files}\t{read}\t{bytes}\t{urls}\n").into_bytes())
     }
 
@@ -114,7 +114,7 @@ impl Listings {
             let Some((host, numbers)) = line.split_once('\t') else { continue };
             let numbers: Vec<u64> = numbers.split('\t').filter_map(|n| n.parse().ok()).collect();
             if let [requests, asked, files, read, bytes, urls] = numbers[..] {
-                self.hosts.insert(host.into(), Spent { requests, asked, files, read, bytes, urls });
+                self.hosts.insert(host.into(), HostSpending { requests, asked, files, read, bytes, urls });
             }
         }
     }

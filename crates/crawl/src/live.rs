@@ -9,7 +9,7 @@ use crate::marks::{Mark, Marks};
 use crate::rendering::{Attempt, Stopped};
 use crate::rules::{Step, Stop};
 use crate::steer::{Command, Order};
-use crate::teacher::Asked;
+use crate::teacher::AskResult;
 use crate::timings::{Stage, Timings};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn drive(
         .enable_all()
         .build()
         .map_err(|e| Problem::new("cannot start the network threads").because(e))?;
-    let (to_loop, arrivals) = mpsc::channel::<Back>();
+    let (to_loop, arrivals) = mpsc::channel::<LeaseEnd>();
     let (gate, marks, timings) = (crawl.gate(), crawl.marks(), crawl.timings());
     let mut ending_since: Option<Instant> = None;
     let mut last_sync = Instant::now();
@@ -86,7 +86,7 @@ fn drive(
                         } else {
                             // This process was stopped, or cut off, for so long that another worker may have
                             // the host.
-                            Back::Withheld { lease, contacted: false }
+                            LeaseEnd::Withheld { lease, contacted: false }
                         };
                         // The loop is gone only when it is ending: then the lease returns by itself.
                         let _ = to_loop.send(back);
@@ -135,8 +135,8 @@ fn drive(
                 // One commit for all that came in meanwhile.
                 for back in std::iter::once(first).chain(arrivals.try_iter().take(256)) {
                     match back {
-                        Back::Arrived(arrival, _mark) => crawl.arrived(*arrival, Millis::steady())?,
-                        Back::Withheld { lease, contacted } => {
+                        LeaseEnd::Arrived(arrival, _mark) => crawl.arrived(*arrival, Millis::steady())?,
+                        LeaseEnd::Withheld { lease, contacted } => {
                             crawl.withheld(&lease, contacted, Millis::steady())?;
                         }
                     }
@@ -193,10 +193,10 @@ fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Resu
     loop {
         let asked = crawl.ask_teacher()?;
         match &asked {
-            Asked::Pages(_) | Asked::Known(_) => {}
-            Asked::Waiting => others_asked = Instant::now(),
+            AskResult::Pages(_) | AskResult::Known(_) => {}
+            AskResult::Waiting => others_asked = Instant::now(),
             // What the others are told is learnt here, too.
-            Asked::Nothing if crawl.has_fellows() && others_asked.elapsed() < OTHERS_ASK => {}
+            AskResult::Nothing if crawl.has_fellows() && others_asked.elapsed() < OTHERS_ASK => {}
             _ => break,
         }
         let left = until.saturating_duration_since(Instant::now());
@@ -208,7 +208,7 @@ fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Resu
             ..crawl.progress(Millis::steady())?
         };
         crawl.emit(Event::Progress(Box::new(progress)));
-        if matches!(asked, Asked::Waiting | Asked::Nothing) {
+        if matches!(asked, AskResult::Waiting | AskResult::Nothing) {
             std::thread::sleep(left.min(NAP));
         }
         crawl.take_lesson(left.min(NAP))?;
@@ -222,7 +222,7 @@ fn last_lessons(crawl: &mut Crawl, orders: &Receiver<Order>, stop: Stop) -> Resu
 }
 
 /// What became of a lease.
-enum Back {
+enum LeaseEnd {
     /// With the mark that it is being read: it is taken away when the answer has been dealt with.
     Arrived(Box<Arrival>, Option<Mark>),
     /// No request was sent; or (`contacted`) it was, but the crawl ends before the answer was read.
@@ -239,7 +239,7 @@ async fn fetch_and_read(
     analyst: Analyst,
     marks: Option<Marks>,
     timings: Timings,
-) -> Back {
+) -> LeaseEnd {
     // An application that has not changed may show something else by now.
     let shown = analyst.rendering.as_ref().is_some_and(|r| r.is_worthwhile(&lease.url));
     let (etag, last_modified) = match &lease.revisit {
@@ -251,7 +251,7 @@ async fn fetch_and_read(
     let mut fetched: Fetched = web.fetch(&request).await;
     timings.add(Stage::Fetch, sent.elapsed());
     let arrived = |lease: Box<Lease>, fetched, analysis, mark| {
-        Back::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis, attempt: None }), mark)
+        LeaseEnd::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis, attempt: None }), mark)
     };
     if lease.task == Task::Robots {
         return arrived(lease, fetched, None, None);
@@ -260,7 +260,7 @@ async fn fetch_and_read(
     if let Some(rendering) = &analyst.rendering {
         match rendering.visit(&mut fetched, &analyst.extract).await {
             Ok(seen) => (page, attempt) = seen,
-            Err(Stopped) => return Back::Withheld { lease, contacted: true },
+            Err(Stopped) => return LeaseEnd::Withheld { lease, contacted: true },
         }
     }
     if let Some(why) =
@@ -284,7 +284,7 @@ async fn fetch_and_read(
         let lost = || Err(Unread::Limits("its reader ended unexpectedly".into()));
         match reading.await.unwrap_or_else(|_| lost()) {
             Ok(read) => page = Some(Arc::new(read)),
-            Err(Unread::Stopped) => return Back::Withheld { lease, contacted: true },
+            Err(Unread::Stopped) => return LeaseEnd::Withheld { lease, contacted: true },
             Err(why) => {
                 tracing::warn!(url = %lease.url, %why, "the document is not read");
                 fetched.failure = Some(why.failure());
@@ -306,7 +306,7 @@ async fn fetch_and_read(
     drop(timed);
     match read {
         Ok((fetched, analysis)) => {
-            Back::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis, attempt }), mark)
+            LeaseEnd::Arrived(Box::new(Arrival { lease: *lease, fetched, analysis, attempt }), mark)
         }
         Err(error) => {
             // A panic while reading a page is a bug, but never a reason to lose the crawl: the page counts as

@@ -36,7 +36,7 @@ struct Slots {
 
 /// What an earlier run was reading when it died.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct InterruptedRun {
     /// Names that run.
     pub run: u64,
     /// Pages that were being read; one of them may be the cause.
@@ -45,7 +45,7 @@ pub struct Left {
 
 impl Marks {
     /// Opens the file, and says what is left in it. It stays as it is until [`Marks::start`].
-    pub fn open(dir: &Path) -> Result<(Marks, Left), Problem> {
+    pub fn open(dir: &Path) -> Result<(Marks, InterruptedRun), Problem> {
         let path = dir.join(FILE);
         let mut file = store::files::open_or_create(&path)?;
         let left = read(&mut file).map_err(|e| Problem::io("read", &path, &e))?;
@@ -107,7 +107,7 @@ impl Slots {
     }
 }
 
-fn read(file: &mut File) -> io::Result<Left> {
+fn read(file: &mut File) -> io::Result<InterruptedRun> {
     let mut bytes = Vec::new();
     file.take(MOST).read_to_end(&mut bytes)?;
     let (words, _) = bytes.as_chunks::<8>();
@@ -117,7 +117,7 @@ fn read(file: &mut File) -> io::Result<Left> {
     let mut urls: Vec<UrlId> = ids.map(UrlId).collect();
     urls.sort_unstable();
     urls.dedup();
-    Ok(Left { run, urls })
+    Ok(InterruptedRun { run, urls })
 }
 
 /// A URL is being read as long as this lives.
@@ -153,7 +153,7 @@ mod tests {
     fn what_is_being_read_is_left_behind_and_an_orderly_end_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let (marks, before) = Marks::open(dir.path()).unwrap();
-        assert_eq!(before, Left::default());
+        assert_eq!(before, InterruptedRun::default());
         marks.start(7).unwrap();
         let all: Vec<Mark> = (0..100).map(|n| marks.mark(UrlId(n))).collect();
         assert_eq!(left(dir.path()), (7, (0..100).collect()), "more than there was room for at first");

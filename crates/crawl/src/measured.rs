@@ -1,5 +1,6 @@
-//! What is kept of every page for judges that learn: its features, and the lines that its host's menus are known by.
-//! State `features` of the ledger, one entry a page, in order of arrival. It is read when a crawl is resumed.
+//! What is kept of every page for judges that learn: its features, and the lines that its host's menus are
+//! known by. State `features` of the ledger, one entry a page, in order of arrival. It is read when a crawl
+//! is resumed.
 
 use focus::judges::Judge;
 use focus::text::{Doc, InLinks, Repeats, word_hash};
@@ -73,8 +74,8 @@ impl Measurer {
         (assessment, Measured { id, host, lines, features })
     }
 
-    /// Leaves the menus of their host out of two versions of a page. The earlier one was met before, and is no
-    /// page beside itself.
+    /// Leaves the menus of their host out of two versions of a page. The earlier one was met before, and is
+    /// no page beside itself.
     pub fn leave_out_of_versions(&mut self, url: &Url, old: &Doc, new: &Doc) {
         let host = word_hash(url.host_key());
         let own = self.repeats.forget(host, old.lines());
@@ -127,9 +128,9 @@ pub(crate) fn in_links(sources: &[Source], kept: impl Fn(UrlId) -> Option<Featur
 
 /// The features of pages that are measured again, in order of arrival.
 #[derive(Default)]
-pub(crate) struct Again(HashMap<UrlId, Features>);
+pub(crate) struct NewFeatures(HashMap<UrlId, Features>);
 
-impl Again {
+impl NewFeatures {
     /// The links to the next page, as they were when it was fetched: later pages do not count.
     pub fn in_links(&self, ledger: &(impl Records + ?Sized), id: UrlId) -> Result<InLinks, Problem> {
         let mut sources = ledger.sources(id)?;

@@ -13,14 +13,14 @@ const LAST: f64 = -1e12;
 
 #[derive(Default)]
 pub(crate) struct Mirrors {
-    seen: HashMap<u64, Seen>,
+    seen: HashMap<u64, HostPages>,
     mirrors: HashSet<u64>,
     /// By the ledger's number of a host: is it one? Filled as it is asked.
     known: HashMap<u32, bool>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct HostPages {
     pages: u32,
     copies: u32,
 }

@@ -1,6 +1,6 @@
 //! Step 1 of the loop: which URL is fetched next, if any may be.
 
-use crate::crawl::{Crawl, Out};
+use crate::crawl::{Crawl, OpenLease};
 use crate::failures::Reason;
 use crate::listings::{is_sitemap_file, later};
 use crate::network::Ask;
@@ -60,7 +60,8 @@ impl Crawl {
                 return Ok(Step::Wait { until, idle: self.pace.idle.clone() });
             }
         }
-        let counts = |out: &&Out| out.task == Task::Page && !out.revisit && !self.is_beyond_count(out, now);
+        let counts =
+            |out: &&OpenLease| out.task == Task::Page && !out.revisit && !self.is_beyond_count(out, now);
         let pages_in_flight = self.pace.in_flight.values().filter(counts).count() as u64;
         let in_flight = self.pace.in_flight.len() as u64;
         if self.pace.in_flight.len() >= self.parts.rules.concurrency
@@ -124,7 +125,7 @@ impl Crawl {
 
     /// Is it fetched beside the pages that are still wanted? Because it takes long, or is a look at the
     /// network.
-    pub(crate) fn is_beyond_count(&self, out: &Out, now: Millis) -> bool {
+    pub(crate) fn is_beyond_count(&self, out: &OpenLease, now: Millis) -> bool {
         self.parts.rules.grace.is_some() && (out.look || now.since(out.since) >= OVERDUE)
     }
 
@@ -132,7 +133,7 @@ impl Crawl {
         self.pace.idle.clear();
         self.hosts.listings.requested(lease.url.host_key(), is_sitemap_file(&lease));
         let (id, task, revisit) = (lease.id, lease.task, lease.revisit.is_some());
-        self.pace.in_flight.insert(lease.number, Out { id, task, since: now, revisit, look });
+        self.pace.in_flight.insert(lease.number, OpenLease { id, task, since: now, revisit, look });
         Step::Fetch(Box::new(lease))
     }
 

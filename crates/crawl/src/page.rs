@@ -1,7 +1,7 @@
 //! Steps 4–7 for one page: judge it, learn from it and score its links, record it, settle its lease.
 
 use crate::analyse::{Analysis, is_soft_404};
-use crate::crawl::{Crawl, Judged};
+use crate::crawl::{Crawl, JudgedPage};
 use crate::events::Event;
 use crate::links::links;
 use crate::measured::{FEATURES, Measured, in_links};
@@ -24,7 +24,7 @@ use types::{
 const PARENTS_KEPT: usize = 4096;
 
 /// A page that was judged.
-struct Seen {
+struct ArrivedPage {
     lease: Lease,
     /// Its sightings, when the judge or the strategy wants them.
     sources: Vec<Source>,
@@ -33,7 +33,7 @@ struct Seen {
     digest: [u8; 20],
     assessment: Assessment,
     verdict: Verdict,
-    judged: Judged,
+    judged: JudgedPage,
     measured: Option<Measured>,
     /// The judge changed its mind on earlier pages because of it.
     revised: bool,
@@ -41,7 +41,7 @@ struct Seen {
     near_duplicate_of: Option<UrlId>,
 }
 
-impl Seen {
+impl ArrivedPage {
     /// Nothing can be learnt from where it was found: the same came before, there is nothing on it, or it
     /// wants to please.
     fn is_worthless(&self) -> bool {
@@ -81,7 +81,7 @@ impl Crawl {
         Analysis { doc, assessment, digest }: Analysis,
         turn: &mut Turn,
         now: Millis,
-    ) -> Result<Seen, Problem> {
+    ) -> Result<ArrivedPage, Problem> {
         let sources = self.sources(&lease)?;
         let _timed = self.pace.timings.begin(Stage::Judge);
         let (mut assessment, measured) = self.measure(&lease, &sources, &doc, assessment);
@@ -100,7 +100,7 @@ impl Crawl {
         self.counts.duplicates += u64::from(duplicate_of.is_some());
         self.counts.near_duplicates += u64::from(near_duplicate_of.is_some() && duplicate_of.is_none());
         self.watch_for_mirrors(&lease.url, duplicate_of.or(near_duplicate_of))?;
-        let judged = Judged {
+        let judged = JudgedPage {
             id: lease.id,
             score: assessment.score,
             barred,
@@ -120,7 +120,7 @@ impl Crawl {
         }
         self.tick(now);
         self.counts.curve.push(self.counts.pages, self.counts.relevant);
-        Ok(Seen {
+        Ok(ArrivedPage {
             sources,
             lease,
             fetched,
@@ -137,8 +137,8 @@ impl Crawl {
     }
 
     /// Step 5: the strategy learns from it and scores its links, and pending ones again where it wants to.
-    fn learn_from(&mut self, seen: &Seen, turn: &mut Turn) -> Result<Rescore, Problem> {
-        let Seen { lease, doc, assessment, verdict, .. } = seen;
+    fn learn_from(&mut self, seen: &ArrivedPage, turn: &mut Turn) -> Result<Rescore, Problem> {
+        let ArrivedPage { lease, doc, assessment, verdict, .. } = seen;
         let wants = self.parts.strategy.wants();
         let targets: Vec<Target> = if wants.targets {
             doc.page.links.iter().map(|l| self.parts.ledger.target(&l.url)).collect()
@@ -196,7 +196,7 @@ impl Crawl {
     }
 
     /// Step 6: archive, index, record, and the state that goes with it.
-    fn record(&mut self, seen: &Seen, turn: &mut Turn) -> Result<(), Problem> {
+    fn record(&mut self, seen: &ArrivedPage, turn: &mut Turn) -> Result<(), Problem> {
         if !self.parts.rules.keep {
             return Ok(());
         }
@@ -224,7 +224,7 @@ impl Crawl {
     /// Step 7: all of it is applied as one. How many links were new.
     fn settle_page(
         &mut self,
-        seen: &Seen,
+        seen: &ArrivedPage,
         turn: Turn,
         rescore: &Rescore,
         now: Millis,
@@ -245,7 +245,7 @@ impl Crawl {
         Ok(applied.admitted as usize)
     }
 
-    fn announce_page(&mut self, seen: &Seen, new_links: usize, revised: usize, now: Millis) {
+    fn announce_page(&mut self, seen: &ArrivedPage, new_links: usize, revised: usize, now: Millis) {
         self.emit(Event::Page {
             id: seen.lease.id,
             n: self.counts.pages,
@@ -286,7 +286,7 @@ impl Crawl {
     /// Where the page was seen, when the judge or the strategy wants to know.
     pub(crate) fn sources(&self, lease: &Lease) -> Result<Vec<Source>, Problem> {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
-        let wanted = judge.reads_own_text() || self.parts.strategy.wants().sources;
+        let wanted = judge.needs().own_text || self.parts.strategy.wants().sources;
         if wanted { self.parts.ledger.sources(lease.id) } else { Ok(Vec::new()) }
     }
 
@@ -302,8 +302,8 @@ impl Crawl {
         let stale = self.judging.measured_before.remove(&lease.number);
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         match assessment {
-            Some(assessment) if !stale && !judge.reads_own_text() => (assessment, None),
-            _ if judge.reads_own_text() => {
+            Some(assessment) if !stale && !judge.needs().own_text => (assessment, None),
+            _ if judge.needs().own_text => {
                 let links = in_links(sources, |id| self.judging.roll.features_of(id));
                 let page = (lease.id, &lease.url);
                 let (a, m) = self.judging.measurer.measure(judge.as_ref(), page, doc, links);
@@ -411,8 +411,8 @@ fn chance(url: &types::Url, rng: u64) -> f64 {
     (url.fingerprint((rng, 0x6e6f_6973)).0 >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn record(seen: &Seen) -> Record {
-    let Seen { lease, fetched, doc, assessment, verdict, digest, .. } = seen;
+fn record(seen: &ArrivedPage) -> Record {
+    let ArrivedPage { lease, fetched, doc, assessment, verdict, digest, .. } = seen;
     Record {
         duplicate_of: seen.duplicate_of,
         near_duplicate_of: seen.near_duplicate_of,

@@ -1,14 +1,14 @@
 //! What is worth a request? One currency for discovery and revisits: days on which a relevant page is in the
 //! collection as it is.
 //!
-//! * A page that changes at a rate of r and was seen a days ago: worth (1 − (1 + r a) e^(−r a)) / r. That is the
-//!   index whose threshold policy has the best freshness a budget can buy (Azar et al. 2018). Pages that change
-//!   faster than anybody can follow are worth little: the best policy is not proportional to the rates (Cho and
-//!   Garcia-Molina 2003).
-//! * A page that brings new relevant pages at a rate of m: m a² / 2, the days they have been waiting. Hubs, feeds
-//!   and sitemaps are such pages.
-//! * A URL that was never fetched: the probability that it is relevant, by the harvest of late, for as long as
-//!   such a page stays as it is.
+//! * A page that changes at a rate of r and was seen a days ago: worth (1 − (1 + r a) e^(−r a)) / r. That is
+//!   the index whose threshold policy has the best freshness a budget can buy (Azar et al. 2018). Pages that
+//!   change faster than anybody can follow are worth little: the best policy is not proportional to the rates
+//!   (Cho and Garcia-Molina 2003).
+//! * A page that brings new relevant pages at a rate of m: m a² / 2, the days they have been waiting. Hubs,
+//!   feeds and sitemaps are such pages.
+//! * A URL that was never fetched: the probability that it is relevant, by the harvest of late, for as long
+//!   as such a page stays as it is.
 //!
 //! The budget goes to the highest. Pure: it is told what visits found, and answers.
 

@@ -11,7 +11,7 @@ const OFF: f64 = 0.02;
 
 /// Which questions are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Which {
+pub enum QuestionKind {
     /// Those that teach most.
     #[default]
     Best,
@@ -61,17 +61,23 @@ impl Quiz {
     }
 
     /// At most `n`, the most useful first; none about those in `skipped`.
-    pub fn questions(&self, which: Which, n: usize, rng: u64, skipped: &HashSet<UrlId>) -> Vec<Question> {
+    pub fn questions(
+        &self,
+        which: QuestionKind,
+        n: usize,
+        rng: u64,
+        skipped: &HashSet<UrlId>,
+    ) -> Vec<Question> {
         let wanted = |(c, relevant): &(&Candidate, &bool)| {
-            !skipped.contains(&c.id) && (which != Which::Relevant || **relevant || c.label.is_some())
+            !skipped.contains(&c.id) && (which != QuestionKind::Relevant || **relevant || c.label.is_some())
         };
         let left: Vec<Candidate> =
             self.candidates.iter().zip(&self.relevant).filter(wanted).map(|(c, _)| *c).collect();
         match which {
-            Which::Best => ask::questions(&left, n, rng),
-            Which::Near => ask::questions_for(&left, Reason::Uncertain, n, rng),
-            Which::Top => ask::questions_for(&left, Reason::Top, n, rng),
-            Which::Relevant | Which::Any => ask::questions_for(&left, Reason::Random, n, rng),
+            QuestionKind::Best => ask::questions(&left, n, rng),
+            QuestionKind::Near => ask::questions_for(&left, Reason::Uncertain, n, rng),
+            QuestionKind::Top => ask::questions_for(&left, Reason::Top, n, rng),
+            QuestionKind::Relevant | QuestionKind::Any => ask::questions_for(&left, Reason::Random, n, rng),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! How often does a page change? Few pages are visited often, so what is known of a page is pooled with those of
-//! the same verdict, of the same shape of address, of its host and of its directory: the fewer visits, the more
-//! the others count.
+//! How often does a page change? Few pages are visited often, so what is known of a page is pooled with those
+//! of the same verdict, of the same shape of address, of its host and of its directory: the fewer visits, the
+//! more the others count.
 //!
-//! A visit shows whether a page changed since the last one, not how often. With changes that come at random at
-//! a rate of r, that is so with probability 1 - exp(-r t) after a time t, and then r t / (1 - exp(-r t)) changes
-//! are expected (Cho and Garcia-Molina 2003 have the case of equal intervals). Expectation and estimate in turns
-//! (EM) give the rate; the level above stands in as `PULL` changes seen at its rate.
+//! A visit shows whether a page changed since the last one, not how often. With changes that come at random
+//! at a rate of r, that is so with probability 1 - exp(-r t) after a time t, and then r t / (1 - exp(-r t))
+//! changes are expected (Cho and Garcia-Molina 2003 have the case of equal intervals). Expectation and
+//! estimate in turns (EM) give the rate; the level above stands in as `PULL` changes seen at its rate.
 
 use crate::visits::Found;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ const DAY: f64 = 86_400.0;
 
 /// What visits saw, in days.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct ChangeCounts {
     changes: f32,
     /// Between all visits.
     time: f32,
@@ -34,7 +34,7 @@ struct Seen {
     changed: f32,
 }
 
-impl Seen {
+impl ChangeCounts {
     fn add(&mut self, elapsed: f64, changed: bool) {
         self.time += elapsed as f32;
         if changed {
@@ -84,9 +84,9 @@ impl Kin {
 /// Change rates of the pages of a collection.
 #[derive(Default)]
 pub struct Rates {
-    all: Seen,
-    groups: HashMap<u64, Seen>,
-    pages: HashMap<UrlId, Seen>,
+    all: ChangeCounts,
+    groups: HashMap<u64, ChangeCounts>,
+    pages: HashMap<UrlId, ChangeCounts>,
 }
 
 impl Rates {
@@ -105,7 +105,7 @@ impl Rates {
 
     /// Changes of a page a day, as far as anybody knows.
     pub fn rate(&self, id: UrlId, kin: &Kin) -> f64 {
-        let pooled = |seen: Option<&Seen>, above: f64| seen.map_or(above, |s| s.rate(above));
+        let pooled = |seen: Option<&ChangeCounts>, above: f64| seen.map_or(above, |s| s.rate(above));
         let mut rate = pooled(Some(&self.all).filter(|s| s.time > 0.0), USUAL);
         for group in &kin.groups {
             rate = pooled(self.groups.get(group), rate);
@@ -182,7 +182,7 @@ mod tests {
     fn a_rate_is_found_again_from_what_visits_see() {
         // A page that changes every four days on average, visited after one day and after nine in turns:
         // P(seen) = 1 - exp(-1/4) and 1 - exp(-9/4). The mean of the intervals is what is kept of them.
-        let mut seen = Seen::default();
+        let mut seen = ChangeCounts::default();
         for n in 0..4000 {
             let elapsed = if n % 2 == 0 { 1.0 } else { 9.0 };
             let chance = 1.0 - libm::exp(-elapsed / 4.0);
@@ -191,7 +191,7 @@ mod tests {
         let rate = seen.rate(1.0);
         assert!((rate - 0.25).abs() < 0.06, "{rate}");
         // Without a change the level above is divided by the time that passed.
-        let still = Seen { time: 100.0, ..Seen::default() };
+        let still = ChangeCounts { time: 100.0, ..ChangeCounts::default() };
         assert!(still.rate(0.1) < 0.01);
     }
 

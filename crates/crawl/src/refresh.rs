@@ -14,7 +14,7 @@
 //! pages a refresh has still to visit is known from the visits since it began (ADR 36).
 
 use crate::analyse::{Analysis, digest, is_soft_404};
-use crate::crawl::{Crawl, Judged};
+use crate::crawl::{Crawl, JudgedPage};
 use crate::difference::{Difference, difference, own_lines};
 use crate::events::Event;
 use crate::failures::Reason;
@@ -644,11 +644,11 @@ impl Crawl {
         lease: &Lease,
         doc: &Doc,
         assessment: Option<Assessment>,
-    ) -> (Judged, Option<Measured>, Assessment, Verdict) {
+    ) -> (JudgedPage, Option<Measured>, Assessment, Verdict) {
         let judge = self.parts.judge.read().unwrap_or_else(PoisonError::into_inner);
         let (mut assessment, measured) = match assessment {
-            Some(assessment) if !judge.reads_own_text() => (assessment, None),
-            _ if judge.reads_own_text() => {
+            Some(assessment) if !judge.needs().own_text => (assessment, None),
+            _ if judge.needs().own_text => {
                 let (a, m) = self.judging.measurer.measure_again(judge.as_ref(), lease.id, &lease.url, doc);
                 (a, Some(m))
             }
@@ -663,7 +663,7 @@ impl Crawl {
         if measured.is_some() {
             assessment.score = verdict.relevance;
         }
-        let judged = Judged {
+        let judged = JudgedPage {
             id: lease.id,
             score: assessment.score,
             barred,
@@ -680,7 +680,7 @@ impl Crawl {
     fn replace_page(
         &mut self,
         turn: &mut Turn,
-        judged: Judged,
+        judged: JudgedPage,
         measured: Option<Measured>,
         digest: [u8; 20],
         assessment: &Assessment,
@@ -713,7 +713,7 @@ impl Crawl {
         now: Millis,
     ) -> Result<(), Problem> {
         let at = self.refresh.as_ref().and_then(|r| r.at.get(&lease.id)).copied();
-        let relevant = at.and_then(|i| self.judging.roll.judged.get(i)).is_some_and(Judged::wanted);
+        let relevant = at.and_then(|i| self.judging.roll.judged.get(i)).is_some_and(JudgedPage::wanted);
         let Ending { found, difference, note, title } = ending;
         let visit = PageVisit {
             id: lease.id,
@@ -767,7 +767,7 @@ impl Crawl {
 }
 
 /// What it is worth to know that a page has changed.
-fn worth(page: &Judged) -> f64 {
+fn worth(page: &JudgedPage) -> f64 {
     let kind = if page.wanted() { 1.0 } else { 0.1 };
     kind * (0.5 + page.score.clamp(0.0, 1.0) / 2.0)
 }

@@ -2,11 +2,11 @@
 //! the archive and judged anew. Nothing is fetched.
 
 use crate::analyse::{Analysis, Analyst};
-use crate::collection::{Collection, Made, write_topic};
-use crate::config::Loaded;
-use crate::crawl::{Judged, Ledger, Run};
+use crate::collection::{Collection, TopicParts, write_topic};
+use crate::config::LoadedConfig;
+use crate::crawl::{JudgedPage, Ledger, Run};
 use crate::labels::{CHOICES, Choice, Labels, Quality};
-use crate::measured::{self, Again, Measured, Measurer};
+use crate::measured::{self, Measured, Measurer, NewFeatures};
 use crate::roll::Roll;
 use crate::scope::Scope;
 use crate::state::PageLine;
@@ -68,7 +68,7 @@ pub struct Change {
 }
 
 /// A page on its way to a new verdict.
-struct Old {
+struct PageToRejudge {
     id: UrlId,
     url: String,
     title: String,
@@ -84,7 +84,7 @@ struct Old {
 /// verdicts, the judge's state and the topic become the collection's; without, nothing is written.
 pub fn rejudge(
     dir: &Path,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
     rng: u64,
     keep: bool,
@@ -104,13 +104,13 @@ pub fn rejudge(
     for line in &lines {
         seeds += usize::from(ledger.entry(line.judged.id)?.is_some_and(|e| e.parent.is_none()));
     }
-    let mut made = Made::new(&topic, &Collection::canon(config), answer, seeds, rng)?;
+    let mut made = TopicParts::new(&topic, &Collection::canon(config), answer, seeds, rng)?;
     made.analyst.documents = Collection::documents(config);
     let (mut pages, without_archive) = read_all(dir, ledger, &lines, &made.analyst, &scope)?;
 
     // As the crawl would have: each page is shown to the judge in the order of arrival.
     let mut judge = made.analyst.judge.write().unwrap_or_else(PoisonError::into_inner);
-    let judged = |p: &Old| Judged {
+    let judged = |p: &PageToRejudge| JudgedPage {
         id: p.id,
         score: p.new.score,
         barred: p.new.excluded.is_some() || p.foreign,
@@ -156,11 +156,11 @@ fn read_all(
     lines: &[PageLine],
     analyst: &Analyst,
     scope: &Scope,
-) -> Result<(Vec<Old>, usize), Problem> {
+) -> Result<(Vec<PageToRejudge>, usize), Problem> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let mut out = Vec::with_capacity(lines.len());
     let mut without_archive = 0;
-    let (mut measurer, mut again) = (Measurer::default(), Again::default());
+    let (mut measurer, mut again) = (Measurer::default(), NewFeatures::default());
     let archive = Stacks::new(Some(Collection::warc_dir(dir))).reading_on();
     for chunk in lines.chunks(CHUNK) {
         let mut waiting: Vec<(Record, Fetched)> = Vec::with_capacity(chunk.len());
@@ -195,7 +195,7 @@ fn read_all(
                 }
                 None => (record.assessment.clone(), None, record.language.clone()),
             };
-            out.push(Old {
+            out.push(PageToRejudge {
                 id: record.id,
                 title: record.title,
                 verdict: record.verdict,
@@ -212,7 +212,7 @@ fn read_all(
 
 /// Gives the new verdicts and says what they change.
 fn compare(
-    pages: &mut [Old],
+    pages: &mut [PageToRejudge],
     verdicts: &[Verdict],
     labels: &Labels,
     judge: &dyn Judge,
@@ -268,15 +268,16 @@ fn compare(
 /// what a resumed crawl knows of the pages.
 fn write(
     ledger: &mut dyn Ledger,
-    pages: &mut [Old],
+    pages: &mut [PageToRejudge],
     lines: &[PageLine],
     judge: &dyn Judge,
     topic: &Topic,
 ) -> Result<(), Problem> {
     measured::write_all(ledger, pages.iter_mut().filter_map(|p| p.measured.take()))?;
-    let new: HashMap<UrlId, &Old> = pages.iter().map(|p| (p.id, p)).collect();
+    let new: HashMap<UrlId, &PageToRejudge> = pages.iter().map(|p| (p.id, p)).collect();
     for part in pages.chunks(CHUNK) {
-        let new = |p: &Old| Revision { id: p.id, verdict: p.verdict, assessment: Some(p.new.clone()) };
+        let new =
+            |p: &PageToRejudge| Revision { id: p.id, verdict: p.verdict, assessment: Some(p.new.clone()) };
         ledger.revise(&part.iter().map(new).collect::<Vec<_>>())?;
     }
     ledger.put_state(StateKey::Pages, false, &[])?;

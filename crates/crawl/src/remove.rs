@@ -7,8 +7,8 @@
 //! the old ones at once ([`store::swap`]).
 
 use crate::check::{finish_swap, mend_index};
-use crate::collection::{Collection, Indexed, committed, unknown_pages};
-use crate::config::Loaded;
+use crate::collection::{Collection, IndexedCounts, committed, unknown_pages};
+use crate::config::LoadedConfig;
 use crate::failures::Failure;
 use crate::measured::Measured;
 use crate::state::PageLine;
@@ -17,9 +17,9 @@ use frontier::State;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use store::archive::{Archived, ComposerSettings, Copied};
+use store::archive::{Archived, ComposerSettings, CopyReport};
 use store::formats::position_bytes;
-use store::ledger::{self as log, Edit, Rewritten};
+use store::ledger::{self as log, Edit, RewriteReport};
 use store::swap::Swap;
 use store::{Ledger, LedgerReader, Records, Which};
 use types::{ArchiveRef, Canon, Millis, Outcome, Problem, StateKey, Url, UrlId};
@@ -180,7 +180,7 @@ pub struct Removed {
 const SHOWN: usize = 1_000;
 
 /// Removes pages. Fails, and changes nothing, when another process has the collection open or when it is damaged.
-pub fn remove(dir: &Path, loaded: &Loaded, order: &Order<'_>) -> Result<Removed, Problem> {
+pub fn remove(dir: &Path, loaded: &LoadedConfig, order: &Order<'_>) -> Result<Removed, Problem> {
     let _held = log::hold(dir)?;
     finish_swap(dir, loaded)?;
     let ledger = whole(dir)?;
@@ -272,7 +272,7 @@ pub(crate) fn composer(ledger: &LedgerReader) -> Result<ComposerSettings, Proble
 }
 
 /// Files of the collection that are of no use after a swap.
-pub(crate) fn gone_files(copied: &Copied) -> Vec<String> {
+pub(crate) fn gone_files(copied: &CopyReport) -> Vec<String> {
     let old = copied.files.iter().map(|(_, old)| format!("warc/{old}"));
     // Both are made again; the report has titles and addresses.
     old.chain(["report.html".to_string(), crate::roll::FEATURES_FILE.to_string()]).collect()
@@ -373,11 +373,11 @@ pub(crate) fn write_ledger(
     dir: &Path,
     swap: &Swap,
     ledger: &LedgerReader,
-    copied: &Copied,
+    copied: &CopyReport,
     plan: &Plan,
     state: &dyn Fn(&str, &[u8]) -> Option<Vec<u8>>,
     mut add: Vec<(StateKey, bool, Vec<u8>)>,
-) -> Result<Rewritten, Problem> {
+) -> Result<RewriteReport, Problem> {
     let moved = |at: &ArchiveRef| {
         let (file, offset, length) = copied.moved.get(&(at.file.clone(), at.offset))?.clone();
         Some(ArchiveRef { file, offset, length })
@@ -391,7 +391,7 @@ pub(crate) fn write_ledger(
         let (record, _) = page?;
         wanted.insert(record.id, !record.noindex && !plan.gone.contains(&record.id));
     }
-    let indexed = Indexed {
+    let indexed = IndexedCounts {
         pages: ledger.stats()?.versions - plan.versions,
         documents: wanted.values().filter(|wanted| **wanted).count() as u64,
     };
@@ -412,7 +412,7 @@ pub(crate) fn verify(
     swap: &Swap,
     old: &LedgerReader,
     plan: &Plan,
-    written: &Rewritten,
+    written: &RewriteReport,
 ) -> Result<(), Problem> {
     let new = whole(swap.ledger())?;
     let (before, after) = (old.stats()?, new.stats()?);

@@ -7,8 +7,8 @@
 //! With `render = "auto"` a page is shown in a browser when its own HTML is a shell ([`render::shell`]), and
 //! from then on where it was worth while on that host: pages whose addresses have the same *shape* get the
 //! same treatment, and one page of each other shape is tried. Where it was not worth while three times, it is
-//! left. What came of each page ([`Attempt`]) is a line of state `rendered`, so a crawl that is taken up again
-//! knows what it knew, and `gleaner explain` can tell.
+//! left. What came of each page ([`Attempt`]) is a line of state `rendered`, so a crawl that is taken up
+//! again knows what it knew, and `gleaner explain` can tell.
 
 use crate::config::{Config, Limits, Render};
 use crate::crawl::Ledger;
@@ -237,8 +237,8 @@ impl Rendering {
         self.always || self.learnt().of(url).is_some_and(Tally::is_worthwhile)
     }
 
-    /// Shows the page in a browser if that is likely to be worth while, and reads it. `None`: there is nothing
-    /// to be shown, and it was not read.
+    /// Shows the page in a browser if that is likely to be worth while, and reads it. `None`: there is
+    /// nothing to be shown, and it was not read.
     pub async fn visit(
         &self,
         fetched: &mut Fetched,

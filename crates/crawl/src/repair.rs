@@ -10,8 +10,8 @@
 
 use crate::admit::{Origin, answer_of, is_page, lease};
 use crate::analyse::Analyst;
-use crate::collection::{Collection, Made, committed, live_answer, unknown_pages, write_topic};
-use crate::config::Loaded;
+use crate::collection::{Collection, TopicParts, committed, live_answer, unknown_pages, write_topic};
+use crate::config::LoadedConfig;
 use crate::crawl::{Arrival, Crawl, Ledger, Parts};
 use crate::labels::{Change, Labels};
 use crate::rules::Stop;
@@ -30,11 +30,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use store::Records;
 use store::archive::{
     self, ArchiveSettings, Archiver, Digest, Exchange, Exchanges, HttpLimits, PageNote, Position, Stacks,
-    Written, http_message, rfc3339,
+    WrittenRecord, http_message, rfc3339,
 };
 use store::formats::position_bytes;
 use store::index::Index;
-use store::ledger::{self as log, Found};
+use store::ledger::{self as log, SalvagedRecord};
 use types::{ArchiveRef, Canon, Fetched, LinkKind, Millis, Payload, Problem, Record, StateKey, Url, UrlId};
 
 /// The new ledger is made here.
@@ -81,7 +81,7 @@ impl Repaired {
 }
 
 /// Repairs the collection in a folder by its topic. Fails when another process has it open.
-pub fn repair(dir: &Path, loaded: &Loaded, rng: u64) -> Result<Repaired, Problem> {
+pub fn repair(dir: &Path, loaded: &LoadedConfig, rng: u64) -> Result<Repaired, Problem> {
     let _held = log::hold(dir)?;
     store::swap::finish(dir)?;
     let mut result = Repaired::default();
@@ -124,11 +124,11 @@ impl Look {
         let (mut behind, mut labels, mut control, mut removed) = (0, Vec::new(), None, Vec::new());
         let salvage = log::salvage(dir, &mut |found| {
             match found {
-                Found::Page(_) => behind += 1,
-                Found::State("labels", _, bytes) => labels.push(bytes.to_vec()),
-                Found::State("control", _, bytes) => control = Some(bytes.to_vec()),
-                Found::State("removed", _, bytes) => removed.push(bytes.to_vec()),
-                Found::State(..) => {}
+                SalvagedRecord::Page(_) => behind += 1,
+                SalvagedRecord::State("labels", _, bytes) => labels.push(bytes.to_vec()),
+                SalvagedRecord::State("control", _, bytes) => control = Some(bytes.to_vec()),
+                SalvagedRecord::State("removed", _, bytes) => removed.push(bytes.to_vec()),
+                SalvagedRecord::State(..) => {}
             }
             Ok(())
         })?;
@@ -174,7 +174,7 @@ impl Look {
 /// Makes the new ledger in the workshop. Returns where the archive ends.
 fn rebuild(
     dir: &Path,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     rng: u64,
     look: &Look,
     result: &mut Repaired,
@@ -191,7 +191,7 @@ fn rebuild(
     let stats = crawl.parts.ledger.stats()?;
     let known = UrlId(stats.urls as u32);
     result.kept = stats.pages;
-    let mut back = Back {
+    let mut back = Restoring {
         stacks: Stacks::new(Some(Collection::warc_dir(dir))).reading_on(),
         limits: Collection::limits(&loaded.config),
         known,
@@ -203,11 +203,11 @@ fn rebuild(
     };
     let mut failed = 0;
     log::salvage(dir, &mut |found| {
-        if let Found::Page(record) = found {
+        if let SalvagedRecord::Page(record) = found {
             match back.record(&record)? {
-                Came::Back => result.from_ledger += 1,
-                Came::Not => failed += 1,
-                Came::Known => {}
+                PageFate::Back => result.from_ledger += 1,
+                PageFate::Not => failed += 1,
+                PageFate::Known => {}
             }
         }
         Ok(())
@@ -218,9 +218,9 @@ fn rebuild(
         let mut pages = Exchanges::open(&warc.join(&file), from, LARGEST)?;
         for exchange in &mut pages {
             match back.exchange(&file, &exchange)? {
-                Came::Back => result.from_archive += 1,
-                Came::Not => failed += 1,
-                Came::Known => {}
+                PageFate::Back => result.from_archive += 1,
+                PageFate::Not => failed += 1,
+                PageFate::Known => {}
             }
         }
         failed += pages.damaged();
@@ -256,7 +256,7 @@ fn copy_whole(dir: &Path, shop: &Path, whole: u64) -> Result<(), Problem> {
 /// archive: pages are found there.
 fn open_crawl(
     shop: &Path,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     rng: u64,
     look: &Look,
     place: &Arc<Mutex<Place>>,
@@ -274,7 +274,7 @@ fn open_crawl(
     let topic = adjustments.topic(&config)?;
     let web = Http::new(Collection::fetch_settings(&config)?)?;
     let canon = Collection::canon(&config);
-    let made = Made::new(&topic, &canon, &live_answer(&web), 0, rng)?;
+    let made = TopicParts::new(&topic, &canon, &live_answer(&web), 0, rng)?;
     let mut rules = Collection::rules(&config, rng);
     rules.watch_network = false;
     // What is in the archive stays there, however it is judged now.
@@ -289,7 +289,7 @@ fn open_crawl(
         ledger,
         judge: made.analyst.judge.clone(),
         strategy: made.strategy,
-        archive: Some(Box::new(FoundArchive(place.clone()))),
+        archive: Some(Box::new(ReadyArchive(place.clone()))),
         index: None,
         folder: None,
     };
@@ -307,12 +307,12 @@ struct Place {
 }
 
 /// An archive in which every page is already.
-struct FoundArchive(Arc<Mutex<Place>>);
+struct ReadyArchive(Arc<Mutex<Place>>);
 
-impl Archiver for FoundArchive {
-    fn write(&mut self, _: &Fetched, note: &PageNote) -> Result<Option<Written>, Problem> {
+impl Archiver for ReadyArchive {
+    fn write(&mut self, _: &Fetched, note: &PageNote) -> Result<Option<WrittenRecord>, Problem> {
         let at = self.0.lock().unwrap_or_else(PoisonError::into_inner).now.clone();
-        Ok(at.map(|at| Written {
+        Ok(at.map(|at| WrittenRecord {
             at,
             digest: note.digest.unwrap_or(Digest([0; 20])),
             revisit: note.duplicate_of.is_some(),
@@ -330,7 +330,7 @@ impl Archiver for FoundArchive {
 }
 
 /// What became of a page.
-enum Came {
+enum PageFate {
     Back,
     /// It is there already.
     Known,
@@ -338,7 +338,7 @@ enum Came {
 }
 
 /// Pages on their way back.
-struct Back<'a> {
+struct Restoring<'a> {
     crawl: &'a mut Crawl,
     analyst: Analyst,
     stacks: Stacks,
@@ -351,12 +351,12 @@ struct Back<'a> {
     tried: u64,
 }
 
-impl Back<'_> {
+impl Restoring<'_> {
     /// A page whose record was found behind the damage.
-    fn record(&mut self, old: &Record) -> Result<Came, Problem> {
-        let Some(url) = exact(&old.url) else { return Ok(Came::Not) };
+    fn record(&mut self, old: &Record) -> Result<PageFate, Problem> {
+        let Some(url) = exact(&old.url) else { return Ok(PageFate::Not) };
         if is_page(self.crawl, &url)? {
-            return Ok(Came::Known);
+            return Ok(PageFate::Known);
         }
         let mut record = old.clone();
         record.duplicate_of = old.duplicate_of.and_then(|id| self.number(id));
@@ -369,27 +369,27 @@ impl Back<'_> {
             Origin { parent: old.parent.and_then(|id| self.number(id)), kind: old.kind, depth: old.depth };
         let came =
             self.visit(url.clone(), &origin, fetched, old.archive.clone(), Digest::from_hex(&old.digest))?;
-        if let (Came::Back, Some(id)) = (&came, self.crawl.parts.ledger.find(&url)?) {
+        if let (PageFate::Back, Some(id)) = (&came, self.crawl.parts.ledger.find(&url)?) {
             self.numbers.insert(old.id, id);
         }
         Ok(came)
     }
 
     /// A page of the archive that the ledger may not know.
-    fn exchange(&mut self, file: &str, exchange: &Exchange) -> Result<Came, Problem> {
+    fn exchange(&mut self, file: &str, exchange: &Exchange) -> Result<PageFate, Problem> {
         let response = &exchange.response;
-        let Some(url) = response.target().and_then(exact) else { return Ok(Came::Not) };
+        let Some(url) = response.target().and_then(exact) else { return Ok(PageFate::Not) };
         if is_page(self.crawl, &url)? {
-            return Ok(Came::Known);
+            return Ok(PageFate::Known);
         }
         let Some(message) = http_message(&response.block, &HttpLimits::default()) else {
-            return Ok(Came::Not);
+            return Ok(PageFate::Not);
         };
         let mut fetched = answer_of(exchange, url.clone(), &message);
         fetched.payload = match response.kind().as_str() {
             "revisit" => match self.original(response.header("WARC-Refers-To-Target-URI"))? {
                 Some(payload) => payload,
-                None => return Ok(Came::Not),
+                None => return Ok(PageFate::Not),
             },
             _ => fetched.payload,
         };
@@ -424,13 +424,13 @@ impl Back<'_> {
         fetched: Fetched,
         at: Option<ArchiveRef>,
         digest: Option<Digest>,
-    ) -> Result<Came, Problem> {
+    ) -> Result<PageFate, Problem> {
         let read = catch_unwind(AssertUnwindSafe(|| self.analyst.analyse(&fetched)));
-        let Ok(Some(mut analysis)) = read else { return Ok(Came::Not) };
+        let Ok(Some(mut analysis)) = read else { return Ok(PageFate::Not) };
         if let Some(digest) = digest {
             analysis.digest = digest.0;
         }
-        let Some(lease) = lease(self.crawl, &self.limits, &url, origin)? else { return Ok(Came::Not) };
+        let Some(lease) = lease(self.crawl, &self.limits, &url, origin)? else { return Ok(PageFate::Not) };
         self.place.lock().unwrap_or_else(PoisonError::into_inner).now = at;
         self.crawl
             .visit(Arrival { lease, fetched, analysis: Some(analysis), attempt: None }, Millis::now())?;
@@ -438,7 +438,7 @@ impl Back<'_> {
         if self.tried.is_multiple_of(BATCH) {
             self.crawl.commit()?;
         }
-        Ok(if is_page(self.crawl, &url)? { Came::Back } else { Came::Not })
+        Ok(if is_page(self.crawl, &url)? { PageFate::Back } else { PageFate::Not })
     }
 
     /// The number that a URL of the old ledger has now.
@@ -552,7 +552,7 @@ fn set_aside_rest(dir: &Path, end: Option<&Position>) -> Result<(), Problem> {
 }
 
 /// Makes the index again and counts what is there now.
-fn finish(dir: &Path, loaded: &Loaded, result: &mut Repaired) -> Result<(), Problem> {
+fn finish(dir: &Path, loaded: &LoadedConfig, result: &mut Repaired) -> Result<(), Problem> {
     let ledger = store::Ledger::open_read(dir)?;
     let stats = ledger.stats()?;
     (result.pages, result.pending) = (stats.pages, stats.pending);

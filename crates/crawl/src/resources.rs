@@ -143,7 +143,8 @@ mod tests {
         assert!(message.to_string().contains("/nowhere") && message.to_string().contains("wordnet-base"));
         let dir = tempfile::tempdir().unwrap();
         let xml = "<LexicalResource><Lexicon id='x' language='en'>\
-            <LexicalEntry id='e1'><Lemma writtenForm='dog' partOfSpeech='n'/><Sense id='s1' synset='y1'/></LexicalEntry>\
+            <LexicalEntry id='e1'><Lemma writtenForm='dog' partOfSpeech='n'/><Sense id='s1' \
+            synset='y1'/></LexicalEntry>\
             <Synset id='y1' partOfSpeech='n' members='e1'/></Lexicon></LexicalResource>";
         let file = dir.path().join("wn.xml");
         fs::write(&file, xml).unwrap();

@@ -1,10 +1,10 @@
-//! Every page that was judged, with what is needed to judge it again: its features, and what the user said of it. The
-//! running loop, a stopped folder ([`crate::teach`]) and the workers of a shared crawl each hold a roll and do the same
-//! with it, so that a label means the same everywhere. Nothing is read from the archive.
+//! Every page that was judged, with what is needed to judge it again: its features, and what the user said of
+//! it. The running loop, a stopped folder ([`crate::teach`]) and the workers of a shared crawl each hold a
+//! roll and do the same with it, so that a label means the same everywhere. Nothing is read from the archive.
 
 use crate::answers::Answers;
-use crate::crawl::{Judged, Ledger};
-use crate::duplicates::Earlier;
+use crate::crawl::{JudgedPage, Ledger};
+use crate::duplicates::EarlierPage;
 use crate::labels::{CHOICES, Choice, Labels};
 use crate::measured::{FEATURES, Measured};
 use crate::state::PageLine;
@@ -29,7 +29,7 @@ pub(crate) const FEATURES_FILE: &str = "features.tmp";
 #[derive(Default)]
 pub(crate) struct Roll {
     /// In fetch order.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedPage>,
     /// Where each is in that order, for judges that remember pages.
     at: HashMap<UrlId, u32>,
     /// What a judge that remembers pages keeps of them.
@@ -68,7 +68,7 @@ pub(crate) struct Changes {
 }
 
 /// What the user says, as far as it is about pages there are.
-pub(crate) struct Heard {
+pub(crate) struct LabelRequest {
     who: Who,
     pub said: Vec<(UrlId, Option<bool>)>,
     /// Where they are on the roll.
@@ -86,8 +86,8 @@ impl Roll {
         Roll { shelf: Shelf::at(dir.join(FEATURES_FILE), FEATURES_IN_MEMORY), ..Roll::default() }
     }
 
-    /// The pages as the ledger has them, with what was last said of them. `each` sees their digests and SimHashes, `kept`
-    /// what is kept of each for judges that learn.
+    /// The pages as the ledger has them, with what was last said of them. `each` sees their digests and
+    /// SimHashes, `kept` what is kept of each for judges that learn.
     pub fn read(
         mut self,
         ledger: &(impl Records + ?Sized),
@@ -102,7 +102,7 @@ impl Roll {
             let Some(page) = PageLine::read(&line) else { continue };
             let mut judged = page.judged;
             let original = page.copy_of.and_then(|id| Some((id, *at.get(&id)?)));
-            judged.copy_of = original.map(|(id, at)| Earlier { id, at: at as u32 });
+            judged.copy_of = original.map(|(id, at)| EarlierPage { id, at: at as u32 });
             // A later version takes the place of the earlier one.
             if let Some(earlier) = at.get(&judged.id).and_then(|&i| roll.judged.get_mut(i)) {
                 *earlier = judged;
@@ -112,7 +112,7 @@ impl Roll {
             at.insert(judged.id, roll.judged.len());
             roll.judged.push(judged);
         }
-        let remembers = judge.remembers_pages();
+        let remembers = judge.needs().pages;
         for (id, verdict) in ledger.revised()? {
             if let Some(j) = at.get(&id).and_then(|&i| roll.judged.get_mut(i)) {
                 j.relevant = verdict.relevant;
@@ -150,7 +150,7 @@ impl Roll {
                     *f = roll.shelf.put(&page.features);
                 }
             }
-        } else if !judge.by_score() {
+        } else if judge.needs().assessments {
             let ids: Vec<UrlId> = roll.judged.iter().map(|j| j.id).collect();
             let mut kept: HashMap<UrlId, Assessment> = HashMap::with_capacity(ids.len());
             for record in ledger.records_of(ids) {
@@ -167,7 +167,7 @@ impl Roll {
     }
 
     /// Pages that were read again.
-    pub fn of(judged: Vec<Judged>, assessed: Vec<Assessment>) -> Roll {
+    pub fn of(judged: Vec<JudgedPage>, assessed: Vec<Assessment>) -> Roll {
         Roll { judged, assessed, ..Roll::default() }
     }
     pub fn into_assessed(self) -> Vec<Assessment> {
@@ -186,18 +186,18 @@ impl Roll {
     }
 
     /// A page was judged.
-    pub fn push(&mut self, judge: &dyn Judge, judged: Judged, assessment: &Assessment) {
+    pub fn push(&mut self, judge: &dyn Judge, judged: JudgedPage, assessment: &Assessment) {
         self.judged.push(judged);
         self.keep_of(judge, assessment);
     }
 
     /// A page that was read again takes the place of its earlier version.
-    pub fn replace(&mut self, i: usize, judge: &dyn Judge, judged: Judged, assessment: &Assessment) {
+    pub fn replace(&mut self, i: usize, judge: &dyn Judge, judged: JudgedPage, assessment: &Assessment) {
         let Some(page) = self.judged.get_mut(i) else { return };
         *page = judged;
         self.replaced += 1;
         let is_meant = assessment.excluded.is_none();
-        if let Some(f) = self.features.get_mut(i).filter(|_| judge.remembers_pages()) {
+        if let Some(f) = self.features.get_mut(i).filter(|_| judge.needs().pages) {
             *f = if is_meant { assessment.features.clone() } else { Features::default() };
         } else if let Some(a) = self.assessed.get_mut(i) {
             *a = assessment.clone();
@@ -206,13 +206,13 @@ impl Roll {
 
     /// What this judge will need of it.
     fn keep_of(&mut self, judge: &dyn Judge, assessment: &Assessment) {
-        if judge.remembers_pages() {
+        if judge.needs().pages {
             let n = self.features.len();
             self.at.extend(self.judged.get(n).map(|j| (j.id, n as u32)));
             // A page of a context that is not meant is ruled out whatever is kept of it.
             let is_meant = assessment.excluded.is_none();
             self.features.push(if is_meant { assessment.features.clone() } else { Features::default() });
-        } else if !judge.by_score() {
+        } else if judge.needs().assessments {
             self.assessed.push(assessment.clone());
         }
     }
@@ -259,7 +259,7 @@ impl Roll {
     }
 
     /// Is it one of the wanted pages, and not a copy of one? Near-duplicates count once.
-    pub fn is_counted(&self, page: &Judged) -> bool {
+    pub fn is_counted(&self, page: &JudgedPage) -> bool {
         let original = page.copy_of.and_then(|e| self.judged.get(e.at as usize));
         page.wanted() && original.is_none_or(|o| !o.wanted())
     }
@@ -272,8 +272,8 @@ impl Roll {
 
     /// The judge's verdicts on all pages now, in order.
     pub fn verdicts(&self, judge: &dyn Judge) -> Vec<Verdict> {
-        // A judge that remembers pages has looked at most of them already. What it was shown between them (pages of other
-        // workers) is passed over.
+        // A judge that remembers pages has looked at most of them already. What it was shown between them
+        // (pages of other workers) is passed over.
         let shown = judge.decide_shown();
         let mut left = shown.as_slice();
         let between = self.lessons.len() + self.replaced;
@@ -299,7 +299,7 @@ impl Roll {
 
     /// As `revise`. After labels were taken back, what was kept before they were given is kept again.
     fn revise_to(&mut self, judge: &dyn Judge, step: Option<&Step>) -> Changes {
-        let probabilities = judge.remembers_pages();
+        let probabilities = judge.needs().pages;
         let verdicts = self.verdicts(judge);
         let mut changes = Changes::default();
         for (j, mut verdict) in self.judged.iter_mut().zip(verdicts) {
@@ -331,7 +331,7 @@ impl Roll {
         who: Who,
         said: &[(UrlId, Option<bool>)],
         lesson: Lesson,
-    ) -> Result<Heard, Problem> {
+    ) -> Result<LabelRequest, Problem> {
         let said: BTreeMap<UrlId, Option<bool>> = said.iter().copied().collect();
         let mut at = BTreeMap::new();
         for (i, j) in self.judged.iter().enumerate().filter(|(_, j)| said.contains_key(&j.id)) {
@@ -354,11 +354,11 @@ impl Roll {
             let what = format!("URL number {} is not a page of this collection", ids.join(", "));
             return Err(Problem::nothing(what));
         }
-        Ok(Heard { who, said: known, at, lessons })
+        Ok(LabelRequest { who, said: known, at, lessons })
     }
 
     /// Keeps what the user says.
-    pub fn note(&mut self, ledger: &mut dyn Ledger, heard: &mut Heard) -> Result<(), Problem> {
+    pub fn note(&mut self, ledger: &mut dyn Ledger, heard: &mut LabelRequest) -> Result<(), Problem> {
         let mut labels = Labels::read(ledger)?;
         self.note_in(&mut labels, ledger, heard)
     }
@@ -367,7 +367,7 @@ impl Roll {
         &mut self,
         labels: &mut Labels,
         ledger: &mut (impl Journal + ?Sized),
-        heard: &mut Heard,
+        heard: &mut LabelRequest,
     ) -> Result<(), Problem> {
         labels.say_as(heard.who, ledger, &heard.said)?;
         // What counts now: a person's word stands above a model's.
@@ -385,8 +385,8 @@ impl Roll {
         Ok(())
     }
 
-    /// A judge that has seen no page yet sees all of them, with every label that counts now: it cannot forget a label that
-    /// was taken back. What its verdicts change is kept.
+    /// A judge that has seen no page yet sees all of them, with every label that counts now: it cannot forget
+    /// a label that was taken back. What its verdicts change is kept.
     pub fn judge_anew(&mut self, ledger: &mut dyn Ledger, judge: &mut dyn Judge) -> Result<Changes, Problem> {
         self.judge_to(ledger, judge, None)
     }
@@ -405,17 +405,19 @@ impl Roll {
         Ok(changes)
     }
 
-    /// The user says something of pages, and `judge`, which has seen none yet, learns from it. Part of the next commit.
+    /// The user says something of pages, and `judge`, which has seen none yet, learns from it. Part of the
+    /// next commit.
     pub fn learn(
         &mut self,
         ledger: &mut dyn Ledger,
-        heard: &mut Heard,
+        heard: &mut LabelRequest,
         judge: &mut dyn Judge,
     ) -> Result<Changes, Problem> {
         let mut labels = Labels::read(ledger)?;
         let back: Vec<(UrlId, Option<bool>)> =
             heard.said.iter().map(|(id, _)| (*id, labels.get(*id))).collect();
-        let before: Vec<Judged> = heard.at.values().filter_map(|i| self.judged.get(*i)).copied().collect();
+        let before: Vec<JudgedPage> =
+            heard.at.values().filter_map(|i| self.judged.get(*i)).copied().collect();
         self.note_in(&mut labels, ledger, heard)?;
         let pages = self.judged.len();
         self.steps.retain(|s| s.pages == pages);
@@ -448,7 +450,7 @@ impl Roll {
         let text = format!("{what}; {change} (threshold {now}{threshold:.2})");
         let first = said.first();
         let own = first.and_then(|(id, _)| self.judged.iter().find(|j| j.id == *id));
-        let relevant = own.map(Judged::wanted).or(first.and_then(|f| f.1));
+        let relevant = own.map(JudgedPage::wanted).or(first.and_then(|f| f.1));
         Effect { text, changed: others, relevant, ..Effect::default() }
     }
 

@@ -1,7 +1,7 @@
 //! One run of a crawl: when it began, what the command line asked of it, and how it ended. The ledger keeps
 //! the last one, so every reader can say which limits are in force and why nothing is fetched any more.
 
-use crate::config::Loaded;
+use crate::config::LoadedConfig;
 use crate::rules::{Rules, Stop};
 use crate::steer::{Adjustments, Settings};
 use crate::units::{Size, Span};
@@ -26,12 +26,12 @@ pub struct Session {
     /// What the command line set, as TOML.
     pub flags: String,
     /// How it ended. `None`: it runs, or it was cut off.
-    pub ended: Option<Ended>,
+    pub ended: Option<RunEnd>,
 }
 
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct RunEnd {
     /// When, in milliseconds since 1970.
     pub at: u64,
     /// Why.
@@ -41,9 +41,9 @@ pub struct Ended {
     pub limit: Option<u64>,
 }
 
-impl Ended {
+impl RunEnd {
     /// The end of a crawl that went by these rules.
-    pub fn new(stop: Stop, rules: &Rules, at: Millis) -> Ended {
+    pub fn new(stop: Stop, rules: &Rules, at: Millis) -> RunEnd {
         let limit = match stop {
             Stop::Pages => rules.pages,
             Stop::Relevant => rules.relevant,
@@ -52,7 +52,7 @@ impl Ended {
             Stop::Disk => rules.disk,
             Stop::Exhausted | Stop::User | Stop::Pauses | Stop::Refreshed | Stop::DiskFull => None,
         };
-        Ended { at: at.0, stop, limit }
+        RunEnd { at: at.0, stop, limit }
     }
 
     /// Why it ended, for people: the same words in the terminal, the dashboard and the report.
@@ -68,7 +68,7 @@ impl Ended {
 
 impl Session {
     /// A run that begins now.
-    pub fn begin(loaded: &Loaded) -> Session {
+    pub fn begin(loaded: &LoadedConfig) -> Session {
         let mut flags = toml::Table::new();
         for (section, keys) in KEPT {
             let Some(given) = loaded.flags().get(*section).and_then(|s| s.as_table()) else { continue };
@@ -147,7 +147,7 @@ impl Serialize for Origin {
 
 impl Origin {
     /// Where a setting of this crawl comes from: the order of who is right.
-    pub fn of(section: &str, key: &str, loaded: &Loaded, adjustments: &Adjustments) -> Origin {
+    pub fn of(section: &str, key: &str, loaded: &LoadedConfig, adjustments: &Adjustments) -> Origin {
         let settings = &adjustments.settings;
         let pace = settings.fetch.as_ref();
         let changed = match (section, key) {
@@ -203,7 +203,7 @@ mod tests {
     fn an_end_names_its_limit() {
         let rules =
             Rules { pages: Some(300), time: Some(std::time::Duration::from_secs(90)), ..Rules::default() };
-        let says = |stop| Ended::new(stop, &rules, Millis(1)).reason();
+        let says = |stop| RunEnd::new(stop, &rules, Millis(1)).reason();
         assert_eq!(says(Stop::Pages), "page limit reached (300)");
         assert_eq!(says(Stop::Time), "time limit reached (90s)");
         assert_eq!(says(Stop::User), "stopped by the user");

@@ -15,7 +15,7 @@ const TO_END: u64 = 512 << 10;
 
 /// Bytes of the parts of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Used {
+pub struct SpaceUsed {
     /// The ledger.
     pub ledger: u64,
     /// Its checkpoints: the order of URLs as it was, for a quick start.
@@ -30,7 +30,7 @@ pub struct Used {
     pub other: u64,
 }
 
-impl Used {
+impl SpaceUsed {
     /// All of it.
     pub fn total(&self) -> u64 {
         self.parts().iter().map(|(_, bytes)| bytes).sum()
@@ -59,7 +59,7 @@ pub fn free(dir: &Path) -> Option<u64> {
 
 /// Looks at the folder now and then while a crawl runs.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct SpaceWatch {
     /// When it was looked at last, with so many pages.
     looked: Option<(Millis, u64)>,
     used: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Watch {
     full: Option<Stop>,
 }
 
-impl Watch {
+impl SpaceWatch {
     /// Why the crawl must end, if it must, while there is room for what ending takes.
     pub fn look(&mut self, dir: &Path, rules: &Rules, pages: u64, now: Millis) -> Option<Stop> {
         if rules.disk.is_none() && rules.disk_free == 0 {
@@ -99,8 +99,8 @@ impl Watch {
 }
 
 /// Looks at a collection's folder. What vanishes meanwhile, or cannot be looked at, is not counted.
-pub fn used(dir: &Path) -> Used {
-    let mut used = Used::default();
+pub fn used(dir: &Path) -> SpaceUsed {
+    let mut used = SpaceUsed::default();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_str().unwrap_or_default();
@@ -134,7 +134,7 @@ mod tests {
     fn a_crawl_ends_while_there_is_room_to_end() {
         let dir = tempfile::tempdir().unwrap();
         let rules = Rules { disk: Some(10_000_000), ..Rules::default() };
-        let mut watch = Watch::default();
+        let mut watch = SpaceWatch::default();
         let mut grow = |bytes: usize, pages: u64| {
             fs::write(dir.path().join("ledger.log"), vec![0; bytes]).unwrap();
             watch.look(dir.path(), &rules, pages, Millis(1_000))
@@ -147,8 +147,8 @@ mod tests {
         assert_eq!((parts.ledger, parts.total()), (4_000_000, 4_000_000));
         assert_eq!(parts.parts()[0], ("ledger", 4_000_000));
         let nearly_full = Rules { disk_free: u64::MAX / 2, ..Rules::default() };
-        let stop = Watch::default().look(dir.path(), &nearly_full, 0, Millis(0));
+        let stop = SpaceWatch::default().look(dir.path(), &nearly_full, 0, Millis(0));
         assert_eq!(stop, Some(Stop::DiskFull));
-        assert_eq!(Watch::default().look(dir.path(), &Rules::default(), 0, Millis(0)), None);
+        assert_eq!(SpaceWatch::default().look(dir.path(), &Rules::default(), 0, Millis(0)), None);
     }
 }

@@ -1,13 +1,13 @@
 //! What a crawl has learnt, kept in the ledger: saved with the pages that taught it, taken up again by the
 //! next run.
 
-use crate::crawl::{Counts, Crawl, Judged, Run};
+use crate::crawl::{Counts, Crawl, JudgedPage, Run};
 use crate::duplicates::Duplicates;
 use crate::labels::{CHOICES, Choice};
 use crate::measured::Measurer;
 use crate::mirrors::Mirrors;
 use crate::roll::Roll;
-use crate::steer::stopped::Untold;
+use crate::steer::stopped::UntoldVerdicts;
 use focus::strategies::Because;
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
@@ -27,7 +27,13 @@ pub(crate) const LISTINGS: StateKey = StateKey::Listings;
 
 impl Crawl {
     /// State that is saved with the page that caused it.
-    pub(crate) fn page_state(&mut self, turn: &mut Turn, judged: Judged, digest: [u8; 20], revised: bool) {
+    pub(crate) fn page_state(
+        &mut self,
+        turn: &mut Turn,
+        judged: JudgedPage,
+        digest: [u8; 20],
+        revised: bool,
+    ) {
         turn.state.push((
             StateKey::Pages,
             true,
@@ -138,7 +144,7 @@ impl Crawl {
         let mut known = 0;
         if let Some((n, bytes)) = judge_state.as_deref().and_then(|b| b.split_first_chunk::<8>()) {
             judge.load(bytes)?;
-            known = if judge.remembers_pages() { 0 } else { u64::from_le_bytes(*n) };
+            known = if judge.needs().pages { 0 } else { u64::from_le_bytes(*n) };
         }
         self.judging.roll.show(judge.as_mut(), usize::try_from(known).unwrap_or(usize::MAX));
         if judge_state.is_none() {
@@ -201,13 +207,13 @@ impl Crawl {
 
     /// Verdicts that labels changed while nobody crawled: the strategy has learnt from the old ones.
     fn tell_untold(&mut self) -> Result<(), Problem> {
-        let untold = Untold::read(self.parts.ledger.as_ref())?;
+        let untold = UntoldVerdicts::read(self.parts.ledger.as_ref())?;
         if untold.is_empty() {
             return Ok(());
         }
         let changed = self.changed_since(&untold);
         self.tell_revised(&changed, Because::Labels)?;
-        Untold::clear(self.parts.ledger.as_mut())?;
+        UntoldVerdicts::clear(self.parts.ledger.as_mut())?;
         if changed.is_empty() { Ok(()) } else { self.score_again() }
     }
 
@@ -239,7 +245,7 @@ impl Crawl {
 /// A page's entry in the `pages` state.
 pub(crate) struct PageLine {
     /// As it was judged at the time.
-    pub judged: Judged,
+    pub judged: JudgedPage,
     pub digest: [u8; 20],
     /// The page it is a copy of.
     pub copy_of: Option<UrlId>,
@@ -261,7 +267,8 @@ impl PageLine {
         line
     }
 
-    /// Every page in the order they came, each as it was last judged: a later version takes the place of the earlier one.
+    /// Every page in the order they came, each as it was last judged: a later version takes the place of the
+    /// earlier one.
     pub fn newest(store: &(impl store::Records + ?Sized)) -> Result<Vec<PageLine>, Problem> {
         let (mut lines, mut at) = (Vec::new(), HashMap::new());
         for line in store.each_state(StateKey::Pages) {
@@ -284,7 +291,7 @@ impl PageLine {
         let (flags, rest) = rest.split_first()?;
         let (digest, rest) = rest.split_first_chunk::<20>()?;
         let (simhash, rest) = rest.split_first_chunk::<8>()?;
-        let judged = Judged {
+        let judged = JudgedPage {
             id: UrlId(u32::from_le_bytes(*id)),
             score: f64::from_le_bytes(*score),
             barred: flags & 1 != 0,

@@ -70,8 +70,8 @@ fn page_of(record: &Record) -> Page {
     }
 }
 
-/// Headers and decoded body of the record's response, and its rendered document. An archive that was moved away or damaged is not fatal:
-/// the kept text stands in.
+/// Headers and decoded body of the record's response, and its rendered document. An archive that was moved
+/// away or damaged is not fatal: the kept text stands in.
 fn from_archive(archive: &Stacks, record: &Record) -> Option<(Headers, Vec<u8>, Option<Arc<Rendered>>)> {
     let at = record.archive.as_ref()?;
     let warc = archive.record(at, Limits::default()).ok()?;

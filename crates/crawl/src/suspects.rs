@@ -9,20 +9,20 @@
 //! So one bad page costs two runs at most. A page that only happened to be there is read alone in a
 //! millisecond, and hardly ever happens to be there again.
 
-use crate::crawl::{Crawl, Out};
+use crate::crawl::{Crawl, OpenLease};
 use crate::failures::Reason;
-use crate::marks::{Left, Marks};
+use crate::marks::{InterruptedRun, Marks};
 use frontier::State;
 use std::collections::{BTreeMap, HashSet};
 use types::{Lease, Millis, Outcome, Problem, Settle, StateKey, Task, Turn, UrlId};
 
-/// State: [`Kept`] as JSON.
+/// State: [`DeathCounts`] as JSON.
 const STATE: StateKey = StateKey::Crashes;
 /// Dying so often while one page is read is enough.
 const ENOUGH: u32 = 2;
 
 #[derive(Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-struct Kept {
+struct DeathCounts {
     /// The last run whose death was counted: dying again before the next one begins counts once.
     run: u64,
     /// How often a run died while a URL was read.
@@ -62,7 +62,7 @@ impl Suspects {
     }
 
     /// Is one of them being fetched? Then nothing else is.
-    pub fn any_of<'a>(&self, mut in_flight: impl Iterator<Item = &'a Out>) -> bool {
+    pub fn any_of<'a>(&self, mut in_flight: impl Iterator<Item = &'a OpenLease>) -> bool {
         !self.deaths.is_empty()
             && in_flight.any(|out| out.task == Task::Page && self.deaths.contains_key(&out.id))
     }
@@ -70,9 +70,9 @@ impl Suspects {
 
 impl Crawl {
     /// Marks what is being read from here on, and takes note of what was being read when an earlier run died.
-    pub fn watched_by(mut self, marks: Marks, left: Left, now: Millis) -> Result<Crawl, Problem> {
+    pub fn watched_by(mut self, marks: Marks, left: InterruptedRun, now: Millis) -> Result<Crawl, Problem> {
         let ledger = &mut self.parts.ledger;
-        let kept = ledger.state(STATE)?.pop().and_then(|b| serde_json::from_slice::<Kept>(&b).ok());
+        let kept = ledger.state(STATE)?.pop().and_then(|b| serde_json::from_slice::<DeathCounts>(&b).ok());
         let mut kept = kept.unwrap_or_default();
         if !left.urls.is_empty() && left.run != kept.run {
             kept.run = left.run;

@@ -78,7 +78,7 @@ impl Crawl {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::collection::Made;
+    use crate::collection::TopicParts;
     use crate::config::{Config, ScopeSection};
     use crate::scope::Scope;
     use crate::{Crawl, Parts, Rules};
@@ -117,7 +117,7 @@ pub(crate) mod tests {
         let text = "name = 't'\nquery = 'sql'\n[judge]\nthreshold = 0.3\n";
         let topic = Config::load(text, "t", toml::Table::new()).unwrap().config.topic().unwrap();
         let canon = Canon::default();
-        let made = Made::new(&topic, &canon, &|_| unreachable!(), 1, 0).unwrap();
+        let made = TopicParts::new(&topic, &canon, &|_| unreachable!(), 1, 0).unwrap();
         let mut ledger = store::Ledger::in_memory(Limits::none());
         for i in 0..urls {
             let candidate = Candidate {

@@ -37,7 +37,7 @@ pub struct Step {
 
 /// What happened.
 #[derive(Clone, Default)]
-pub struct Crawled {
+pub struct CrawlLog {
     /// In the order they were fetched.
     pub steps: Vec<Step>,
     /// First score of every URL, by its short name.
@@ -47,7 +47,7 @@ pub struct Crawled {
     pub learnt: Vec<Vec<u8>>,
 }
 
-impl Crawled {
+impl CrawlLog {
     /// Short names of the pages in the order they were fetched.
     pub fn order(&self) -> String {
         self.steps.iter().map(|s| self.names[&s.url].as_str()).collect::<Vec<_>>().join(" ")
@@ -78,19 +78,19 @@ impl Crawled {
 }
 
 /// A strategy whose visits and scores are written down.
-struct Watched {
+struct LoggedStrategy {
     inner: Box<dyn Strategy>,
     web: Arc<WebString>,
-    seen: Arc<Mutex<Crawled>>,
+    seen: Arc<Mutex<CrawlLog>>,
 }
 
-impl Watched {
-    fn note(&self, change: impl FnOnce(&mut Crawled)) {
+impl LoggedStrategy {
+    fn note(&self, change: impl FnOnce(&mut CrawlLog)) {
         change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-impl Strategy for Watched {
+impl Strategy for LoggedStrategy {
     fn wants(&self) -> Wants {
         self.inner.wants()
     }
@@ -130,12 +130,12 @@ impl Strategy for Watched {
 }
 
 /// Crawls the whole web with the topic's judge and strategy.
-pub fn run(web: &str, topic: &str) -> Crawled {
+pub fn run(web: &str, topic: &str) -> CrawlLog {
     run_with(web, topic, Options::default())
 }
 
 /// As `run`, with options.
-pub fn run_with(web: &str, topic: &str, options: Options) -> Crawled {
+pub fn run_with(web: &str, topic: &str, options: Options) -> CrawlLog {
     let mut topic = Topic::from_toml(&judged_by_genre(&named(topic))).unwrap_or_else(|p| panic!("{p}"));
     topic.strategy.without = options.without.iter().map(|part| part.to_string()).collect();
     let net = madeup::small_wordnet();
@@ -152,13 +152,13 @@ pub fn crawl(
     topic: &Topic,
     strategy: &dyn Fn() -> Box<dyn Strategy>,
     options: &Options,
-) -> Crawled {
+) -> CrawlLog {
     let web = Arc::new(web);
-    let seen: Arc<Mutex<Crawled>> = Arc::default();
+    let seen: Arc<Mutex<CrawlLog>> = Arc::default();
     let mut ledger: Box<dyn crate::Ledger> = Box::new(store::Ledger::in_memory(frontier::Limits::none()));
     let first = (options.restart_at > 0).then_some(options.restart_at as u64);
     for pages in first.map(Some).into_iter().chain([None]) {
-        let watched = Watched { inner: strategy(), web: web.clone(), seen: seen.clone() };
+        let watched = LoggedStrategy { inner: strategy(), web: web.clone(), seen: seen.clone() };
         ledger = go_on(&web, topic, Box::new(watched), pages, ledger).unwrap_or_else(|p| panic!("{p}"));
     }
     let mut out = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();

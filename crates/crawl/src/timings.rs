@@ -22,24 +22,24 @@ pub(crate) enum Stage {
     Wait,
 }
 
-const STAGES: [(Stage, &str, Where); 11] = [
-    (Stage::Choose, "choose what is next", Where::Loop),
-    (Stage::Fetch, "wait for answers", Where::Network),
-    (Stage::Read, "read pages", Where::Readers),
-    (Stage::Judge, "judge", Where::Loop),
-    (Stage::Learn, "learn", Where::Loop),
-    (Stage::Score, "score links", Where::Loop),
-    (Stage::Archive, "archive", Where::Loop),
-    (Stage::Index, "index", Where::Loop),
-    (Stage::Settle, "write the ledger", Where::Loop),
-    (Stage::Commit, "commit", Where::Loop),
-    (Stage::Wait, "nothing to decide", Where::Loop),
+const STAGES: [(Stage, &str, Threads); 11] = [
+    (Stage::Choose, "choose what is next", Threads::Loop),
+    (Stage::Fetch, "wait for answers", Threads::Network),
+    (Stage::Read, "read pages", Threads::Readers),
+    (Stage::Judge, "judge", Threads::Loop),
+    (Stage::Learn, "learn", Threads::Loop),
+    (Stage::Score, "score links", Threads::Loop),
+    (Stage::Archive, "archive", Threads::Loop),
+    (Stage::Index, "index", Threads::Loop),
+    (Stage::Settle, "write the ledger", Threads::Loop),
+    (Stage::Commit, "commit", Threads::Loop),
+    (Stage::Wait, "nothing to decide", Threads::Loop),
 ];
 
 /// Which threads do the work of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Where {
+pub enum Threads {
     /// The thread that decides: one page after the other.
     Loop,
     /// The threads that read pages, side by side.
@@ -54,7 +54,7 @@ pub struct StageTime {
     /// What is done.
     pub stage: String,
     /// By whom.
-    pub on: Where,
+    pub on: Threads,
     /// All of it together.
     pub ms: f64,
     /// How often.
@@ -86,7 +86,7 @@ impl Timings {
 
     /// Every stage that took time.
     pub fn read(&self) -> Vec<StageTime> {
-        let of = |(stage, name, on): &(Stage, &str, Where)| {
+        let of = |(stage, name, on): &(Stage, &str, Threads)| {
             let sum = self.0.get(*stage as usize)?;
             let (nanos, times) = (sum.nanos.load(Ordering::Relaxed), sum.times.load(Ordering::Relaxed));
             let ms = (nanos as f64 / 1e4).round() / 100.0;
@@ -122,7 +122,7 @@ mod tests {
         drop(timings.begin(Stage::Choose));
         let read = timings.read();
         assert_eq!(read.len(), 2);
-        let reading = StageTime { stage: "read pages".into(), on: Where::Readers, ms: 42.0, times: 2 };
+        let reading = StageTime { stage: "read pages".into(), on: Threads::Readers, ms: 42.0, times: 2 };
         assert_eq!(read[1], reading);
     }
 }

@@ -14,7 +14,7 @@ const MOST_SOURCES: usize = 32;
 
 /// A page of a finished crawl. What comes after is numbered higher.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct TrainingPage {
     /// Canonical address.
     pub url: Url,
     /// How the parent refers to it.
@@ -33,7 +33,7 @@ pub struct Seen {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taught {
+pub struct TrainingCounts {
     /// Pages learnt from.
     pub pages: usize,
     /// Of those, how many are relevant.
@@ -47,14 +47,14 @@ pub struct Taught {
 /// Shows the pages to the strategy. `read` brings a page's text; what it cannot bring is left out.
 pub fn teach(
     strategy: &mut dyn Strategy,
-    crawl: &[Seen],
-    read: &mut dyn FnMut(&Seen) -> Result<Option<Doc>, Problem>,
-) -> Result<Taught, Problem> {
+    crawl: &[TrainingPage],
+    read: &mut dyn FnMut(&TrainingPage) -> Result<Option<Doc>, Problem>,
+) -> Result<TrainingCounts, Problem> {
     let lessons: Vec<Lesson> =
         crawl.iter().map(|p| Lesson { url: p.url.clone(), verdict: p.verdict }).collect();
     let at: HashMap<&Url, usize> = crawl.iter().enumerate().map(|(i, p)| (&p.url, i)).collect();
     let training = strategy.model().map_or(Training::Replay, |m| m.begin_training(&lessons));
-    let mut taught = Taught::default();
+    let mut taught = TrainingCounts::default();
     let mut sightings: HashMap<usize, Vec<Source>> = HashMap::new();
     // Links that lead out of the record.
     let mut beyond: HashSet<Url> = HashSet::new();
@@ -177,8 +177,8 @@ mod tests {
         soup
         ";
 
-    fn seen(web: &Web, paths: &[(&str, bool)]) -> Vec<Seen> {
-        let one = |(i, (path, relevant)): (usize, &(&str, bool))| Seen {
+    fn seen(web: &Web, paths: &[(&str, bool)]) -> Vec<TrainingPage> {
+        let one = |(i, (path, relevant)): (usize, &(&str, bool))| TrainingPage {
             url: web.page(path).url.clone().unwrap(),
             kind: if i == 0 { LinkKind::Seed } else { LinkKind::Anchor },
             parent: (i > 0).then_some(0),
@@ -216,10 +216,10 @@ mod tests {
         let crawl = seen(&web, &[("/", false), ("/g1", true), ("/b1", false), ("/g2", true), ("/b2", false)]);
         let topic = topic("apprentice");
         let mut s = build(&StrategySetup::new(&topic)).unwrap();
-        let mut read = |p: &Seen| Ok(Some(Doc::new(web.page(p.url.path()), &topic.text.options)));
+        let mut read = |p: &TrainingPage| Ok(Some(Doc::new(web.page(p.url.path()), &topic.text.options)));
         let taught = teach(s.as_mut(), &crawl, &mut read).unwrap();
         // Four links of / and the one back from /g2.
-        assert_eq!(taught, Taught { pages: 5, relevant: 2, missing: 0, links: 5 });
+        assert_eq!(taught, TrainingCounts { pages: 5, relevant: 2, missing: 0, links: 5 });
         let model = s.model().unwrap().export().unwrap();
         assert_eq!(order_elsewhere("apprentice", &model), "/ /g9 /b9");
         // Without being taught it goes by the page they stand on: both alike.
@@ -233,7 +233,7 @@ mod tests {
         let crawl = seen(&web, &[("/", false), ("/g1", true), ("/b1", false)]);
         let topic = topic("intelligent");
         let mut s = build(&StrategySetup::new(&topic)).unwrap();
-        let mut read = |p: &Seen| {
+        let mut read = |p: &TrainingPage| {
             Ok((p.url.path() != "/g1").then(|| Doc::new(web.page(p.url.path()), &topic.text.options)))
         };
         let taught = teach(s.as_mut(), &crawl, &mut read).unwrap();
@@ -249,7 +249,7 @@ mod tests {
             let net = madeup::small_wordnet();
             let setup = StrategySetup { wordnet: Some(&net), ..StrategySetup::new(&topic) };
             let mut s = build(&setup).unwrap();
-            let mut read = |p: &Seen| Ok(Some(Doc::new(web.page(p.url.path()), &topic.text.options)));
+            let mut read = |p: &TrainingPage| Ok(Some(Doc::new(web.page(p.url.path()), &topic.text.options)));
             teach(s.as_mut(), &crawl, &mut read).unwrap();
             if let Some(model) = s.model().and_then(|m| m.export()) {
                 let mut other = build(&setup).unwrap();

@@ -1,6 +1,6 @@
 //! Verdicts on pages that were fetched before: given again, counted, told to the strategy.
 
-use crate::crawl::{Crawl, Judged};
+use crate::crawl::{Crawl, JudgedPage};
 use crate::events::Curve;
 use focus::judges::Judge;
 use focus::strategies::{Because, Revised};
@@ -74,7 +74,7 @@ impl Crawl {
     }
 
     pub(crate) fn remembers_pages(&self) -> bool {
-        self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).remembers_pages()
+        self.parts.judge.read().unwrap_or_else(PoisonError::into_inner).needs().pages
     }
 }
 
@@ -89,12 +89,12 @@ pub(crate) fn final_verdict(mut v: Verdict, barred: bool, turned: bool) -> Verdi
     v
 }
 
-impl Judged {
-    /// The judge's verdict on this page, after all that counts beside it. A judge that learns has weighed what a model said of
-    /// the page; in place of another's verdict it stands.
+impl JudgedPage {
+    /// The judge's verdict on this page, after all that counts beside it. A judge that learns has weighed
+    /// what a model said of the page; in place of another's verdict it stands.
     pub(crate) fn verdict(&self, judge: &dyn Judge, v: Verdict) -> Verdict {
         let mut v = final_verdict(v, self.barred, self.turned);
-        if let Some(label) = self.label.filter(|l| l.who == Who::Model && !judge.remembers_pages()) {
+        if let Some(label) = self.label.filter(|l| l.who == Who::Model && !judge.needs().pages) {
             v.relevant = label.relevant;
         }
         v

@@ -1,5 +1,5 @@
-//! What came of visiting pages again: state `visits` of the ledger, one entry a visit, in the order they ended.
-//! A collection whose pages were visited once has none.
+//! What came of visiting pages again: state `visits` of the ledger, one entry a visit, in the order they
+//! ended. A collection whose pages were visited once has none.
 
 use serde::Serialize;
 use std::collections::HashMap;

@@ -5,7 +5,7 @@
 //! due, state `finds` which new pages came from visits to which known ones, state `visits` the rest. A round that
 //! was broken off goes on with what is left of its budget (ADR 49).
 
-use crate::crawl::{Crawl, Judged};
+use crate::crawl::{Crawl, JudgedPage};
 use crate::policy::{Known, Policy, Unknown};
 use crate::rates::Kin;
 use crate::refresh::{Refresh, Refreshed};
@@ -333,7 +333,7 @@ impl Crawl {
 }
 
 /// Share of relevant pages among those that came last.
-fn harvest(judged: &[Judged]) -> f64 {
+fn harvest(judged: &[JudgedPage]) -> f64 {
     let last = &judged[judged.len().saturating_sub(OF_LATE)..];
     let relevant = last.iter().filter(|j| j.wanted() && j.copy_of.is_none()).count();
     (relevant as f64 + 0.5) / (last.len() as f64 + 1.0)

@@ -1,7 +1,8 @@
-//! The loop on small webs written in strings: order, redirects, limits, resuming, and the same order on every store.
+//! The loop on small webs written in strings: order, redirects, limits, resuming, and the same order on every
+//! store.
 
 use frontier::{Frontier, Limits};
-use gleaner_crawl::collection::Made;
+use gleaner_crawl::collection::TopicParts;
 use gleaner_crawl::config::{Config, ScopeSection};
 use gleaner_crawl::labels::Labels;
 use gleaner_crawl::scope::Scope;
@@ -33,7 +34,7 @@ fn make(topic: &str, ledger: Box<dyn gleaner_crawl::Ledger>, rules: Rules) -> Ma
     let config = Config::load(topic, "t", toml::Table::new()).unwrap().config;
     let topic = config.topic().unwrap();
     let canon = Canon::default();
-    let made = Made::new(&topic, &canon, &|_| unreachable!(), 1, 0).unwrap();
+    let made = TopicParts::new(&topic, &canon, &|_| unreachable!(), 1, 0).unwrap();
     let parts = Parts {
         name: "t".into(),
         strategy_name: topic.strategy.kind.clone(),
@@ -87,7 +88,8 @@ fn forest() -> WebString {
             .map(|i| format!("<a href=/{i}>{}</a> ", if i % 3 == 0 { "sql joins" } else { "soup" }))
             .collect();
         text += &format!(
-            "== http://{host}.org/\n<title>{host}</title>{links}<a href=http://b.org/>b</a> <a href=http://c.org/>sql</a>\n"
+            "== http://{host}.org/\n<title>{host}</title>{links}<a href=http://b.org/>b</a> <a \
+             href=http://c.org/>sql</a>\n"
         );
         for i in 0..8 {
             let words = if i % 3 == 0 { "sql joins and more sql" } else { "stew and soup" };
@@ -98,7 +100,8 @@ fn forest() -> WebString {
             for j in 0..4 {
                 let words = if (i * j) % 5 == 1 { "sql" } else { "bread" };
                 text += &format!(
-                    "== http://{host}.org/{i}/{j}\n<p>{words} number {i} {j} of {host}</p><a href=/>home</a>\n"
+                    "== http://{host}.org/{i}/{j}\n<p>{words} number {i} {j} of {host}</p><a \
+                     href=/>home</a>\n"
                 );
             }
         }
@@ -219,8 +222,8 @@ fn memory_and_disk_give_the_same_order() {
     }
 }
 
-/// A crawl that is stopped after any number of pages and taken up again fetches the same pages in the same order as one
-/// that was never stopped.
+/// A crawl that is stopped after any number of pages and taken up again fetches the same pages in the same
+/// order as one that was never stopped.
 #[test]
 fn a_resumed_crawl_goes_on_as_if_nothing_had_happened() {
     let web = forest();
@@ -247,11 +250,12 @@ fn a_resumed_crawl_goes_on_as_if_nothing_had_happened() {
     }
 }
 
-/// What the user says of pages between two runs turns the strategy around in the next one, and is told to it once: a third
-/// run begins with exactly what the second ended with.
+/// What the user says of pages between two runs turns the strategy around in the next one, and is told to it
+/// once: a third run begins with exactly what the second ended with.
 #[test]
 fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
-    // Two lists, alike to the judge: every page of both has a term. The user says that the `red` ones are wrong.
+    // Two lists, alike to the judge: every page of both has a term. The user says that the `red` ones are
+    // wrong.
     let mut web = String::from("== http://a.org/\n");
     for i in 0..30 {
         web += &format!("<p><a href=/red/{i}>sql red</a></p> <div><a href=/blue/{i}>sql blue</a></div> ");
@@ -307,7 +311,8 @@ fn labels_given_between_two_runs_are_told_to_the_strategy_once() {
     assert!(red(&with) + 3 <= red(&without), "red: {} with labels, {} without", red(&with), red(&without));
 }
 
-/// Judges that ask others decide by more than one number: when a threshold moves, earlier verdicts are given again from all of it.
+/// Judges that ask others decide by more than one number: when a threshold moves, earlier verdicts are given
+/// again from all of it.
 #[test]
 fn a_combination_of_judges_keeps_its_verdicts_when_a_threshold_moves() {
     let mut web = String::from("== http://a.org/\nstart ");
@@ -321,7 +326,9 @@ fn a_combination_of_judges_keeps_its_verdicts_when_a_threshold_moves() {
         let n = if i % 10 == 0 { 6 } else { 1 + i % 3 };
         web += &format!("== http://a.org/{i}\n<p>{}\n", terms[..n].join(" "));
     }
-    let topic = "name = 'x'\n[content]\nterms = ['sql', 'joins', 'index', 'query', 'table', 'view']\n[judge]\nkind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\nthreshold = 'auto'\n[judge.regex]\ntext = 'sql'\n[strategy]\nkind = 'breadth-first'\n";
+    let topic = "name = 'x'\n[content]\nterms = ['sql', 'joins', 'index', 'query', 'table', 'view']\n\
+                 [judge]\nkind = 'all'\nof = ['genre', 'regex']\n[judge.genre]\nthreshold = 'auto'\n\
+                 [judge.regex]\ntext = 'sql'\n[strategy]\nkind = 'breadth-first'\n";
     let web = web_of(&web);
     let verdicts = |topic: &str| {
         let mut m = make(topic, memory(Limits::none()), Rules::default());

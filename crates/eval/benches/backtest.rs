@@ -1,14 +1,15 @@
-//! How fast a backtest is: the first one of a web against bare extraction of its pages, later ones from the cache, and a
-//! large generated web.
+//! How fast a backtest is: the first one of a web against bare extraction of its pages, later ones from the
+//! cache, and a large generated web.
 //!
 //! ```sh
 //! cargo bench -p gleaner-eval --bench backtest                                   # $GLEANER_WEBS/docs and webkb
 //! cargo bench -p gleaner-eval --bench backtest -- --sim 1000000                  # a generated web of so many pages, too
 //! cargo bench -p gleaner-eval --bench backtest -- --webs DIR --topics DIR --strategy genre
 //! ```
-//! Rates are pages per second of CPU time (user + system of the process) on one thread, so that a busy machine does not
-//! decide them; wall time is shown beside them. The first backtest is also run as users run it, on all cores, and there
-//! wall time is compared: what a user waits for against what bare extraction on one core would take.
+//! Rates are pages per second of CPU time (user + system of the process) on one thread, so that a busy
+//! machine does not decide them; wall time is shown beside them. The first backtest is also run as users run
+//! it, on all cores, and there wall time is compared: what a user waits for against what bare extraction on
+//! one core would take.
 
 use gleaner_eval::Tally;
 use gleaner_eval::cache::{CachedWeb, Settings};
@@ -37,7 +38,8 @@ fn main() {
     let strategy = value("--strategy").unwrap_or_else(|| "genre".into());
     println!("backtest: strategy {strategy}, one thread; pages per second of CPU time (of wall time)\n");
     println!(
-        "| web | pages | bare extraction | first backtest | of bare | first, all cores | of bare (wall) | later, whole | later, the run alone | peak MB |"
+        "| web | pages | bare extraction | first backtest | of bare | first, all cores | of bare (wall) | \
+         later, whole | later, the run alone | peak MB |"
     );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (web, topic, label, seeds) in RUNS {
@@ -151,7 +153,8 @@ fn generated(pages: &str, strategy: &str) -> Result<(), Problem> {
     });
     let ran = done?;
     println!(
-        "\n{spec}: {ran} pages in {:.0} s of CPU time on one thread ({:.0} s wall), {} pages/s, peak {:.0} MB",
+        "\n{spec}: {ran} pages in {:.0} s of CPU time on one thread ({:.0} s wall), {} pages/s, peak {:.0} \
+         MB",
         cost.cpu,
         cost.wall,
         cost.rate(ran),

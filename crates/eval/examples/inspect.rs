@@ -1,7 +1,8 @@
 //! What is in a web, and how fast it can be read.
 //!
-//! cargo run --release -p gleaner-eval --example inspect -- /path/to/web [--seeds FILE#SET] [--relevant LABEL] [--ignore LABEL] [--list FILE]
-//! cargo run --release -p gleaner-eval --example inspect -- 'sim:hubs?pages=20000'
+//! cargo run --release -p gleaner-eval --example inspect -- /path/to/web [--seeds FILE#SET] [--relevant
+//! LABEL] [--ignore LABEL] [--list FILE] cargo run --release -p gleaner-eval --example inspect --
+//! 'sim:hubs?pages=20000'
 
 use gleaner_eval::cache::{CachedWeb, Settings};
 use gleaner_eval::graph::{Answer, Graph};
@@ -117,7 +118,8 @@ fn run() -> Result<(), Problem> {
         truth.auc(order.iter().map(|&n| relevant(n) && !reach.seeds.contains(&n))).unwrap_or(0.0)
     };
     println!(
-        "oracle        auc {:.4} ({} start, {} rounds, all relevant after {} pages) in {:.2} s; breadth-first {:.4}",
+        "oracle        auc {:.4} ({} start, {} rounds, all relevant after {} pages) in {:.2} s; \
+         breadth-first {:.4}",
         auc(&best.order),
         best.start,
         best.rounds,

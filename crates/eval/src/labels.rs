@@ -377,7 +377,8 @@ mod tests {
     fn labels_belong_to_the_final_page_and_bad_lines_are_counted() {
         let (_dir, web) = web();
         let text = "http://a.org/index.html\tcourse\tmore\thttp://x\nhttps://a.org/old\tcourse,course_os\n\
-                    http://a.org/x.html\tcourse\nhttp://a.org/x.html\tsub\nhttp://b.org/\tcourse\nnot a url\tcourse\nno tab\n\
+                    http://a.org/x.html\tcourse\nhttp://a.org/x.html\tsub\nhttp://b.org/\tcourse\n\
+                    not a url\tcourse\nno tab\n\
                     http://a.org/y.html\t\n\n";
         let mut labels = Labels::parse(text, &web);
         assert_eq!(labels.of(&url("http://a.org/")), "course");

@@ -162,11 +162,6 @@ pub fn found(hits: &[bool]) -> BTreeMap<usize, usize> {
     BUDGETS.iter().map(|&n| (n, count(n))).collect()
 }
 
-/// Pages fetched for each relevant page found (Assis 2008, Tab. 4.5).
-pub fn visits_per_relevant(pages: usize, relevant: usize) -> Option<f64> {
-    ratio(pages, relevant)
-}
-
 /// Indices (1-based page counts) at which a curve of `n` pages is sampled.
 fn samples(n: usize) -> Vec<usize> {
     if n < POINTS {
@@ -498,7 +493,6 @@ mod tests {
         near(e.average, 0.55);
         near(overlap(&[1, 2, 3], &[3, 4]), 0.25);
         assert_eq!(overlap::<u32>(&[], &[]), None);
-        assert_eq!(visits_per_relevant(10, 4), Some(2.5));
     }
 
     proptest! {

@@ -256,8 +256,10 @@ impl Report {
         series.extend(references((!oracles.is_empty()).then(|| mean_of(&oracles))));
         out.open("Recall");
         out.chart(Chart::Lines(base(if let [one] = topics[..] { one } else { "all topics" }, series)));
-        out.close("How much of what there was to find was found after how many pages. The oracle is the best \
-             order we can compute with labels and links known (an order that could really happen), chance a random \
+        out.close(
+            "How much of what there was to find was found after how many pages. The oracle is the best \
+             order we can compute with labels and links known (an order that could really happen), chance a \
+             random \
              order of all reachable pages.",
         );
         if topics.len() < 2 {

@@ -100,9 +100,12 @@ impl Teach {
             first_round_after_pages: FIRST,
             pages_grow_at_most_by: GROWTH,
             how: format!(
-                "one crawl per number of labels; rounds of {ROUND} questions after {FIRST} pages and then after \
-                 numbers of pages that grow by a constant factor, at most {GROWTH}, the last at half of the pages that \
-                 can be fetched; asked about a random half of the pages; precision, recall, f1, brier and calibration \
+                "one crawl per number of labels; rounds of {ROUND} questions after {FIRST} pages and then \
+                 after \
+                 numbers of pages that grow by a constant factor, at most {GROWTH}, the last at half of the \
+                 pages that \
+                 can be fetched; asked about a random half of the pages; precision, recall, f1, brier and \
+                 calibration \
                  are of the other half; f1_all is of all pages, with the labels in place of the verdicts"
             ),
         }
@@ -135,7 +138,7 @@ pub fn is_wrong(url: &Url, draw: u64, share: f64) -> bool {
 
 /// A fetched page as the person sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct FetchedPage {
     pub id: UrlId,
     pub url: Url,
     pub simhash: u64,
@@ -171,7 +174,7 @@ impl Teacher {
     }
 
     /// Shows them a page that was fetched.
-    pub fn show(&mut self, page: &Seen) {
+    pub fn show(&mut self, page: &FetchedPage) {
         let truth = match page.class {
             Class::Relevant => true,
             Class::Irrelevant => false,
@@ -247,7 +250,7 @@ impl Teacher {
 pub(crate) fn lesson<'a>(
     labels: usize,
     draw: u64,
-    pages: impl Iterator<Item = (&'a Seen, Judgement)>,
+    pages: impl Iterator<Item = (&'a FetchedPage, Judgement)>,
 ) -> Lesson {
     let (mut other, mut all) = (Vec::new(), Vec::new());
     let (mut error, mut sure) = (0.0, Calibration::default());
@@ -354,7 +357,7 @@ mod tests {
         let other: Vec<Url> = urls().filter(|u| !may_ask(u, 1)).take(6).collect();
         let page = |url: &Url, class, relevance: f64, label| {
             let verdict = Verdict { relevant: relevance >= 0.5, relevance, threshold: 0.5, version: 0 };
-            let seen = Seen { id: UrlId(0), url: url.clone(), simhash: 0, class };
+            let seen = FetchedPage { id: UrlId(0), url: url.clone(), simhash: 0, class };
             (seen, Judgement { id: UrlId(0), verdict, label: Option::map(label, types::Label::person) })
         };
         use Class::*;

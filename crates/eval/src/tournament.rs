@@ -5,10 +5,10 @@ use crate::labels::{Class, Labels, Rules as LabelRules, Seeds};
 use crate::metrics::{self, Step, SweepPoint, Truth};
 use crate::oracle::oracle;
 use crate::results::{self, RunTiming};
-use crate::teach::{self, Seen, Teach, Teacher};
+use crate::teach::{self, FetchedPage, Teach, Teacher};
 use crate::watch::Watch;
 use crate::webs::Recorded;
-use crawl::collection::Made;
+use crawl::collection::TopicParts;
 use crawl::config::{Config, ScopeSection};
 use crawl::scope::Scope;
 use crawl::{Crawl, Event, Parts, Rules, replay};
@@ -66,7 +66,7 @@ pub struct Plan<'a> {
     /// Crawls with labels beside those without.
     pub teach: Option<Teach>,
     /// A strategy or a judge of one's own, in place of those of the topic.
-    pub own: Option<&'a (dyn Fn(Made) -> Made + Sync)>,
+    pub own: Option<&'a (dyn Fn(TopicParts) -> TopicParts + Sync)>,
 }
 
 impl<'a> Plan<'a> {
@@ -168,21 +168,21 @@ pub type Tell<'a> = &'a (dyn Fn(usize, usize, &Run) + Sync);
 
 /// What measuring needs: the whole web as far as any seed reaches, what the labels say of it, and what each
 /// draw can reach. Crawling needs none of it, so it is made beside the first runs.
-struct Field<'a> {
+struct WholeWeb<'a> {
     graph: Cow<'a, Graph>,
     /// By node. Seeds count neither way.
     classes: Vec<Class>,
     /// By draw.
-    known: Vec<Known>,
+    known: Vec<ReachablePart>,
 }
 
 /// The part of it that some seeds reach, and the best order there.
-struct Known {
+struct ReachablePart {
     reach: Reach,
     oracle: Option<Vec<u32>>,
 }
 
-impl Field<'_> {
+impl WholeWeb<'_> {
     fn is_relevant(&self, node: u32) -> bool {
         self.classes.get(node as usize) == Some(&Class::Relevant)
     }
@@ -293,9 +293,9 @@ impl Plan<'_> {
         &self,
         jobs: &[Job],
         then: &(dyn Fn(usize, usize, Run) -> T + Sync),
-    ) -> Result<(Vec<T>, Field<'_>), Problem> {
+    ) -> Result<(Vec<T>, WholeWeb<'_>), Problem> {
         let draws: Vec<Vec<Url>> = self.rngs.iter().map(|rng| self.drawn(*rng)).collect();
-        let made: OnceLock<Field> = OnceLock::new();
+        let made: OnceLock<WholeWeb> = OnceLock::new();
         // Whoever comes first makes it, the others wait for it.
         let field = || made.get_or_init(|| self.field(&draws, jobs.len()));
         let next = AtomicUsize::new(0);
@@ -388,7 +388,7 @@ impl Plan<'_> {
         Graph::build(pages, |url| self.ask(url), self.threads, self.max_pages)
     }
 
-    fn field(&self, draws: &[Vec<Url>], jobs: usize) -> Field<'_> {
+    fn field(&self, draws: &[Vec<Url>], jobs: usize) -> WholeWeb<'_> {
         // Runs have a thread each already.
         let spare = self.threads.get().saturating_sub(jobs);
         let threads = NonZeroUsize::new(spare).unwrap_or(NonZeroUsize::MIN);
@@ -403,23 +403,23 @@ impl Plan<'_> {
         for node in self.seeds.iter().filter_map(|u| graph.node(u)) {
             classes[node as usize] = Class::Neutral;
         }
-        let mut field = Field { graph, classes, known: Vec::new() };
+        let mut field = WholeWeb { graph, classes, known: Vec::new() };
         field.known = draws.iter().map(|seeds| self.know(&field, seeds)).collect();
         field
     }
 
-    fn know(&self, field: &Field, seeds: &[Url]) -> Known {
+    fn know(&self, field: &WholeWeb, seeds: &[Url]) -> ReachablePart {
         let reach = field.graph.reach(seeds);
         let wanted = self.best_order && self.labels.is_some();
         let oracle = wanted.then(|| oracle(&field.graph, &reach, |n| field.is_relevant(n)).order);
-        Known { reach, oracle }
+        ReachablePart { reach, oracle }
     }
 
     fn one<'b>(
         &'b self,
         seeds: &[Url],
         job: &Job,
-        field: impl Fn() -> &'b Field<'b>,
+        field: impl Fn() -> &'b WholeWeb<'b>,
     ) -> Result<Run, Problem> {
         let (name, strategy, rng) = (&job.topic, &job.strategy, self.rngs[job.rng]);
         let started = Instant::now();
@@ -514,7 +514,7 @@ impl Plan<'_> {
         let mut result = results::Run::new(name, strategy, number, &truth, &measures, oracle_auc);
         if self.teach.is_some() {
             let (given, yes) = lesson.unwrap_or_default();
-            let seen: HashMap<UrlId, Seen> =
+            let seen: HashMap<UrlId, FetchedPage> =
                 fetched.iter().filter_map(|page| Some((page.id, self.seen(page, field)?))).collect();
             let pages = crawl.judgements().into_iter().filter_map(|j| Some((seen.get(&j.id)?, j)));
             let measured = teach::lesson(job.labels, number, pages);
@@ -542,7 +542,7 @@ impl Plan<'_> {
         crawl: &mut Crawl,
         analyst: &crawl::Analyst,
         job: &Job,
-        field: &Field,
+        field: &WholeWeb,
         pages: &Mutex<Vec<Fetch>>,
     ) -> Result<Teacher, Problem> {
         let reachable = field.known[job.rng].reach.reachable();
@@ -574,14 +574,14 @@ impl Plan<'_> {
     }
 
     /// A page with what the labels say of it.
-    fn seen(&self, page: &Fetch, field: &Field) -> Option<Seen> {
+    fn seen(&self, page: &Fetch, field: &WholeWeb) -> Option<FetchedPage> {
         let url = Canon::exact().parse(&page.url).ok()?;
         let class = match (self.labels, field.graph.node(&url)) {
             (Some(_), Some(n)) => field.classes.get(n as usize).copied().unwrap_or(Class::Neutral),
             (Some(labels), None) => self.label_rules.class(labels.of(&url)),
             (None, _) => Class::Neutral,
         };
-        Some(Seen { id: page.id, url, simhash: page.simhash, class })
+        Some(FetchedPage { id: page.id, url, simhash: page.simhash, class })
     }
 
     /// The loop as it runs live, on this web, with the settings of a backtest: no caps, no politeness unless
@@ -597,7 +597,7 @@ impl Plan<'_> {
         let topic = config.topic()?;
         let canon = Canon::exact();
         let rng = rng.unwrap_or(0);
-        let made = Made::new(&topic, &canon, &|url| Ok(self.web.answer(url)), seeds.len(), rng)?;
+        let made = TopicParts::new(&topic, &canon, &|url| Ok(self.web.answer(url)), seeds.len(), rng)?;
         let made = match self.own {
             Some(own) => own(made),
             None => made,
@@ -651,7 +651,7 @@ impl Plan<'_> {
                 Some(dir) => Box::new(Ledger::open(dir, store::Options::new(limits), types::Millis(0))?),
             },
             judge: made.analyst.judge.clone(),
-            strategy: Box::new(Timed { inner: made.strategy, clock }),
+            strategy: Box::new(TimedStrategy { inner: made.strategy, clock }),
             archive: None,
             index: None,
             folder: None,
@@ -697,12 +697,12 @@ impl Clock {
 }
 
 /// A strategy with a stop-watch on its link scoring.
-struct Timed {
+struct TimedStrategy {
     inner: Box<dyn Strategy>,
     clock: Arc<Clock>,
 }
 
-impl Strategy for Timed {
+impl Strategy for TimedStrategy {
     fn wants(&self) -> Wants {
         self.inner.wants()
     }

@@ -5,9 +5,9 @@
 //! cargo bench -p gleaner-extract -- DIR [ROUNDS]
 //! ```
 //!
-//! Every page is measured with every variant in turn, `ROUNDS` times; the best time of each page and variant counts,
-//! so that other work on the machine disturbs little. "bare" is html5ever filling a plain arena with nothing else: no
-//! guard, no counting, no extraction.
+//! Every page is measured with every variant in turn, `ROUNDS` times; the best time of each page and variant
+//! counts, so that other work on the machine disturbs little. "bare" is html5ever filling a plain arena with
+//! nothing else: no guard, no counting, no extraction.
 
 use gleaner_extract::{Kind, Options, extract, sniff};
 use html5ever::interface::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeSink};
@@ -128,7 +128,8 @@ fn real_pages(web: &Path, rounds: usize) {
         })
         .fold((0f64, 0f64), |a, b| (a.0.max(b.0), a.1.max(b.1)));
     println!(
-        "\n{name}: {links} links; {cut} pages cut by a guard; {differ} trees differ from the bare one; at most {:.1} steps and {:.2} nodes per byte\n",
+        "\n{name}: {links} links; {cut} pages cut by a guard; {differ} trees differ from the bare one; at \
+         most {:.1} steps and {:.2} nodes per byte\n",
         worst.0, worst.1
     );
     two_ways(&name, &decoded);
@@ -151,15 +152,16 @@ fn two_ways(name: &str, pages: &[Cow<str>]) {
     reasons.sort_by_key(|r| std::cmp::Reverse(r.1));
     let reasons: Vec<String> = reasons.iter().map(|(why, n)| format!("{why} {n}")).collect();
     println!(
-        "{name}: {} of {} pages read without a tree, {differ} of them differ from the tree's; the others: {}\n",
+        "{name}: {} of {} pages read without a tree, {differ} of them differ from the tree's; the others: \
+         {}\n",
         pages.len() - left,
         pages.len(),
         reasons.join(", ")
     );
 }
 
-/// The guard must not change what a page is: same elements, same text, same order. (Contents of templates are kept
-/// apart in one of the trees only, and left out.)
+/// The guard must not change what a page is: same elements, same text, same order. (Contents of templates are
+/// kept apart in one of the trees only, and left out.)
 fn same_tree(bare: &[Plain], ours: &gleaner_extract::dom::Dom) -> bool {
     use gleaner_extract::dom::Data;
     let (mut a, mut b) = (0usize, gleaner_extract::dom::DOCUMENT);
@@ -225,7 +227,8 @@ fn hostile() {
         ("<!-- unclosed, words", |n| format!("<!--{}", " word".repeat(n / 5))),
     ];
     println!(
-        "\n| shape | bytes | steps | nodes | ms | steps ×2 | steps ×4 | time ×2 | time ×4 |\n|---|---|---|---|---|---|---|---|---|"
+        "\n| shape | bytes | steps | nodes | ms | steps ×2 | steps ×4 | time ×2 | time ×4 |\n\
+         |---|---|---|---|---|---|---|---|---|"
     );
     let url = Canon::default().parse("http://example.org/").expect("a URL");
     for (name, shape) in shapes {

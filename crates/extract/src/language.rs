@@ -185,32 +185,38 @@ mod tests {
     fn some_languages() {
         let table = [
             (
-                "This course is an introduction to the design of database systems and to the languages that are used \
+                "This course is an introduction to the design of database systems and to the languages that \
+                 are used \
                  for querying them.",
                 "en",
             ),
             (
-                "Die Vorlesung behandelt den Entwurf von Datenbanken und die Sprachen, mit denen man sie abfragt. \
+                "Die Vorlesung behandelt den Entwurf von Datenbanken und die Sprachen, mit denen man sie \
+                 abfragt. \
                  Vorkenntnisse werden nicht vorausgesetzt.",
                 "de",
             ),
             (
-                "Ce cours présente la conception des bases de données ainsi que les langages d'interrogation. Aucune \
+                "Ce cours présente la conception des bases de données ainsi que les langages \
+                 d'interrogation. Aucune \
                  connaissance préalable n'est requise.",
                 "fr",
             ),
             (
-                "Este curso trata del diseño de bases de datos y de los lenguajes con los que se consultan. No se \
+                "Este curso trata del diseño de bases de datos y de los lenguajes con los que se consultan. \
+                 No se \
                  requieren conocimientos previos para la asignatura.",
                 "es",
             ),
             (
-                "Dit vak behandelt het ontwerp van databanken en de talen waarmee ze worden bevraagd. Er is geen \
+                "Dit vak behandelt het ontwerp van databanken en de talen waarmee ze worden bevraagd. Er is \
+                 geen \
                  voorkennis nodig voor de student.",
                 "nl",
             ),
             (
-                "Kursen behandlar hur man utformar databaser och de språk som används för att ställa frågor till dem. \
+                "Kursen behandlar hur man utformar databaser och de språk som används för att ställa frågor \
+                 till dem. \
                  Det är inte nödvändigt med förkunskaper.",
                 "sv",
             ),

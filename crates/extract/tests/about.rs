@@ -78,17 +78,21 @@ fn a_list_of_things_is_none_of_them() {
 
 #[test]
 fn microdata() {
-    let html = "<article itemscope itemtype=http://schema.org/BlogPosting><h1 itemprop=headline>On <b>joins</b></h1>\
+    let html = "<article itemscope itemtype=http://schema.org/BlogPosting><h1 itemprop=headline>On \
+                <b>joins</b></h1>\
         by <span itemprop=author itemscope itemtype=https://schema.org/Person><a href=/ada itemprop=url>\
         <span itemprop=name>Ada &amp; Co</span></a></span>\
-        <time itemprop=datePublished datetime=2026-11-16>yesterday</time><meta itemprop=dateModified content=2026-11-17>\
+        <time itemprop=datePublished datetime=2026-11-16>yesterday</time><meta itemprop=dateModified \
+        content=2026-11-17>\
         <div itemprop=publisher itemscope><meta itemprop=name content='The Press'></div>\
-        <div itemprop=comment itemscope itemtype=http://schema.org/Comment><b itemprop=author>Troll</b></div></article>";
+        <div itemprop=comment itemscope itemtype=http://schema.org/Comment><b \
+        itemprop=author>Troll</b></div></article>";
     let p = page(html);
     assert_eq!(p.about, said(&["Ada & Co"], "2026-11-16", "2026-11-17", "BlogPosting", "The Press"));
     assert_eq!(p.title, "On joins");
     // Unclosed, crossed and void elements.
-    let odd = "<div itemscope itemtype=http://schema.org/Course><img><br><p itemprop=name>Databases<div>x</p></b>\
+    let odd = "<div itemscope itemtype=http://schema.org/Course><img><br><p \
+               itemprop=name>Databases<div>x</p></b>\
                <i itemprop=creator>Ada</div>";
     assert_eq!(about(odd).authors, ["Ada"]);
     assert_eq!(about("<p itemprop=author>nobody's").authors.len(), 0, "it says so of nothing");
@@ -96,12 +100,14 @@ fn microdata() {
 
 #[test]
 fn meta_elements() {
-    let thesis = "<meta name=citation_author content='Lovelace, Ada'><META NAME=Citation_Author CONTENT='Babbage, C.'>\
+    let thesis = "<meta name=citation_author content='Lovelace, Ada'><META NAME=Citation_Author \
+                  CONTENT='Babbage, C.'>\
         <meta name=citation_publication_date content=2026/11><meta name=citation_online_date content=2025>\
         <meta name=citation_dissertation_institution content='Uni of X'>";
     assert_eq!(about(thesis), said(&["Lovelace, Ada", "Babbage, C."], "2026-11", "", "Thesis", "Uni of X"));
     let dublin = "<meta name=DC.creator content=Ada><meta name=DCTERMS.issued content=2026-11-16>\
-        <meta name=dcterms.modified content=2026-12><meta name=DC.type content=Dataset><meta name=DC.publisher content=Press>";
+        <meta name=dcterms.modified content=2026-12><meta name=DC.type content=Dataset><meta \
+        name=DC.publisher content=Press>";
     assert_eq!(about(dublin), said(&["Ada"], "2026-11-16", "2026-12", "Dataset", "Press"));
     let graph = "<meta property=og:type content=article><meta property=og:site_name content=Site>\
         <meta property=og:title content=T><meta property=article:author content=https://facebook.com/ada>\
@@ -123,7 +129,8 @@ fn the_first_who_knows_is_believed() {
         "<meta property=article:author content=graph><meta property=article:published_time content=2003>",
         "<meta name=DC.creator content=dublin><meta name=DC.date content=2004>",
         "<meta name=citation_author content=citation><meta name=citation_date content=2005>",
-        "<div itemscope itemtype=http://schema.org/Book><b itemprop=author>micro</b><meta itemprop=datePublished content=2006></div>",
+        "<div itemscope itemtype=http://schema.org/Book><b itemprop=author>micro</b><meta \
+         itemprop=datePublished content=2006></div>",
         "<script type=application/ld+json>{\"@type\":\"Article\",\"author\":\"linked\",\"datePublished\":\"2007\"}</script>",
     ];
     let expected = [
@@ -190,7 +197,8 @@ proptest! {
     #[test]
     fn any_soup_is_read(pieces in proptest::collection::vec(prop_oneof![
         Just("<div itemscope itemtype=http://schema.org/Article>"), Just("<b itemprop=author>"), Just("</b>"), Just("</div>"),
-        Just("<script type=application/ld+json>"), Just("{\"@type\":"), Just("\"Article\"}"), Just("</script>"), Just("<!--"),
+        Just("<script \
+              type=application/ld+json>"), Just("{\"@type\":"), Just("\"Article\"}"), Just("</script>"), Just("<!--"),
         Just("-->"), Just("<meta name=author content="), Just("'é"), Just("'>"), Just("<time datetime=2026-01-01"), Just(">"),
         Just("<"), Just("\r"), Just("&amp"), Just("ü"), Just("<meta itemprop=name content=x>"),
     ], 0..60)) {

@@ -72,7 +72,8 @@ fn broken_xml_gives_what_was_read() {
 fn rss() {
     let p = read(
         Some("application/rss+xml"),
-        "<rss version='2.0' xmlns:content='c' xmlns:atom='a'><channel><title>The &lt;b&gt;News&lt;/b&gt;</title>
+        "<rss version='2.0' xmlns:content='c' xmlns:atom='a'><channel><title>The \
+         &lt;b&gt;News&lt;/b&gt;</title>
          <link>http://example.org/</link><description>All of it</description><language>en-us</language>
          <atom:link href='http://example.org/feed' rel='self'/>
          <item><title>First &amp;amp; best</title><link>http://example.org/1</link>

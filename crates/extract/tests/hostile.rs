@@ -1,4 +1,5 @@
-//! Input that means harm: bounded work (counted in steps, never in time), nothing lost that could be kept, no panic.
+//! Input that means harm: bounded work (counted in steps, never in time), nothing lost that could be kept, no
+//! panic.
 
 use gleaner_extract::dom::Dom;
 use gleaner_extract::{Options, extract};

@@ -61,7 +61,8 @@ fn zip_of(parts: &[(&str, Vec<u8>)], flags: u16) -> Vec<u8> {
     out
 }
 
-const PROPERTIES: &str = "<cp:coreProperties><dc:title>The syllabus</dc:title><dc:creator>Ada Lovelace</dc:creator>\
+const PROPERTIES: &str = "<cp:coreProperties><dc:title>The syllabus</dc:title><dc:creator>Ada \
+                          Lovelace</dc:creator>\
     <dcterms:created>2026-11-16T10:00:00Z</dcterms:created><dcterms:modified>2026-12-01</dcterms:modified></cp:coreProperties>";
 
 fn relations(all: &[(&str, &str, &str)]) -> String {
@@ -94,18 +95,24 @@ fn docx(body: &str) -> Vec<u8> {
         ),
         (
             "word/footnotes.xml",
-            "<w:footnotes><w:footnote w:type='separator'><w:p><w:r><w:t>no note</w:t></w:r></w:p></w:footnote>\
-             <w:footnote w:id='2'><w:p><w:r><w:t>A note of indexes.</w:t></w:r></w:p></w:footnote></w:footnotes>",
+            "<w:footnotes><w:footnote w:type='separator'><w:p><w:r><w:t>no \
+             note</w:t></w:r></w:p></w:footnote>\
+             <w:footnote w:id='2'><w:p><w:r><w:t>A note of \
+             indexes.</w:t></w:r></w:p></w:footnote></w:footnotes>",
         ),
     ])
 }
 
-const WORDS: &str = "<w:p><w:pPr><w:pStyle w:val='berschrift2'/></w:pPr><w:r><w:t>Data</w:t></w:r><w:r><w:t>bases</w:t></w:r></w:p>\
-    <w:p><w:r><w:t xml:space='preserve'>See </w:t></w:r><w:hyperlink r:id='l'><w:r><w:t>the handbook</w:t></w:r></w:hyperlink>\
+const WORDS: &str = "<w:p><w:pPr><w:pStyle \
+                     w:val='berschrift2'/></w:pPr><w:r><w:t>Data</w:t></w:r><w:r><w:t>bases</w:t></w:r></w:p>\
+    <w:p><w:r><w:t xml:space='preserve'>See </w:t></w:r><w:hyperlink r:id='l'><w:r><w:t>the \
+    handbook</w:t></w:r></w:hyperlink>\
     <w:r><w:t> &amp; more.</w:t></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>\
     <w:r><w:rPr><w:vanish/></w:rPr><w:t>unseen</w:t></w:r></w:p>\
-    <w:p><w:r><w:fldChar w:fldCharType='begin'/></w:r><w:r><w:instrText> HYPERLINK \"https://e.org/f\" </w:instrText></w:r>\
-    <w:r><w:fldChar w:fldCharType='separate'/></w:r><w:r><w:t>field</w:t></w:r><w:r><w:fldChar w:fldCharType='end'/></w:r></w:p>\
+    <w:p><w:r><w:fldChar w:fldCharType='begin'/></w:r><w:r><w:instrText> HYPERLINK \"https://e.org/f\" \
+    </w:instrText></w:r>\
+    <w:r><w:fldChar w:fldCharType='separate'/></w:r><w:r><w:t>field</w:t></w:r><w:r><w:fldChar \
+    w:fldCharType='end'/></w:r></w:p>\
     <mc:AlternateContent><mc:Choice><w:p><w:r><w:t>In a box</w:t></w:r></w:p></mc:Choice>\
     <mc:Fallback><w:p><w:r><w:t>In a box</w:t></w:r></w:p></mc:Fallback></mc:AlternateContent>\
     <w:tbl><w:tr><w:tc><w:p><w:r><w:t>Week</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>Subject</w:t></w:r></w:p></w:tc></w:tr></w:tbl>";
@@ -134,7 +141,8 @@ fn word() {
 fn pptx() -> Vec<u8> {
     let slide = |kind: &str, text: &str| {
         format!(
-            "<p:sp><p:nvSpPr><p:nvPr><p:ph type='{kind}'/></p:nvPr></p:nvSpPr><p:txBody>{text}</p:txBody></p:sp>"
+            "<p:sp><p:nvSpPr><p:nvPr><p:ph \
+             type='{kind}'/></p:nvPr></p:nvSpPr><p:txBody>{text}</p:txBody></p:sp>"
         )
     };
     let first = format!(
@@ -192,7 +200,8 @@ fn xlsx() -> Vec<u8> {
         ("[Content_Types].xml", "<Types/>"),
         (
             "xl/workbook.xml",
-            "<workbook><sheets><sheet name='Marks' r:id='a'/><sheet name='Old' state='hidden' r:id='a'/></sheets></workbook>",
+            "<workbook><sheets><sheet name='Marks' r:id='a'/><sheet name='Old' state='hidden' \
+             r:id='a'/></sheets></workbook>",
         ),
         (
             "xl/_rels/workbook.xml.rels",
@@ -207,8 +216,10 @@ fn xlsx() -> Vec<u8> {
         ),
         (
             "xl/worksheets/sheet1.xml",
-            "<worksheet><sheetData><row r='1'><c r='A1' t='s'><v>0</v></c><c r='B1' t='inlineStr'><is><t>Mark</t></is></c></row>\
-             <row r='2'><c r='A2' t='s'><v>1</v></c><c r='B2'><f>SUM(1,2)</f><v>3.5</v></c><c r='C2' t='s'><v>99</v></c></row></sheetData>\
+            "<worksheet><sheetData><row r='1'><c r='A1' t='s'><v>0</v></c><c r='B1' \
+             t='inlineStr'><is><t>Mark</t></is></c></row>\
+             <row r='2'><c r='A2' t='s'><v>1</v></c><c r='B2'><f>SUM(1,2)</f><v>3.5</v></c><c r='C2' \
+             t='s'><v>99</v></c></row></sheetData>\
              <hyperlinks><hyperlink ref='A2' r:id='l'/></hyperlinks></worksheet>",
         ),
         ("xl/worksheets/_rels/sheet1.xml.rels", &relations(&[("l", "hyperlink", "http://e.org/ada")])),
@@ -243,9 +254,11 @@ fn odf(kind: &str, body: &str) -> Vec<u8> {
 
 #[test]
 fn open_document() {
-    let text = "<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes><text:h text:outline-level='3'>Keys</text:h>\
+    let text = "<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes><text:h \
+                text:outline-level='3'>Keys</text:h>\
         <text:p>One<text:s/>two<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>a note</text:p>\
-        </text:note-body></text:note> <text:a xlink:href='http://e.org/x'>here</text:a><text:line-break/>end</text:p>";
+        </text:note-body></text:note> <text:a \
+        xlink:href='http://e.org/x'>here</text:a><text:line-break/>end</text:p>";
     let p = read(&odf("text", text));
     assert_eq!((p.kind, p.title.as_str()), (PageKind::Odt, "Notes"));
     assert_eq!(p.text.split_whitespace().collect::<Vec<_>>().join(" "), "Keys One two here end a note");
@@ -259,7 +272,8 @@ fn open_document() {
         "<draw:page><draw:text-box><text:p>Slide</text:p></draw:text-box></draw:page>",
     ));
     assert_eq!((p.kind, p.text.as_str()), (PageKind::Odp, "Slide"));
-    let cells = "<table:table table:name='T'><table:table-row><table:table-cell><text:p>1</text:p></table:table-cell>\
+    let cells = "<table:table \
+                 table:name='T'><table:table-row><table:table-cell><text:p>1</text:p></table:table-cell>\
         <table:table-cell><text:p>2</text:p></table:table-cell></table:table-row></table:table>";
     let p = read(&odf("spreadsheet", cells));
     assert_eq!((p.kind, p.text.split_whitespace().count()), (PageKind::Ods, 3), "{}", p.text);
@@ -274,17 +288,21 @@ fn epub() -> Vec<u8> {
         ),
         (
             "OEBPS/book.opf",
-            "<package><metadata><dc:title>A book</dc:title><dc:creator>Ada</dc:creator><dc:creator>Bob</dc:creator><dc:language>de-AT</dc:language>\
-             <dc:publisher>Press</dc:publisher><dc:date>1999</dc:date></metadata><manifest><item id='a' href='ch%201.xhtml'/><item id='b' href='../two.xhtml'/>\
+            "<package><metadata><dc:title>A \
+             book</dc:title><dc:creator>Ada</dc:creator><dc:creator>Bob</dc:creator><dc:language>de-AT</dc:language>\
+             <dc:publisher>Press</dc:publisher><dc:date>1999</dc:date></metadata><manifest><item id='a' \
+             href='ch%201.xhtml'/><item id='b' href='../two.xhtml'/>\
              </manifest><spine><itemref idref='b'/><itemref idref='a'/></spine></package>",
         ),
         (
             "OEBPS/ch 1.xhtml",
-            "<html><head><title>no</title></head><body><p>Second&nbsp;chapter <a href='ch2.xhtml'>inside</a></p></body></html>",
+            "<html><head><title>no</title></head><body><p>Second&nbsp;chapter <a \
+             href='ch2.xhtml'>inside</a></p></body></html>",
         ),
         (
             "two.xhtml",
-            "<html><body><h1>First</h1><script>no</script><p>and <a href='http://e.org/'>outside</a></p></body></html>",
+            "<html><body><h1>First</h1><script>no</script><p>and <a \
+             href='http://e.org/'>outside</a></p></body></html>",
         ),
     ])
 }
@@ -325,7 +343,8 @@ fn rich_text() {
 
 #[test]
 fn markdown() {
-    let text = "---\ntitle: \"From the front\"\n---\n\n# One *thing*\n\nSee [this](other.md) and <http://e.org/>.\n\n\
+    let text = "---\ntitle: \"From the front\"\n---\n\n# One *thing*\n\n\
+                See [this](other.md) and <http://e.org/>.\n\n\
                 | a | b |\n|---|---|\n| 1 | 2 |\n\n```\ncode <b>\n```\n";
     let p = read_as("text/markdown", text.as_bytes());
     assert_eq!((p.kind, p.title.as_str()), (PageKind::Markdown, "From the front"));
@@ -403,7 +422,8 @@ fn bombs_cost_little() {
     ]));
     assert!(p.cut && p.text.len() <= Options::default().max_text, "{}", p.text.len());
     // Entities of entities are not looked up; depth is not recursion.
-    let lol = "<!DOCTYPE x [<!ENTITY a 'lol'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>]><w:document><w:p><w:r><w:t>x&b;y</w:t></w:r></w:p></w:document>";
+    let lol = "<!DOCTYPE x [<!ENTITY a 'lol'><!ENTITY b \
+               '&a;&a;&a;&a;&a;&a;&a;&a;'>]><w:document><w:p><w:r><w:t>x&b;y</w:t></w:r></w:p></w:document>";
     assert!(read(&docx_with(lol.into())).text.len() < 20);
     let deep = format!("<w:document>{}<w:p><w:r><w:t>deep", "<w:sdt>".repeat(300_000));
     assert_eq!(read(&docx_with(deep.into_bytes())).text, "deep");

@@ -35,7 +35,8 @@ fn text_title_headings_description() {
     let p = page(
         "<!DOCTYPE html><html lang=en-GB><head><title> A &amp; B\n  page </title>\
          <meta name=Description content='About  it'><style>p{}</style></head>\
-         <body><h1>Top <em>level</em></h1><p>One\n two<b>three</b> four.</p><script>var x = '<p>no</p>';</script>\
+         <body><h1>Top <em>level</em></h1><p>One\n two<b>three</b> four.</p><script>var x = \
+         '<p>no</p>';</script>\
          <ul><li>a<li>b</ul>line<br>break<h2></h2><h3>Deep</h3>",
     );
     assert_eq!(p.kind, PageKind::Html);
@@ -65,7 +66,8 @@ fn preformatted_lines_stay() {
 fn unseen_text_is_left_out() {
     let p = page(
         "<body>a<script>s</script><style>t</style><template>u<a href=x>v</a></template><iframe>w</iframe>\
-         <noscript>n <a href=y>o</a></noscript><svg><title>q</title><text>r</text></svg><datalist><option>z</datalist>",
+         <noscript>n <a \
+         href=y>o</a></noscript><svg><title>q</title><text>r</text></svg><datalist><option>z</datalist>",
     );
     assert_eq!(p.text, "an o\tr");
     assert_eq!(hrefs(&p), ["http://example.org/dir/y"]);
@@ -113,7 +115,8 @@ fn regions() {
 fn links_of_every_kind() {
     let p = page(
         "<head><link rel=alternate type='application/rss+xml' title='News' href=/feed>\
-         <link rel=stylesheet href=s.css><link rel=next href=page2.html><link rel=alternate hreflang=de href=/de/>\
+         <link rel=stylesheet href=s.css><link rel=next href=page2.html><link rel=alternate hreflang=de \
+         href=/de/>\
          <link rel='alternate' type='application/json+oembed' href=/oembed></head>\
          <body><a href=a.html title='Go there' rel='nofollow UGC'>An <b>a</b></a>\
          <map><area href=b.html alt=Area></map><iframe src=c.html></iframe>\
@@ -194,7 +197,8 @@ fn context_heading_and_path() {
 fn leaves_by_hand() {
     let p = page(
         "<html><head><title>T</title><meta name=x></head><body><!-- note -->\n<p>one <b>two</b> three</p>  \
-         <a href=x>fo<i>ur</i></a><br><a href=y></a><script>x()</script><p> <a href=z><img alt=q></a></p>five</body>",
+         <a href=x>fo<i>ur</i></a><br><a href=y></a><script>x()</script><p> <a href=z><img \
+         alt=q></a></p>five</body>",
     );
     assert_eq!(
         leaves(&p),
@@ -280,7 +284,8 @@ fn charset_is_found() {
 #[test]
 fn language_is_detected_from_the_body() {
     let p = page(
-        "<nav>Startseite Impressum</nav><p>This page is about the design of databases and the languages that you \
+        "<nav>Startseite Impressum</nav><p>This page is about the design of databases and the languages \
+         that you \
          will use for querying them.",
     );
     assert_eq!(p.language, "en");
@@ -313,7 +318,8 @@ fn limits_are_kept() {
 
 #[test]
 fn xhtml() {
-    let body = "<?xml version='1.0' encoding='utf-8'?><html xmlns='http://www.w3.org/1999/xhtml' xml:lang='en'>\
+    let body = "<?xml version='1.0' encoding='utf-8'?><html xmlns='http://www.w3.org/1999/xhtml' \
+                xml:lang='en'>\
         <head><title/><script src='x.js'/><style/></head><body><a id='n'/><p>text</p><div/><![CDATA[a < b]]>\
         <a href='x'>y</a><textarea/>end</body></html>";
     let p = typed("application/xhtml+xml", body.as_bytes());
@@ -340,8 +346,10 @@ fn nothing_for_what_cannot_be_read() {
 #[test]
 fn a_page_of_frames_is_what_it_says_without_them() {
     let p = page(
-        "<html><head><title>Course</title></head><frameset cols='1,2'><frame src=menu.html><frame src=main.html>\
-         <noframes><body><h1>Operating systems</h1><p>Read the <a href=/syllabus.html>syllabus</a> of this course, \
+        "<html><head><title>Course</title></head><frameset cols='1,2'><frame src=menu.html><frame \
+         src=main.html>\
+         <noframes><body><h1>Operating systems</h1><p>Read the <a href=/syllabus.html>syllabus</a> of this \
+         course, \
          please.</p></body></NOFRAMES></frameset></html>",
     );
     assert_eq!(p.title, "Course");
@@ -352,7 +360,8 @@ fn a_page_of_frames_is_what_it_says_without_them() {
     assert_eq!(p.headings.len(), 1);
     // A page with a text of its own keeps it.
     let other = page(
-        "<body><p>This page has enough to say for itself, so nothing else is read.</p><noframes>frames</noframes>",
+        "<body><p>This page has enough to say for itself, so nothing else is \
+         read.</p><noframes>frames</noframes>",
     );
     assert!(!other.text.contains("frames"), "{:?}", other.text);
     // What stands in `noscript` is read.

@@ -63,7 +63,8 @@ fn with_content(content: &str) -> Page {
             .into(),
         format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
         format!(
-            "<< /Type /Font /Subtype /Type1 /BaseFont /X /Encoding /WinAnsiEncoding /FirstChar 32 /LastChar 127 /Widths [{widths}] >>"
+            "<< /Type /Font /Subtype /Type1 /BaseFont /X /Encoding /WinAnsiEncoding /FirstChar 32 /LastChar \
+             127 /Widths [{widths}] >>"
         ),
         "<< /Title (x) >>".into(),
         "<< /Type /XObject /Subtype /Form /Matrix [1 0 0 1 0 -50] /Length 41 >>\nstream\n\
@@ -82,7 +83,8 @@ fn blanks_and_lines_are_where_the_pen_moves() {
         ("BT /F1 10 Tf 1 0 0 1 0 700 Tm (data) Tj 1 0 0 1 20 700 Tm (base) Tj ET", "database"),
         // Indices stay in their line, another baseline is another line.
         (
-            "BT /F1 10 Tf 0 700 Td (H) Tj /F1 7 Tf 5 -2 Td (2) Tj /F1 10 Tf 3.5 2 Td (O) Tj 0 -12 Td (next) Tj ET",
+            "BT /F1 10 Tf 0 700 Td (H) Tj /F1 7 Tf 5 -2 Td (2) Tj /F1 10 Tf 3.5 2 Td (O) Tj 0 -12 Td (next) \
+             Tj ET",
             "H2O\nnext",
         ),
         ("BT /F1 10 Tf 12 TL 0 700 Td (one) Tj T* (two) Tj (three) ' ET", "one\ntwo\nthree"),

@@ -50,8 +50,10 @@ fn markup_that_needs_no_tree() {
         "  \n ",
         "plain text",
         "<p>one<p>two<li>three<li>four",
-        "<!doctype html><html lang=de><head><title>T &amp; t</title></head><body><h1>H</h1><p>x</p></body></html>\n<!-- end -->",
-        "<!-- a --><!doctype html><!-- b --><html><!-- c --><head><!-- d --></head><!-- e --><body>f</body><!-- g --></html><!-- h -->text after",
+        "<!doctype html><html lang=de><head><title>T &amp; \
+         t</title></head><body><h1>H</h1><p>x</p></body></html>\n<!-- end -->",
+        "<!-- a --><!doctype html><!-- b --><html><!-- c --><head><!-- d --></head><!-- e \
+         --><body>f</body><!-- g --></html><!-- h -->text after",
         "<title>no head</title><p>but text<br>and more<hr>end",
         "<p><b>bold<p>still bold</b> not <i>it<u>both</i>under</u>",
         "<a href=1>one<a href=2>two</a> three",
@@ -60,16 +62,19 @@ fn markup_that_needs_no_tree() {
         "<form><div><input type=text></form>inside</div>outside<form>again</form>",
         "<ul><li>a<ul><li>b</ul><li>c</ul><dl><dt>t<dd>d<dt>t</dl>",
         "<script>var a = '<p>';</script><style>p{}</style><textarea>\n<b>&lt;</textarea><pre>\n x\n y</pre>",
-        "<svg viewBox='0 0 1 1'><title>t</title><path d='M0 0'/><g><circle/></g></svg> after <math><mi>x</mi><mo>=</mo></math>",
+        "<svg viewBox='0 0 1 1'><title>t</title><path d='M0 0'/><g><circle/></g></svg> after \
+         <math><mi>x</mi><mo>=</mo></math>",
         "<svg><linearGradient id=g><stop/></linearGradient><clipPath><path/></CLIPPATH><defs>x</defs></svg>y",
-        "<select><option>a<option selected>b<optgroup label=x><option>c</select><button>ok<button>no</button>",
+        "<select><option>a<option selected>b<optgroup \
+         label=x><option>c</select><button>ok<button>no</button>",
         "a < b && c &lt; d &copy &notit; &#x41; &#128; </ x> <? pi ?> <!x> </>",
         "<p>unfinished <a href='x",
         "<noscript><img src=x></noscript><head><noscript><link rel=next href=y></noscript></head>",
         "<object><b>x</object>y</b><marquee>z</marquee>",
         "<ruby>a<rt>b<rp>c</ruby><nobr>x<nobr>y",
         "<P CLASS=Big ID=\"x&amp;y\">caps<DIV>in</DIV></P>",
-        "<a href=x title='t' title='u'>dup</a><a href = \"y\" rel=\"nofollow next\">q</a><a/href=z/>slash</a>",
+        "<a href=x title='t' title='u'>dup</a><a href = \"y\" rel=\"nofollow \
+         next\">q</a><a/href=z/>slash</a>",
         "<head><base href=/other/><meta name=description content='d'></head><a href=rel>x</a>",
         "line\r\nends\rare\none",
         "\u{feff}<p>mark",

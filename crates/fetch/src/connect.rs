@@ -50,15 +50,15 @@ impl Place {
 
 /// Why there is no place to connect to.
 #[derive(Debug)]
-pub(crate) enum Nowhere {
+pub(crate) enum NoPlace {
     Failed(Failure),
     /// The name is still being looked up. Ask again after this long.
     Later(Duration),
 }
 
-impl From<Failure> for Nowhere {
-    fn from(failure: Failure) -> Nowhere {
-        Nowhere::Failed(failure)
+impl From<Failure> for NoPlace {
+    fn from(failure: Failure) -> NoPlace {
+        NoPlace::Failed(failure)
     }
 }
 
@@ -133,7 +133,7 @@ impl Connector {
 
     /// Where the URL's host is. Waiting for our own look-ups is not the host's time, so no limit of the fetch
     /// runs here; a look-up has its own.
-    pub async fn locate(&self, url: &Url) -> Result<Place, Nowhere> {
+    pub async fn locate(&self, url: &Url) -> Result<Place, NoPlace> {
         self.admit(url)?;
         let (host, port) = (url.host(), port(url));
         if let Some(proxy) = self.proxy(url) {
@@ -153,7 +153,7 @@ impl Connector {
     }
 
     /// The host's own addresses, as far as the guard lets them through.
-    async fn addresses(&self, url: &Url, host: &str, port: u16) -> Result<Vec<SocketAddr>, Nowhere> {
+    async fn addresses(&self, url: &Url, host: &str, port: u16) -> Result<Vec<SocketAddr>, NoPlace> {
         let addresses = match url.as_url().host() {
             Some(url::Host::Ipv4(ip)) => vec![SocketAddr::new(ip.into(), port)],
             Some(url::Host::Ipv6(ip)) => vec![SocketAddr::new(ip.into(), port)],
@@ -258,7 +258,7 @@ impl Connector {
     }
 
     /// The proxy is the user's own choice: no guard.
-    async fn locate_proxy(&self, proxy: &Proxy) -> Result<Vec<SocketAddr>, Nowhere> {
+    async fn locate_proxy(&self, proxy: &Proxy) -> Result<Vec<SocketAddr>, NoPlace> {
         let ips = match proxy.host.trim_start_matches('[').trim_end_matches(']').parse() {
             Ok(ip) => Arc::from([ip]),
             Err(_) => self
@@ -271,10 +271,10 @@ impl Connector {
     }
 }
 
-fn no_address(why: NoAddress, failed: impl Fn(String) -> Failure) -> Nowhere {
+fn no_address(why: NoAddress, failed: impl Fn(String) -> Failure) -> NoPlace {
     match why {
-        NoAddress::Failed(why) => Nowhere::Failed(failed(why)),
-        NoAddress::Later(after) => Nowhere::Later(after),
+        NoAddress::Failed(why) => NoPlace::Failed(failed(why)),
+        NoAddress::Later(after) => NoPlace::Later(after),
     }
 }
 
@@ -408,8 +408,8 @@ mod tests {
     async fn connect(c: &Connector, url: &Url) -> Result<Connected, Failure> {
         match c.locate(url).await {
             Ok(place) => c.connect(url, &place).await,
-            Err(Nowhere::Failed(failure)) => Err(failure),
-            Err(Nowhere::Later(after)) => panic!("{url}: later, after {after:?}"),
+            Err(NoPlace::Failed(failure)) => Err(failure),
+            Err(NoPlace::Later(after)) => panic!("{url}: later, after {after:?}"),
         }
     }
 

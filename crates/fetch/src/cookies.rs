@@ -33,11 +33,13 @@ impl Jar {
         let jar = Jar::default();
         let mut any = false;
         for (number, line) in lines.lines().enumerate() {
-            let Some(cookie) = Cookie::of_line(line).map_err(|why| {
-                // Not the line itself: it is a secret.
-                Problem::usage(format!("the file of cookies cannot be read: line {}: {why}", number + 1))
-                    .hint("seven fields with tabs between them, as browsers' extensions and `curl -c` write them")
-            })?
+            let Some(cookie) =
+                Cookie::of_line(line).map_err(|why| {
+                    // Not the line itself: it is a secret.
+                    Problem::usage(format!("the file of cookies cannot be read: line {}: {why}", number + 1))
+                    .hint("seven fields with tabs between them, as browsers' extensions and `curl -c` write \
+                           them")
+                })?
             else {
                 continue;
             };

@@ -35,7 +35,7 @@ pub(crate) struct Pace {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Late {
+pub(crate) enum LateKind {
     Total,
     Idle,
     Slow,
@@ -86,24 +86,24 @@ impl Timer {
     }
 
     /// So many bytes of the body came. Too late all the same?
-    fn moved(&mut self, bytes: usize) -> Option<Late> {
+    fn moved(&mut self, bytes: usize) -> Option<LateKind> {
         let now = Instant::now();
         self.progress = now;
         self.pace.moved(bytes as u64, now);
         self.late(now)
     }
 
-    fn late(&mut self, now: Instant) -> Option<Late> {
+    fn late(&mut self, now: Instant) -> Option<LateKind> {
         if now >= self.deadline {
-            Some(Late::Total)
+            Some(LateKind::Total)
         } else if now >= self.progress + self.idle {
-            Some(Late::Idle)
+            Some(LateKind::Idle)
         } else {
-            self.pace.check(now).then_some(Late::Slow)
+            self.pace.check(now).then_some(LateKind::Slow)
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Late> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LateKind> {
         loop {
             if let Some(late) = self.late(Instant::now()) {
                 return Poll::Ready(late);
@@ -122,7 +122,7 @@ impl Timer {
 }
 
 pub(crate) enum NoHead {
-    Late(Late),
+    Late(LateKind),
     Failed(hyper::Error),
 }
 
@@ -161,7 +161,7 @@ pub(crate) async fn head(
 pub(crate) enum Piece {
     Data(Bytes),
     End,
-    Late(Late),
+    Late(LateKind),
     Failed(hyper::Error),
 }
 

@@ -1,12 +1,12 @@
 //! The live web: [`Http`] fetches one URL per call.
 
-use crate::connect::{Connector, Nowhere};
+use crate::connect::{Connector, NoPlace};
 use crate::cookies::Jar;
 use crate::decode::{self, Coding, codings, decode};
 use crate::dns::{Resolve, System};
-use crate::exchange::{self, Late, NoHead, Pace, Piece, Timer};
+use crate::exchange::{self, LateKind, NoHead, Pace, Piece, Timer};
 use crate::login::Logins;
-use crate::media::{Check, ENOUGH, Wanted};
+use crate::media::{Check, ENOUGH, WantedTypes};
 use crate::pool::{Conn, Limits, NoBody, Pool};
 use crate::{Settings, headers, robots};
 use bytes::Bytes;
@@ -31,7 +31,7 @@ const MAX_OTHER_BODY: usize = 64 << 10;
 pub struct Http {
     connector: Connector,
     pool: Pool,
-    wanted: Wanted,
+    wanted: WantedTypes,
     timeout: Duration,
     idle_timeout: Duration,
     pace: Pace,
@@ -98,7 +98,7 @@ impl Http {
         Ok(Http {
             connector: Connector::new(&settings, resolver)?,
             pool: Pool::new(settings.max_idle, settings.max_idle_per_origin),
-            wanted: Wanted::new(&settings.accept),
+            wanted: WantedTypes::new(&settings.accept),
             timeout: settings.timeout,
             idle_timeout: settings.idle_timeout,
             pace: Pace::new(settings.min_rate, settings.rate_window),
@@ -329,8 +329,8 @@ impl Http {
     ) -> Result<Conn, Failure> {
         let before = Instant::now();
         let place = self.connector.locate(hop.url).await.map_err(|e| match e {
-            Nowhere::Failed(failure) => failure,
-            Nowhere::Later(after) => {
+            NoPlace::Failed(failure) => failure,
+            NoPlace::Later(after) => {
                 fetched.retry_after = Some(after);
                 Failure::Postponed(format!("{} is still being looked up", hop.url.host()))
             }
@@ -339,15 +339,15 @@ impl Http {
         let open = async { Conn::open(self.connector.connect(hop.url, &place).await?, self.limits).await };
         match tokio::time::timeout_at(*deadline, open).await {
             Ok(result) => result,
-            Err(_) => Err(self.late(Late::Total, "no connection")),
+            Err(_) => Err(self.late(LateKind::Total, "no connection")),
         }
     }
 
-    fn late(&self, late: Late, what: &str) -> Failure {
+    fn late(&self, late: LateKind, what: &str) -> Failure {
         Failure::Timeout(match late {
-            Late::Total => format!("{what} within {:?}", self.timeout),
-            Late::Idle => format!("{what}: silent for {:?}", self.idle_timeout),
-            Late::Slow => {
+            LateKind::Total => format!("{what} within {:?}", self.timeout),
+            LateKind::Idle => format!("{what}: silent for {:?}", self.idle_timeout),
+            LateKind::Slow => {
                 let (least, window) = (self.pace.least, self.pace.window);
                 return Failure::Slow(format!("fewer than {least} bytes a second, over {window:?}"));
             }

@@ -125,11 +125,11 @@ pub enum Check {
 
 /// The media types a crawl wants.
 #[derive(Clone, Debug)]
-pub struct Wanted(Vec<String>);
+pub struct WantedTypes(Vec<String>);
 
-impl Wanted {
-    pub fn new(types: &[String]) -> Wanted {
-        Wanted(types.iter().map(|t| t.trim().to_ascii_lowercase()).collect())
+impl WantedTypes {
+    pub fn new(types: &[String]) -> WantedTypes {
+        WantedTypes(types.iter().map(|t| t.trim().to_ascii_lowercase()).collect())
     }
 
     fn has(&self, media_type: &str) -> bool {
@@ -196,8 +196,8 @@ impl Wanted {
 mod tests {
     use super::*;
 
-    fn wanted() -> Wanted {
-        Wanted::new(&crate::Settings::default().accept)
+    fn wanted() -> WantedTypes {
+        WantedTypes::new(&crate::Settings::default().accept)
     }
 
     #[test]
@@ -229,10 +229,10 @@ mod tests {
         for (media_type, check) in table {
             assert_eq!(wanted().check(media_type), check, "{media_type}");
         }
-        assert_eq!(Wanted::new(&["text/*".into()]).check("text/css"), Check::Wanted);
-        assert_eq!(Wanted::new(&["*/*".into()]).check("video/mp4"), Check::Wanted);
-        assert_eq!(Wanted::new(&["text/html".into()]).check("text/plain"), Check::Unwanted);
-        assert_eq!(Wanted::new(&["text/html".into()]).check("application/zip"), Check::Unwanted);
+        assert_eq!(WantedTypes::new(&["text/*".into()]).check("text/css"), Check::Wanted);
+        assert_eq!(WantedTypes::new(&["*/*".into()]).check("video/mp4"), Check::Wanted);
+        assert_eq!(WantedTypes::new(&["text/html".into()]).check("text/plain"), Check::Unwanted);
+        assert_eq!(WantedTypes::new(&["text/html".into()]).check("application/zip"), Check::Unwanted);
     }
 
     #[test]
@@ -280,6 +280,6 @@ mod tests {
         assert_eq!(w.look(&[], &gzip(b"<?xml version='1.0'?><urlset/>")), Ok(()));
         assert_eq!(w.look(&[], &gzip(b"name.txt\x00\x00\x00\x00ustar")), Err("application/octet-stream"));
         assert_eq!(w.look(&[], &gzip(&gzip(b"<html>"))), Err("application/octet-stream"));
-        assert_eq!(Wanted::new(&["text/html".into()]).look(&[], b"words"), Err("text/plain"));
+        assert_eq!(WantedTypes::new(&["text/html".into()]).look(&[], b"words"), Err("text/plain"));
     }
 }

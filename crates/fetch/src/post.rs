@@ -3,7 +3,7 @@
 //! This is not how pages are fetched. The address is the user's own, so it may be on this machine or inside
 //! their network; no redirect is followed, so neither a key nor a page's text is carried anywhere else.
 
-use crate::connect::{Connector, Nowhere};
+use crate::connect::{Connector, NoPlace};
 use crate::dns::System;
 use crate::exchange::failure;
 use crate::stream::{Allowance, Stream};
@@ -121,8 +121,8 @@ impl Endpoint {
         most: usize,
     ) -> Result<Reply, Failure> {
         let place = self.connector.locate(&self.url).await.map_err(|e| match e {
-            Nowhere::Failed(failure) => failure,
-            Nowhere::Later(_) => Failure::Dns(format!("{}: no answer yet", self.url.host())),
+            NoPlace::Failed(failure) => failure,
+            NoPlace::Later(_) => Failure::Dns(format!("{}: no answer yet", self.url.host())),
         })?;
         let connected = self.connector.connect(&self.url, &place).await?;
         // No more than the answer may have, whatever it is made of: one-byte chunks cost six bytes each.

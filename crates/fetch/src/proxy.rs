@@ -36,9 +36,10 @@ impl Proxy {
     pub fn parse(text: &str) -> Result<Proxy, Problem> {
         let bad = |why: &str| {
             // Not the text itself: it may hold a password.
-            Problem::usage("cannot use the proxy")
-                .because(why)
-                .hint("write http://host:port, https://…, socks5://… or socks5h://…, with user:password@ before the host if need be")
+            Problem::usage("cannot use the proxy").because(why).hint(
+                "write http://host:port, https://…, socks5://… or socks5h://…, with user:password@ \
+                       before the host if need be",
+            )
         };
         let with_scheme = if text.contains("://") { text.to_string() } else { format!("http://{text}") };
         let url = url::Url::parse(&with_scheme).map_err(|e| bad(&e.to_string()))?;

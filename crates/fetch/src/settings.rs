@@ -130,8 +130,10 @@ impl Settings {
             Some(c) => Problem::usage(format!("the contact `{c}` is neither a URL nor a mail address")),
         };
         Err(p.because("whoever runs a site must be able to reach whoever crawls it").hint(
-            "say --contact you@example.org (or a URL), or add `contact = \"https://example.org/about-my-crawl\"` under \
-             [fetch] in the topic file; a crawl of this machine only (--resolve '*:127.0.0.1:8080' --allow-private) does \
+            "say --contact you@example.org (or a URL), or add `contact = \
+             \"https://example.org/about-my-crawl\"` under \
+             [fetch] in the topic file; a crawl of this machine only (--resolve '*:127.0.0.1:8080' \
+             --allow-private) does \
              not need it",
         ))
     }

@@ -28,7 +28,8 @@ async fn a_page_and_the_request_as_sent() {
     // Byte for byte what the server received, names in their usual case.
     assert_eq!(server.heads().concat(), got.request_head);
     let expected = format!(
-        "GET /a%20b?c=d HTTP/1.1\r\nHost: {}\r\nUser-Agent: Gleaner/0.1 (+https://example.org/crawl)\r\nAccept: text/html,",
+        "GET /a%20b?c=d HTTP/1.1\r\nHost: {}\r\nUser-Agent: Gleaner/0.1 (+https://example.org/crawl)\r\n\
+         Accept: text/html,",
         server.address
     );
     assert!(got.request_head.starts_with(&expected), "{}", got.request_head);
@@ -204,8 +205,8 @@ async fn connections_are_kept_and_stale_ones_replaced() {
 
 #[tokio::test]
 async fn bytes_nobody_asked_for_are_not_the_next_answer() {
-    // A second answer behind the first one would otherwise be taken for the answer to another URL. (One that comes
-    // only after the next request was sent cannot be told apart; it can only be of the same server.)
+    // A second answer behind the first one would otherwise be taken for the answer to another URL. (One that
+    // comes only after the next request was sent cannot be told apart; it can only be of the same server.)
     let server = Server::start(|head| {
         let mut steps = html("<p>good</p>");
         if head.contains("GET /poison ") {

@@ -25,7 +25,8 @@ struct Secure {
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-/// A TLS server that speaks what `alpn` says; `/gzip` is compressed, `/big` is long, `/video` unwanted, the rest echoes the path.
+/// A TLS server that speaks what `alpn` says; `/gzip` is compressed, `/big` is long, `/video` unwanted, the
+/// rest echoes the path.
 async fn secure(alpn: &[&str]) -> Secure {
     let made = rcgen::generate_simple_self_signed(vec!["secure.example".into(), "127.0.0.1".into()]).unwrap();
     let root = made.cert.der().to_vec();
@@ -213,7 +214,8 @@ async fn certificates_are_checked() {
     assert!(matches!(&got.failure, Some(Failure::Timeout(why)) if why.contains("no connection")), "{got:?}");
 }
 
-/// A tiny forward proxy: tunnels every CONNECT to `target`, answers absolute-form requests itself with what it was asked.
+/// A tiny forward proxy: tunnels every CONNECT to `target`, answers absolute-form requests itself with what
+/// it was asked.
 async fn proxy(target: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -323,7 +325,8 @@ async fn a_proxy_that_is_not_there() {
     );
 }
 
-/// A SOCKS5 proxy that connects everything to `target` and remembers what it was asked: `me:s3cret name:port`.
+/// A SOCKS5 proxy that connects everything to `target` and remembers what it was asked: `me:s3cret
+/// name:port`.
 async fn socks(target: SocketAddr, login: bool) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -137,7 +137,7 @@ pub fn questions_for(candidates: &[Candidate], reason: Reason, n: usize, rng: u6
 }
 
 fn by_turns(candidates: &[Candidate], reasons: impl Iterator<Item = Reason>, rng: u64) -> Vec<Question> {
-    let mut desk = Desk::new(candidates, rng);
+    let mut desk = QuestionChooser::new(candidates, rng);
     let mut out = Vec::new();
     for reason in reasons {
         let Some(i) = desk.best(reason) else { break };
@@ -148,7 +148,7 @@ fn by_turns(candidates: &[Candidate], reasons: impl Iterator<Item = Reason>, rng
 }
 
 /// What was asked, and what is left to ask.
-struct Desk<'a> {
+struct QuestionChooser<'a> {
     all: &'a [Candidate],
     rng: u64,
     /// Not to be asked about (any more).
@@ -160,9 +160,9 @@ struct Desk<'a> {
     orders: HashMap<Reason, Vec<(f64, usize)>>,
 }
 
-impl<'a> Desk<'a> {
-    fn new(all: &'a [Candidate], rng: u64) -> Desk<'a> {
-        let mut desk = Desk {
+impl<'a> QuestionChooser<'a> {
+    fn new(all: &'a [Candidate], rng: u64) -> QuestionChooser<'a> {
+        let mut desk = QuestionChooser {
             all,
             rng,
             done: vec![false; all.len()],

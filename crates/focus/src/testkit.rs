@@ -4,7 +4,7 @@
 //! topics and names, never a strategy or a judge of ours.
 
 use crate::text::{Doc, TextOptions};
-pub use crawl::testkit::{Crawled as Crawl, Options, check, judged_by_genre, run, run_with};
+pub use crawl::testkit::{CrawlLog as Crawl, Options, check, judged_by_genre, run, run_with};
 pub use madeup::{WebString as Web, small_wordnet};
 
 /// Pages of a web as documents.

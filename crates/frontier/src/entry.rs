@@ -33,7 +33,8 @@ pub(crate) struct Entry {
     pub sources: u8,
     pub outcome: u8,
     pub hops: u8,
-    /// It is open for another visit; `outcome` says how it ended before. Never written: a crash ends the visit.
+    /// It is open for another visit; `outcome` says how it ended before. Never written: a crash ends the
+    /// visit.
     pub again: bool,
 }
 

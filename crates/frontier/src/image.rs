@@ -14,8 +14,8 @@ impl Order {
         (self.entries.len() * ENTRY_BYTES + self.hosts.len() * 120 + self.groups.len() * 12 + 64) as u64
     }
 
-    /// Writes all facts. Leases are not facts: their URLs are written as pending. Nor are revisits: theirs are written
-    /// as settled.
+    /// Writes all facts. Leases are not facts: their URLs are written as pending. Nor are revisits: theirs
+    /// are written as settled.
     pub fn write(&self, w: &mut dyn Write) -> io::Result<()> {
         put(w, self.step)?;
         put(w, self.hosts.len() as u64)?;

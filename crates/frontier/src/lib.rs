@@ -39,6 +39,6 @@ pub use entry::{Info, State};
 pub use host::{Clock, HostInfo, HostState, RobotsState};
 pub use idle::{Idle, Next};
 pub use limits::{Limits, Patience, Refusal, Shares};
-pub use order::{Counts, Fresh, Order, SOURCES_KEPT};
+pub use order::{Counts, NewUrl, Order, SOURCES_KEPT};
 pub use schedule::Choice;
 pub use traits::{Applied, Frontier, Peek, Pick};

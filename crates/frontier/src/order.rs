@@ -5,7 +5,7 @@ use crate::guards;
 use crate::heap::{Heap, NOWHERE, Node};
 use crate::host::{Clock, Host, HostInfo, HostState, RobotsState};
 use crate::limits::{Limits, Refusal};
-use crate::schedule::{Held, IpState, Lanes};
+use crate::schedule::{HeldLease, IpState, Lanes};
 use crate::shares::InFlight;
 use hashbrown::HashTable;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -21,7 +21,7 @@ pub(crate) const ASIDE: u64 = u64::MAX;
 
 /// A URL on its way into the order.
 #[derive(Clone, Copy, Debug)]
-pub struct Fresh<'a> {
+pub struct NewUrl<'a> {
     /// The canonical URL.
     pub url: &'a str,
     /// Its name under the collection's key.
@@ -94,7 +94,7 @@ pub struct Order {
     /// URLs with a time to live: by step, and the step by URL.
     pub(crate) expiry: BTreeSet<(u64, u32)>,
     pub(crate) expires_at: HashMap<u32, u64>,
-    pub(crate) leases: HashMap<u32, Held>,
+    pub(crate) leases: HashMap<u32, HeldLease>,
     pub(crate) lease_expiry: BTreeSet<(u64, u32)>,
     pub(crate) ips: HashMap<IpAddr, IpState>,
     pub(crate) in_use: InFlight,
@@ -357,7 +357,7 @@ impl Order {
     // ---- URLs: facts --------------------------------------------------------------------------------------
 
     /// A new URL. Its id is the next one.
-    pub fn insert(&mut self, fresh: &Fresh<'_>) -> UrlId {
+    pub fn insert(&mut self, fresh: &NewUrl<'_>) -> UrlId {
         let id = self.entries.len() as u32;
         self.entries.push(entry_of(fresh));
         self.pos.push(NOWHERE);
@@ -376,7 +376,7 @@ impl Order {
     }
 
     /// A forgotten URL was found again: it starts anew under its old id.
-    pub fn revive(&mut self, id: UrlId, fresh: &Fresh<'_>) {
+    pub fn revive(&mut self, id: UrlId, fresh: &NewUrl<'_>) {
         let i = id.0 as usize;
         if i >= self.entries.len() {
             return;
@@ -784,7 +784,7 @@ impl Order {
     }
 }
 
-fn entry_of(fresh: &Fresh<'_>) -> Entry {
+fn entry_of(fresh: &NewUrl<'_>) -> Entry {
     Entry {
         print: fresh.print,
         key: fresh.priority.key(),

@@ -38,7 +38,7 @@ pub enum Choice {
 
 /// A lease that is out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldLease {
     pub task: Task,
     pub expires: u64,
     /// The address it was counted under.
@@ -351,7 +351,7 @@ impl Order {
             self.ips.entry(ip).or_default().in_flight += 1;
         }
         let expires = self.now.saturating_add(self.limits.lease_ms);
-        let mut held = Held { task, expires, ip, since: self.now, domain: None, risky: false };
+        let mut held = HeldLease { task, expires, ip, since: self.now, domain: None, risky: false };
         self.begin_share(id, host, &mut held);
         self.leases.insert(id, held);
         self.lease_expiry.insert((expires, id));

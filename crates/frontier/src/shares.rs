@@ -9,7 +9,7 @@
 use crate::host::HostState;
 use crate::limits::Shares;
 use crate::order::Order;
-use crate::schedule::Held;
+use crate::schedule::HeldLease;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use types::{Millis, Priority};
 
@@ -70,7 +70,7 @@ impl Order {
         })
     }
 
-    pub(crate) fn begin_share(&mut self, id: u32, host: u32, held: &mut Held) {
+    pub(crate) fn begin_share(&mut self, id: u32, host: u32, held: &mut HeldLease) {
         if self.limits.shares.is_none() {
             return;
         }
@@ -82,7 +82,7 @@ impl Order {
     }
 
     /// `finished`: when the host answered (or did not), if it was asked.
-    pub(crate) fn end_share(&mut self, host: u32, held: &Held, finished: Option<Millis>) {
+    pub(crate) fn end_share(&mut self, host: u32, held: &HeldLease, finished: Option<Millis>) {
         let Some(s) = self.limits.shares else { return };
         self.in_use.risky -= u32::from(held.risky).min(self.in_use.risky);
         if let Some(d) = held.domain.and_then(|domain| self.in_use.domains.get_mut(&domain)) {

@@ -34,12 +34,12 @@ pub trait Frontier {
     /// What is known of this URL, as far as memory tells? Asked for every link of every page.
     fn target(&self, url: &Url) -> Target;
 
-    /// A URL that ended waits for another visit in this run, in the order of `priority`; what is known of it stays
-    /// until the visit is settled, also when the process dies. `false`: it has not ended.
+    /// A URL that ended waits for another visit in this run, in the order of `priority`; what is known of it
+    /// stays until the visit is settled, also when the process dies. `false`: it has not ended.
     fn revisit(&mut self, id: UrlId, priority: Priority) -> Result<bool, Problem>;
 
-    /// A URL that ended without a page is pending again, with all its tries. `false`: it is pending already, or
-    /// gave a page or a redirect.
+    /// A URL that ended without a page is pending again, with all its tries. `false`: it is pending already,
+    /// or gave a page or a redirect.
     fn ask_again(&mut self, id: UrlId) -> Result<bool, Problem>;
 
     /// A pending URL waits until nothing else is left and nothing is in flight; in this run only.

@@ -1,13 +1,13 @@
 //! The order by itself, without a ledger under it.
 
-use gleaner_frontier::{Choice, Fresh, Limits, Order, Shares, State};
+use gleaner_frontier::{Choice, Limits, NewUrl, Order, Shares, State};
 use proptest::prelude::*;
 use types::{Fingerprint, Millis, Outcome, Priority, Task, UrlId};
 
 fn add(order: &mut Order, url: &str, key: f64) -> UrlId {
     let name = gleaner_frontier::guards::host_key(url);
     let host = order.find_host(name).unwrap_or_else(|| order.add_host(name));
-    order.insert(&Fresh {
+    order.insert(&NewUrl {
         url,
         print: Fingerprint::of(url, order.key()),
         offset: 16,

@@ -23,10 +23,6 @@ impl Neighbours {
         let vectors: Vec<SparseVec> = vectors.iter().take(n).map(unit).collect();
         Neighbours { postings: Postings::of(&vectors), labels: labels.iter().take(n).copied().collect() }
     }
-    /// Centroids, labelled 0, 1, 2, …
-    pub fn of_centroids(centroids: &[SparseVec]) -> Neighbours {
-        Neighbours::new(centroids, &(0..centroids.len()).collect::<Vec<_>>())
-    }
     /// How many examples there are.
     pub fn len(&self) -> usize {
         self.labels.len()
@@ -96,7 +92,7 @@ mod tests {
     #[test]
     fn nothing_in_common_and_nothing_at_all() {
         assert_eq!(Neighbours::new(&[], &[]).assign(&v(&[(1, 1.0)]), 3), None);
-        let c = Neighbours::of_centroids(&[v(&[(1, 1.0)]), SparseVec::default()]);
+        let c = Neighbours::new(&[v(&[(1, 1.0)]), SparseVec::default()], &[0, 1]);
         assert_eq!(c.assign(&v(&[(7, 1.0)]), 1), Some(0));
         assert_eq!(c.assign(&SparseVec::default(), 0), Some(0));
         assert_eq!(c.assign(&v(&[(1, f64::NAN)]), 1), Some(0));

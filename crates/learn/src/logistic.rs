@@ -98,7 +98,7 @@ pub struct Logistic<const D: usize> {
     /// Slots changed since the last save; `None` = nobody saves.
     unsaved: Option<Touched>,
     /// Value at the last delta of every row that changed since; `None` = nobody asked for deltas.
-    told: Option<Told<D>>,
+    told: Option<LearntRows<D>>,
     /// All that is known was learnt here: nothing was loaded.
     own: bool,
 }
@@ -154,7 +154,7 @@ impl Touched {
     }
 }
 
-struct Told<const D: usize> {
+struct LearntRows<const D: usize> {
     rows: BTreeMap<u32, Row>,
     dense: [Row; D],
 }
@@ -304,7 +304,7 @@ impl<const D: usize> Logistic<D> {
     /// was loaded: then others know it already.
     pub fn delta(&mut self, w: &mut Writer) {
         if self.told.is_none() {
-            let mut told = Told { rows: BTreeMap::new(), dense: self.dense };
+            let mut told = LearntRows { rows: BTreeMap::new(), dense: self.dense };
             if self.own {
                 told.dense = [EMPTY; D];
                 told.rows = self.rows.used().map(|slot| (slot, EMPTY)).collect();

@@ -1,4 +1,5 @@
-//! The learners against scikit-learn, and WordNet against NLTK, on numbers made by `tests/py/make_learn_vectors.py`.
+//! The learners against scikit-learn, and WordNet against NLTK, on numbers made by
+//! `tests/py/make_learn_vectors.py`.
 
 #[path = "../../../tests/support/tools.rs"]
 mod tools;

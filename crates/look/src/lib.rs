@@ -1,8 +1,9 @@
 //! One look for all that people see in a browser: the stylesheet, the charts, and the frame of a report.
 //!
-//! The dashboard serves [`APP_CSS`], [`CHART_CSS`] and [`CHART_JS`] as files; a report ([`Page`]) carries them
-//! inside, with its data as JSON, and needs nothing else: no network, no other file. Text from the Web is text in
-//! both. A report escapes it in the markup ([`escape`]) and in the data, and its policy lets no script run but ours.
+//! The dashboard serves [`APP_CSS`], [`CHART_CSS`] and [`CHART_JS`] as files; a report ([`Page`]) carries
+//! them inside, with its data as JSON, and needs nothing else: no network, no other file. Text from the Web
+//! is text in both. A report escapes it in the markup ([`escape`]) and in the data, and its policy lets no
+//! script run but ours.
 
 #![warn(missing_docs)]
 

@@ -1,5 +1,5 @@
-//! The server's own record of who asked what and when: the witness of the politeness and crash tests. It lives on the
-//! server's side, so it survives the crawler being killed.
+//! The server's own record of who asked what and when: the witness of the politeness and crash tests. It
+//! lives on the server's side, so it survives the crawler being killed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use types::Problem;
 
-/// One request, from its arrival to the last byte handed to the socket. Times are milliseconds since the Unix epoch and
-/// never go back while a server lives.
+/// One request, from its arrival to the last byte handed to the socket. Times are milliseconds since the Unix
+/// epoch and never go back while a server lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// When the head of the request was read.
@@ -89,7 +89,8 @@ impl Log {
         Log::with(State { keep: true, ..State::default() })
     }
 
-    /// Appended to a file, one flushed line per request, and not kept in memory: a server that runs for days stays small.
+    /// Appended to a file, one flushed line per request, and not kept in memory: a server that runs for days
+    /// stays small.
     pub fn to_file(path: &Path) -> Result<Log, Problem> {
         let file = File::options()
             .create(true)
@@ -117,7 +118,8 @@ impl Log {
     pub(super) fn push(&self, entry: Entry) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = &mut state.file {
-            // One write call per line: lines of a killed server are whole. A full disk must not stop the server.
+            // One write call per line: lines of a killed server are whole. A full disk must not stop the
+            // server.
             let _ = file.write_all((entry.line() + "\n").as_bytes());
         }
         if state.keep {

@@ -1,4 +1,5 @@
-//! What a web on loopback answers: plain values, made by the generated site or by a web in a string, sent by the server.
+//! What a web on loopback answers: plain values, made by the generated site or by a web in a string, sent by
+//! the server.
 
 /// One request, as far as an answer may depend on it.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
-//! A real HTTP/1.1 server on loopback with virtual hosts by the `Host` header, for the demo and for tests. The crawler is
-//! pointed at it with `--resolve '*:127.0.0.1:PORT'` (or `--proxy http://127.0.0.1:PORT`: absolute request targets work too).
+//! A real HTTP/1.1 server on loopback with virtual hosts by the `Host` header, for the demo and for tests.
+//! The crawler is pointed at it with `--resolve '*:127.0.0.1:PORT'` (or `--proxy http://127.0.0.1:PORT`:
+//! absolute request targets work too).
 
 use crate::log::{Entry, Log};
 use crate::reply::{Answer, Ask, Behaviour, Reply};
@@ -175,7 +176,7 @@ impl std::fmt::Display for Closed {
 }
 impl std::error::Error for Closed {}
 
-async fn respond(shared: &Shared, request: Request<Incoming>) -> Result<Response<Answered>, Closed> {
+async fn respond(shared: &Shared, request: Request<Incoming>) -> Result<Response<AnswerBody>, Closed> {
     let arrived = shared.log.now();
     let header = |name: &str| request.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or("");
     let host = request
@@ -192,7 +193,7 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Result<Response
         agent: header("user-agent").to_string(),
         ..Entry::default()
     };
-    let mut ticket = Ticket { log: shared.log.clone(), entry };
+    let mut ticket = LogTicket { log: shared.log.clone(), entry };
 
     let ask = Ask {
         host: &host,
@@ -255,7 +256,7 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Result<Response
         }
         None => Sending::Whole(data),
     };
-    Ok(response.map(|()| Answered { state, ticket }))
+    Ok(response.map(|()| AnswerBody { state, ticket }))
 }
 
 fn without_port(host: &str) -> &str {
@@ -275,12 +276,12 @@ fn accepts_gzip(header: &str) -> bool {
 }
 
 /// Writes the log entry when the answer is over, however that comes about.
-struct Ticket {
+struct LogTicket {
     log: Log,
     entry: Entry,
 }
 
-impl Drop for Ticket {
+impl Drop for LogTicket {
     fn drop(&mut self) {
         self.entry.finished = self.log.now();
         self.log.push(std::mem::take(&mut self.entry));
@@ -288,9 +289,9 @@ impl Drop for Ticket {
 }
 
 /// The body of an answer.
-struct Answered {
+struct AnswerBody {
     state: Sending,
-    ticket: Ticket,
+    ticket: LogTicket,
 }
 
 enum Sending {
@@ -303,7 +304,7 @@ enum Sending {
     Done,
 }
 
-impl Body for Answered {
+impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Closed;
 

@@ -132,7 +132,8 @@ fn gzip_only_for_those_who_accept_it() {
 #[test]
 fn answers_that_fail() {
     let server = serve(
-        "== http://a.example/cut text/plain !cut=4\n0123456789\n== http://a.example/drop !drop\n== http://a.example/turn 503\n== http://a.example/turn\nok",
+        "== http://a.example/cut text/plain !cut=4\n0123456789\n== http://a.example/drop !drop\n\
+         == http://a.example/turn 503\n== http://a.example/turn\nok",
     );
     let cut = get(&server, "a.example", "/cut", "").unwrap();
     assert_eq!((cut.status, cut.text().as_str(), cut.whole), (200, "0123", false));

@@ -72,7 +72,8 @@ impl WebString {
                 web.finish(current.take());
                 current = Some(web.begin(head.trim()).map_err(|why| {
                     Problem::usage(format!("line {}: {why}: `{}`", i + 1, line.trim())).hint(
-                        "write `== http://host/path [seed] [status] [type/subtype] [!mark…] [name: value | …]`",
+                        "write `== http://host/path [seed] [status] [type/subtype] [!mark…] [name: value | \
+                         …]`",
                     )
                 })?);
             } else if let Some(open) = &mut current {

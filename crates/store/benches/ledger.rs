@@ -6,7 +6,8 @@
 //! ```
 //! `--dir PATH` puts the ledger elsewhere than the temporary folder; `--always` syncs each commit.
 //!
-//! CPU time is that of the one thread that works; wall time includes waiting for the disk and for other processes.
+//! CPU time is that of the one thread that works; wall time includes waiting for the disk and for other
+//! processes.
 
 use frontier::{Frontier, Limits, Next, Pick};
 use gleaner_store::ledger::{Durability, FileLog, Ledger, Options};
@@ -48,7 +49,8 @@ fn main() {
     let (floor_admit, floor_cycle) = floor(size, cycles);
 
     println!(
-        "\n| operation | ledger/s (CPU) | ledger/s (wall) | map+heap/s (CPU) | ratio (CPU) |\n|---|---|---|---|---|"
+        "\n| operation | ledger/s (CPU) | ledger/s (wall) | map+heap/s (CPU) | ratio (CPU) |\n\
+         |---|---|---|---|---|"
     );
     for (name, l, f, n) in
         [("admission", ledger_admit, floor_admit, size), ("lease+settle", ledger_cycle, floor_cycle, cycles)]
@@ -191,7 +193,8 @@ fn floor(size: usize, cycles: usize) -> (Cost, Cost) {
     (admit, cycle)
 }
 
-/// Links as a crawl finds them: many hosts of very different sizes, one in ten seen before, one in five with a query.
+/// Links as a crawl finds them: many hosts of very different sizes, one in ten seen before, one in five with
+/// a query.
 struct Web {
     state: u64,
     made: usize,

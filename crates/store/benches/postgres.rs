@@ -139,7 +139,8 @@ fn main() {
     }
     let expired = Instant::now();
     let (mut owned, mut first, mut longest) = (None, None, Duration::ZERO);
-    let shards = "SELECT count(*) FROM gleaner.shard s JOIN gleaner.worker w ON w.incarnation = s.owner WHERE w.name = 'b'";
+    let shards = "SELECT count(*) FROM gleaner.shard s JOIN gleaner.worker w ON w.incarnation = s.owner \
+                  WHERE w.name = 'b'";
     while b.stats().unwrap().urls < total {
         assert!(Instant::now() < end, "not taken over: {} of {total}", b.stats().unwrap().urls);
         let t = Instant::now();
@@ -155,8 +156,10 @@ fn main() {
         std::thread::sleep(Duration::from_millis(20));
     }
     println!(
-        "take-over of {total} URLs ({pending} pending) by one worker: all shards {:.1} s after the lease expired, the {FIRST} best \
-         URLs in line after {:.1} s, all in memory after {:.1} s; the loop waited for at most {:.2} s at a time",
+        "take-over of {total} URLs ({pending} pending) by one worker: all shards {:.1} s after the lease \
+         expired, the {FIRST} best \
+         URLs in line after {:.1} s, all in memory after {:.1} s; the loop waited for at most {:.2} s at a \
+         time",
         owned.expect("it has all shards").as_secs_f64(),
         first.expect("the order is the same").as_secs_f64(),
         expired.elapsed().as_secs_f64(),
@@ -178,7 +181,8 @@ fn memory() {
 
 fn sizes(server: &postgres::Server, when: &str) {
     let rows = server.sql(
-        "SELECT c.relname || ' ' || pg_relation_size(c.oid) / 1000000 || ' MB + indexes ' || pg_indexes_size(c.oid) / 1000000
+        "SELECT c.relname || ' ' || pg_relation_size(c.oid) / 1000000 || ' MB + indexes ' || \
+         pg_indexes_size(c.oid) / 1000000
                 || ' MB, rows ' || s.n_live_tup || ', dead ' || s.n_dead_tup || ', updates ' || s.n_tup_upd || ' (heap-only '
                 || s.n_tup_hot_upd || ')'
          FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_stat_user_tables s ON s.relid = c.oid

@@ -5,9 +5,9 @@
 //!                 warc/                        new archive files, under names that are not in use
 //!                 commit                       what goes; when it is there, the new takes the place of the old
 //! ```
-//! Everything is made beside the collection and durable before `commit` is. A process that dies before leaves the
-//! old collection and scraps; one that dies after leaves a swap that whoever opens the collection for writing
-//! finishes first ([`finish`]). Each step of that can be done twice.
+//! Everything is made beside the collection and durable before `commit` is. A process that dies before leaves
+//! the old collection and scraps; one that dies after leaves a swap that whoever opens the collection for
+//! writing finishes first ([`finish`]). Each step of that can be done twice.
 
 use crate::files;
 use crate::index::Index;
@@ -46,8 +46,8 @@ impl Swap {
         self.shop.join(WARC)
     }
 
-    /// Makes the swap. `goes`: files that are replaced or of no use any more, by their paths in the collection.
-    /// The search index is emptied: it is to be made again.
+    /// Makes the swap. `goes`: files that are replaced or of no use any more, by their paths in the
+    /// collection. The search index is emptied: it is to be made again.
     pub fn commit(self, goes: &[String]) -> Result<(), Problem> {
         sync_folder(&self.warc())?;
         sync_folder(&self.shop)?;

@@ -76,8 +76,8 @@ pub trait Records {
         Ok(self.record(id)?.into_iter().collect())
     }
 
-    /// Fetched pages in the order they were fetched, from the `from`th record on ([`Stats::versions`]), each with its newest verdict and
-    /// where its URL stands.
+    /// Fetched pages in the order they were fetched, from the `from`th record on ([`Stats::versions`]), each
+    /// with its newest verdict and where its URL stands.
     fn pages(&self, from: usize) -> Each<'_, (Record, Info)>;
 
     /// Every verdict that was changed after the page was recorded.

@@ -1,5 +1,5 @@
-//! What a judge that learns keeps of pages, in a form of its own. Of a long crawl most of it is in a file: in memory stays
-//! where each page's part is.
+//! What a judge that learns keeps of pages, in a form of its own. Of a long crawl most of it is in a file: in
+//! memory stays where each page's part is.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -177,7 +177,8 @@ impl Shelf {
         if self.file.is_none() {
             let made =
                 OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path).ok()?;
-            // Without a name nobody finds it after a crash. Where an open file keeps its name, the next crawl empties it.
+            // Without a name nobody finds it after a crash. Where an open file keeps its name, the next crawl
+            // empties it.
             let _ = std::fs::remove_file(path);
             self.file = Some(Arc::new(Mutex::new(made)));
         }

@@ -104,7 +104,8 @@ impl Problem {
                 p.hint("free some space and run the same command again; nothing is lost")
             }
             std::io::ErrorKind::QuotaExceeded | std::io::ErrorKind::FileTooLarge => p.hint(
-                "lift the limit (a disk quota, or `ulimit -f`) and run the same command again; nothing is lost",
+                "lift the limit (a disk quota, or `ulimit -f`) and run the same command again; nothing is \
+                 lost",
             ),
             std::io::ErrorKind::ReadOnlyFilesystem => {
                 p.hint("the disk is mounted read-only; choose another folder with --out")

@@ -8,7 +8,7 @@ use super::super::shelf::{View, Volume};
 use super::topic;
 use crawl::collection::Collection;
 use crawl::config::Config;
-use crawl::steer::fleet::{Address, Asked};
+use crawl::steer::fleet::{Address, FleetCommand};
 use crawl::steer::{Command, Effect, HostRule, Limits, Pace, Settings};
 use serde::Deserialize;
 use serde_json::json;
@@ -57,13 +57,13 @@ fn editable(app: &App, volume: &Volume) -> Result<Arc<Job>, Refusal> {
     Ok(job)
 }
 
-/// Gives a command to whoever runs the crawl: this process, or the workers of a shared one, wherever they are. `edits`: it
-/// can be done to a crawl that is not running.
+/// Gives a command to whoever runs the crawl: this process, or the workers of a shared one, wherever they
+/// are. `edits`: it can be done to a crawl that is not running.
 pub(super) fn command(app: &App, volume: &Volume, command: Command, edits: bool) -> Result<Reply, Refusal> {
     let done = match &volume.shared {
         Some(shared) => {
             // The view is not held while the workers are waited for.
-            let asked = Asked::new(&volume.view()?.reader, command).map_err(refused)?;
+            let asked = FleetCommand::new(&volume.view()?.reader, command).map_err(refused)?;
             let who = crate::labelling::who("dashboard");
             let (store, crawl) = (shared.store.as_str(), volume.name.as_str());
             asked.give(&Address { store, crawl, who: &who, patience: WORKERS })
@@ -127,7 +127,8 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
         Do::Stop => command(app, &volume, Command::Stop, false),
         Do::Start if volume.shared.is_some() => Err(Refusal::conflict(
             Problem::new("the workers of a shared crawl are not started from here").hint(
-                "`gleaner crawl topic.toml --store …` on each machine that shall work; a paused crawl is resumed",
+                "`gleaner crawl topic.toml --store …` on each machine that shall work; a paused crawl is \
+                 resumed",
             ),
         )),
         Do::Start => {
@@ -158,8 +159,8 @@ pub fn act(app: &App, call: &Call) -> Result<Reply, Refusal> {
     }
 }
 
-/// Limits and pace of the last run's command line, as settings of the next: what people see is what goes on. A limit
-/// that is reached already would end it at once, and is none.
+/// Limits and pace of the last run's command line, as settings of the next: what people see is what goes on.
+/// A limit that is reached already would end it at once, and is none.
 fn as_before(view: &View) -> Settings {
     let reader = &view.reader;
     let Some(flags) = reader.session().map(|s| s.flags()) else { return Settings::default() };
@@ -255,7 +256,8 @@ pub fn label(app: &App, call: &Call) -> Result<Reply, Refusal> {
         return Err(Refusal::not_found(format!("there is no page with number {}", id.0)));
     }
     let said = vec![(id, label)];
-    // A crawl of this process is asked, and so are the workers of a shared one. Any other folder needs no crawl.
+    // A crawl of this process is asked, and so are the workers of a shared one. Any other folder needs no
+    // crawl.
     let asked = volume.job().is_some_and(|j| !j.is_over() && j.now().phase != Phase::Stopping);
     if asked || volume.shared.is_some() {
         return command(app, &volume, Command::Labels(said), true);

@@ -3,7 +3,7 @@
 use super::super::App;
 use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
-use crate::exporting::{self, Condition, Wanted};
+use crate::exporting::{self, Condition, PageFilter};
 use bytes::Bytes;
 use crawl::collection::Collection;
 use std::io::{BufWriter, Error, Result as Io, Write};
@@ -41,7 +41,7 @@ pub fn file(app: &App, call: &Call) -> Result<Reply, Refusal> {
         Some(shared) => shared.warc.clone(),
         None => Some(Collection::warc_dir(&volume.dir)),
     };
-    let wanted = Wanted {
+    let wanted = PageFilter {
         all: flag("all"),
         copies: flag("copies"),
         skip_unreadable: volume.shared.is_none(),

@@ -228,7 +228,8 @@ pub fn progress(volume: &Volume, view: &View) -> Result<Value, Problem> {
     }))
 }
 
-/// One word for how it stands, whether it can be steered from here, what it tells of itself, and why it failed.
+/// One word for how it stands, whether it can be steered from here, what it tells of itself, and why it
+/// failed.
 fn state(volume: &Volume, view: &View) -> (&'static str, bool, Option<crawl::Progress>, Option<String>) {
     if volume.shared.is_some() {
         return match (view.reader.is_running(), view.reader.adjustments().paused) {

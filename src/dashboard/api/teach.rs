@@ -5,7 +5,7 @@ use super::super::reply::{Refusal, Reply};
 use super::super::route::Call;
 use super::finite;
 use crate::highlight::{passage, pieces};
-use crawl::quiz::{Which, why};
+use crawl::quiz::{QuestionKind, why};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::PoisonError;
@@ -19,11 +19,11 @@ pub fn questions(app: &App, call: &Call) -> Result<Reply, Refusal> {
     let view = volume.view()?;
     let n = call.int("n").unwrap_or(1) as usize;
     let which = match call.text("which") {
-        Some("near") => Which::Near,
-        Some("top") => Which::Top,
-        Some("relevant") => Which::Relevant,
-        Some("any") => Which::Any,
-        _ => Which::Best,
+        Some("near") => QuestionKind::Near,
+        Some("top") => QuestionKind::Top,
+        Some("relevant") => QuestionKind::Relevant,
+        Some("any") => QuestionKind::Any,
+        _ => QuestionKind::Best,
     };
     let skipped: HashSet<UrlId> = (call.text("skip").unwrap_or(""))
         .split(',')

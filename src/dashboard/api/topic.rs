@@ -74,7 +74,8 @@ struct TopicText {
     topic: String,
 }
 
-/// Reads a topic as a crawl would. Files and example pages that it names are not opened: the text may come from anywhere.
+/// Reads a topic as a crawl would. Files and example pages that it names are not opened: the text may come
+/// from anywhere.
 pub fn read(text: &str) -> Result<(Config, Topic), Problem> {
     let config = Config::load(text, "topic.toml", toml::Table::new())?.config;
     from_outside(&config)?;
@@ -98,7 +99,8 @@ struct Wish {
     sentence: String,
 }
 
-/// A sentence in parts: the kind of page, the subject, what is not wanted. By rules alone; nothing is asked elsewhere.
+/// A sentence in parts: the kind of page, the subject, what is not wanted. By rules alone; nothing is asked
+/// elsewhere.
 pub fn draft(_: &App, call: &Call) -> Result<Reply, Refusal> {
     let Wish { sentence } = call.body()?;
     let read = Sentence::read(&sentence);
@@ -122,7 +124,8 @@ pub fn check(_: &App, call: &Call) -> Result<Reply, Refusal> {
     }))
 }
 
-/// A topic that came over the network may not open files of this machine, nor lift the guard against inner addresses.
+/// A topic that came over the network may not open files of this machine, nor lift the guard against inner
+/// addresses.
 fn from_outside(config: &Config) -> Result<(), Problem> {
     let refuse = |what: &str| {
         Err(Problem::usage(format!("{what} cannot be set from the dashboard"))
@@ -161,8 +164,8 @@ fn from_outside(config: &Config) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Options of judges and strategies may name files as well; which ones, only they know. Judges may be made of others, each with
-/// options of its own.
+/// Options of judges and strategies may name files as well; which ones, only they know. Judges may be made of
+/// others, each with options of its own.
 fn names_files(options: &toml::Table) -> bool {
     fn path_like(v: &toml::Value) -> bool {
         match v {

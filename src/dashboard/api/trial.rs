@@ -1,4 +1,5 @@
-//! A dry run: a topic on pages the user names, fetched through the same guard as a crawl's, before a budget is spent.
+//! A dry run: a topic on pages the user names, fetched through the same guard as a crawl's, before a budget
+//! is spent.
 
 use super::super::App;
 use super::super::reply::{Refusal, Reply};

@@ -127,11 +127,6 @@ pub struct Documents {
 pub type Reading = oneshot::Receiver<Result<Page, Unread>>;
 
 impl Documents {
-    /// Everything is read in this process, without limits.
-    pub fn in_process() -> Documents {
-        Documents { pool: None }
-    }
-
     /// Documents are read by children, if this program named a reader.
     pub fn new(limits: DocumentLimits) -> Documents {
         let pool = PROGRAM.get().map(|program| Arc::new(Pool::new(program.clone(), limits)));

@@ -307,7 +307,8 @@ impl Shared {
         if is(Signal::ABORT) || is(Signal::SEGV) || is(Signal::BUS) {
             let memory = crate::units::Size(self.limits.memory);
             return limits(format!(
-                "it needs more than {memory} of memory ([limits] document_memory), or its reader broke down ({status})"
+                "it needs more than {memory} of memory ([limits] document_memory), or its reader broke down \
+                 ({status})"
             ));
         }
         Outcome::Lost(format!("its reader was ended by something else ({status})"))

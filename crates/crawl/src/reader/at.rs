@@ -1,6 +1,6 @@
-//! A collection as it was at a date: the version of each page that was the newest then; pages that came later are
-//! absent, and pages that were gone later are there. What was said of pages (labels, verdicts given again) counts
-//! as it does today, where that version is still the newest.
+//! A collection as it was at a date: the version of each page that was the newest then; pages that came later
+//! are absent, and pages that were gone later are there. What was said of pages (labels, verdicts given
+//! again) counts as it does today, where that version is still the newest.
 
 use super::{Newest, Reader};
 use crate::visits::Found;
@@ -10,7 +10,7 @@ use store::index::Index;
 use types::{Millis, Problem, Record, UrlId};
 
 /// The date, and what was another then.
-pub(super) struct Then {
+pub(super) struct PastView {
     pub at: Millis,
     /// Of pages that changed since: when their version of that date was fetched.
     versions: HashMap<UrlId, Millis>,
@@ -23,12 +23,12 @@ impl Reader {
         for line in &self.lines {
             let Some(now) = self.newest.get(&line.id).copied() else { continue };
             // Pages are few that were fetched more than once: the newest version tells of most.
-            let Some(newest) = self.kept.record(line.id)? else { continue };
+            let Some(newest) = self.source.record(line.id)? else { continue };
             if newest.fetched <= at {
                 known.insert(line.id, now);
                 continue;
             }
-            let mut all = self.kept.versions(line.id)?.into_iter();
+            let mut all = self.source.versions(line.id)?.into_iter();
             let Some(then) = all.find(|v| v.fetched <= at) else { continue };
             versions.insert(line.id, then.fetched);
             let judged = then.verdict.relevant;
@@ -42,14 +42,14 @@ impl Reader {
         }
         self.newest = known;
         self.away.clear();
-        for visit in self.kept.visits_since(&mut 0)?.into_iter().filter(|v| v.at <= at) {
+        for visit in self.source.visits_since(&mut 0)?.into_iter().filter(|v| v.at <= at) {
             match visit.found {
                 Found::Gone | Found::Moved => self.away.insert(visit.id, visit.found),
                 found if found.is_there() => self.away.remove(&visit.id),
                 _ => None,
             };
         }
-        self.then = Some(Then { at, versions });
+        self.then = Some(PastView { at, versions });
         Ok(self)
     }
 
@@ -67,7 +67,7 @@ impl Reader {
         }
         match then.versions.get(&id) {
             None => Ok(Some(newest)),
-            Some(fetched) => Ok(self.kept.versions(id)?.into_iter().find(|v| v.fetched == *fetched)),
+            Some(fetched) => Ok(self.source.versions(id)?.into_iter().find(|v| v.fetched == *fetched)),
         }
     }
 

@@ -115,7 +115,7 @@ impl Changes {
 
 /// What visits to a page found in the time that is looked at.
 #[derive(Default)]
-struct Seen {
+struct PageVisits {
     last: Option<(Millis, Found, String)>,
     /// It was gone, or had moved, before the last visit.
     was_away: bool,
@@ -135,9 +135,9 @@ const MENUS_FROM: usize = 1_000;
 impl Reader {
     /// What is new since a time: relevant pages, or all.
     pub fn changes(&self, since: Millis, all: bool) -> Result<Changes, Problem> {
-        let (mut seen, mut visited) = (HashMap::<UrlId, Seen>::new(), HashSet::new());
+        let (mut seen, mut visited) = (HashMap::<UrlId, PageVisits>::new(), HashSet::new());
         let mut away = HashSet::new();
-        for visit in self.kept.visits_since(&mut 0)? {
+        for visit in self.source.visits_since(&mut 0)? {
             visited.insert(visit.id);
             let is_away = matches!(visit.found, Found::Gone | Found::Moved);
             if visit.at >= since && !matches!(visit.found, Found::NoAnswer | Found::Denied) {
@@ -213,7 +213,7 @@ impl Reader {
         if !visited.contains(&id) {
             return Ok(newest.fetched);
         }
-        Ok(self.kept.versions(id)?.last().map_or(newest.fetched, |oldest| oldest.fetched))
+        Ok(self.source.versions(id)?.last().map_or(newest.fetched, |oldest| oldest.fetched))
     }
 
     /// Pages that came since, found from the newest one back.
@@ -223,7 +223,7 @@ impl Reader {
         let mut older = 0;
         let newest_first: Vec<UrlId> = self.lines.iter().rev().map(|line| line.id).collect();
         for piece in newest_first.chunks(PIECE) {
-            for record in self.kept.records_of(piece.to_vec()) {
+            for record in self.source.records_of(piece.to_vec()) {
                 let record = record?;
                 let first = self.first_seen(record.id, &record, visited)?;
                 if first < since {
@@ -255,7 +255,7 @@ impl Reader {
     fn menus(&self) -> Result<(Measurer, TextOptions), Problem> {
         let (mut menus, text) = (Measurer::default(), self.topic()?.text.options);
         let mut known = false;
-        for page in self.kept.each_state(FEATURES) {
+        for page in self.source.each_state(FEATURES) {
             if let Some(page) = Measured::decode(&page?) {
                 menus.restore(&page);
                 known = true;
@@ -263,7 +263,7 @@ impl Reader {
         }
         // Only judges that read a page's own text keep features.
         let newest = self.lines.iter().rev().take(if known { 0 } else { MENUS_FROM });
-        for record in self.kept.records_of(newest.map(|line| line.id).collect()) {
+        for record in self.source.records_of(newest.map(|line| line.id).collect()) {
             let page = stored::kept_page(&record?);
             if let Some(url) = page.url.clone() {
                 menus.meet(&url, &Doc::new(page, &text));
@@ -282,7 +282,7 @@ impl Reader {
         let mut page = stored::kept_page(record);
         // Only HTML has menus; a document would have to be read by another process.
         if read_again && record.media_type.contains("html") {
-            let fetched = stored::answer(&self.archive, &*self.kept, record)?.fetched;
+            let fetched = stored::answer(&self.archive, &*self.source, record)?.fetched;
             if let Payload::Bytes { decoded, .. } = &fetched.payload {
                 let options =
                     extract::Options { canon: Collection::canon(&self.config), ..Default::default() };

@@ -73,9 +73,9 @@ struct Misses<'a> {
 
 impl<'a> Misses<'a> {
     fn new(reader: &'a Reader, filter: MissFilter<'a>) -> Result<Misses<'a>, Problem> {
-        let failures = Failures::read(&*reader.kept)?;
+        let failures = Failures::read(&*reader.source)?;
         let mut of_host: HashMap<u32, (Millis, UrlId)> = HashMap::new();
-        for entry in reader.kept.entries(Which::All).filter(|_| !failures.is_empty()) {
+        for entry in reader.source.entries(Which::All).filter(|_| !failures.is_empty()) {
             let entry = entry?;
             if let (Some(host), Some(tries)) = (entry.host, failures.of(entry.id)) {
                 let this = (tries.last.at, entry.id);
@@ -85,13 +85,13 @@ impl<'a> Misses<'a> {
         }
         let of_host = of_host.into_iter().map(|(host, (_, id))| (host, id)).collect();
         let hosts = filter.host.map(|name| reader.hosts_named(name)).transpose()?;
-        let removed = Removal::list(&*reader.kept)?;
+        let removed = Removal::list(&*reader.source)?;
         Ok(Misses { reader, failures, of_host, kind: filter.kind, hosts, removed })
     }
 
     /// Each of them in the order it was found, with its outcome and its tries.
     fn each(&self) -> impl Iterator<Item = Result<(Info, Outcome, Option<&Tries>), Problem>> + '_ {
-        self.reader.kept.entries(Which::All).filter_map(|entry| {
+        self.reader.source.entries(Which::All).filter_map(|entry| {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(problem) => return Some(Err(problem)),
@@ -111,7 +111,7 @@ impl<'a> Misses<'a> {
     }
 
     fn is_removed(&self, id: UrlId) -> bool {
-        let url = |_: &_| self.reader.kept.url(id).ok();
+        let url = |_: &_| self.reader.source.url(id).ok();
         self.removed
             .first()
             .and_then(url)
@@ -151,7 +151,7 @@ impl Reader {
             if own.is_none() && why.is_some() {
                 what += "; given up with its host";
             }
-            let sources = self.kept.sources(entry.id)?;
+            let sources = self.source.sources(entry.id)?;
             out.push(Miss {
                 id: entry.id,
                 url: self.url(entry.id).unwrap_or_default(),
@@ -199,8 +199,8 @@ impl Reader {
     /// The numbers of a host, of hosts below it, and of its other ports.
     fn hosts_named(&self, name: &str) -> Result<HashSet<u32>, Problem> {
         let mut found = HashSet::new();
-        for host in self.kept.hosts()?.iter().filter(|h| is_of_host(&h.name, name)) {
-            found.extend(self.kept.find_host(&host.name)?);
+        for host in self.source.hosts()?.iter().filter(|h| is_of_host(&h.name, name)) {
+            found.extend(self.source.find_host(&host.name)?);
         }
         Ok(found)
     }

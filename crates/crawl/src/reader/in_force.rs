@@ -40,7 +40,7 @@ impl Reader {
         add("pages per host", count(limits.per_host), from("limits", "per_host"));
         add("requests in flight", Some(fetch.concurrency.to_string()), from("fetch", "concurrency"));
         add("pause per host", Some(fetch.delay.to_string()), from("fetch", "delay"));
-        let run = Run::of(&*self.kept)?;
+        let run = Run::of(&*self.source)?;
         let own = (&self.config.strategy.kind, &self.config.judge.kind);
         let ran = run.as_ref().map(|r| (r.strategy.as_str(), r.judge.as_str())).unzip();
         let defaults = (focus::strategies::DEFAULT, focus::judges::DEFAULT);

@@ -5,15 +5,15 @@ mod at;
 mod changes;
 mod ended;
 mod in_force;
-mod kept;
+mod source;
 
 pub use changes::{Change, ChangeKind, Changes, DiffLine};
 pub use ended::{Miss, MissCount, MissFilter};
-pub use kept::{Kept, Line, Mark, Said};
+pub use source::{CollectionSource, Mark, PageUpdate, PageUpdates};
 
-use crate::answers::{Answers, Estimate, Settled, Standing};
-use crate::collection::{Collection, Indexed, unknown_pages};
-use crate::config::{Config, Loaded};
+use crate::answers::{Answers, Estimate, LabelStability, PageOpinion};
+use crate::collection::{Collection, IndexedCounts, unknown_pages};
+use crate::config::{Config, LoadedConfig};
 use crate::crawl::{Counts, Run};
 use crate::events::Curve;
 use crate::labels::{Choice, Labels, Quality};
@@ -22,7 +22,7 @@ use crate::remove::Removal;
 use crate::rendering::Attempt;
 use crate::session::{InForce, Session};
 use crate::steer::Adjustments;
-use crate::teacher::{Spent, Usage};
+use crate::teacher::{TeacherSpending, Usage};
 use crate::visits::Found;
 use crate::watch::Watched;
 use focus::strategies::{Reason, Strategy, StrategySetup};
@@ -38,8 +38,8 @@ use types::{Priority, Problem, Record, StateKey, Url, UrlId, Who};
 /// Reads a collection without changing it, while a crawl may be writing to it.
 pub struct Reader {
     dir: PathBuf,
-    kept: Kept,
-    loaded: Loaded,
+    source: CollectionSource,
+    loaded: LoadedConfig,
     /// The last run.
     session: Option<Session>,
     /// What was changed while a crawl ran.
@@ -47,7 +47,7 @@ pub struct Reader {
     /// The topic file with the changes laid over it.
     config: Config,
     /// What was said of each page when it came, in fetch order, as far as it was read.
-    lines: Vec<Line>,
+    lines: Vec<PageUpdate>,
     /// Where a page is among them.
     at: HashMap<UrlId, usize>,
     /// Pages that were gone, or had moved, when they were last visited.
@@ -67,7 +67,7 @@ pub struct Reader {
     /// Pages that the archive has and the ledger has lost.
     lost: Option<Problem>,
     /// `None`: as it is now.
-    then: Option<at::Then>,
+    then: Option<at::PastView>,
 }
 
 /// What is thought of a page now.
@@ -138,7 +138,7 @@ pub struct Summary {
 
 /// What the user taught the judge, and what came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Taught {
+pub struct TeachingEffect {
     /// Pages with a label.
     pub answered: u64,
     /// Of those, how many are wanted.
@@ -148,7 +148,7 @@ pub struct Taught {
     /// `None`: too little was answered to tell.
     pub estimate: Option<Estimate>,
     /// `None`: too little was answered to tell.
-    pub settled: Option<Settled>,
+    pub settled: Option<LabelStability>,
 }
 
 impl Summary {
@@ -172,7 +172,7 @@ pub struct Explanation {
     /// From the seed to the page.
     pub path: Vec<PathStep>,
     /// Sightings, first seen first.
-    pub sources: Vec<SeenOn>,
+    pub sources: Vec<LinkPlace>,
     /// The page whose verdict changed its place in the queue.
     pub rescored_by: Option<String>,
     /// What was said of it.
@@ -204,7 +204,7 @@ pub struct PathStep {
 
 /// A page on which the link was seen.
 #[derive(Clone, Debug, Serialize)]
-pub struct SeenOn {
+pub struct LinkPlace {
     /// Its address, or "the seeds".
     pub parent: String,
     /// Text of the link.
@@ -223,12 +223,12 @@ pub struct Explainer {
 
 impl Explainer {
     /// Every sighting of a URL with its reasons, first found first.
-    pub fn sources(&self, reader: &Reader, id: UrlId) -> Result<Vec<SeenOn>, Problem> {
-        let seen = reader.kept.sources(id)?;
+    pub fn sources(&self, reader: &Reader, id: UrlId) -> Result<Vec<LinkPlace>, Problem> {
+        let seen = reader.source.sources(id)?;
         let strategy = self.strategy.as_ref();
         Ok(seen
             .into_iter()
-            .map(|s| SeenOn {
+            .map(|s| LinkPlace {
                 parent: s.parent.and_then(|p| reader.url(p)).unwrap_or_else(|| "the seeds".into()),
                 anchor: s.anchor.to_string(),
                 priority: s.priority,
@@ -249,13 +249,13 @@ impl Reader {
             return Err(Problem::usage(format!("{} is not a collection", dir.display()))
                 .hint("name the folder that `gleaner crawl` wrote (--out)"));
         }
-        let kept = Kept::Folder(Box::new(Ledger::open_read(dir)?));
+        let source = CollectionSource::Folder(Box::new(Ledger::open_read(dir)?));
         let loaded = Config::read(&Collection::topic_file(dir), toml::Table::new()).map_err(|problem| {
             problem.or_hint(
                 "correct it, or put the topic file that was crawled in its place; the pages are not touched",
             )
         })?;
-        Self::with(dir.to_path_buf(), kept, loaded)
+        Self::with(dir.to_path_buf(), source, loaded)
     }
 
     /// Opens a crawl in a shared database. `dir`: where this machine keeps what it makes of it (an index to
@@ -264,14 +264,14 @@ impl Reader {
         let shared = SharedReader::open(url, crawl)?;
         let loaded = Config::load(shared.topic(), "the topic in the database", toml::Table::new())?;
         let dir = dir.join(shared.name());
-        Self::with(dir, Kept::Shared(Box::new(shared)), loaded)
+        Self::with(dir, CollectionSource::Shared(Box::new(shared)), loaded)
     }
 
-    fn with(dir: PathBuf, kept: Kept, loaded: Loaded) -> Result<Reader, Problem> {
+    fn with(dir: PathBuf, source: CollectionSource, loaded: LoadedConfig) -> Result<Reader, Problem> {
         let mut reader = Reader {
             archive: Stacks::new(Some(Collection::warc_dir(&dir))),
             dir,
-            kept,
+            source,
             session: None,
             adjustments: Adjustments::default(),
             config: loaded.config.clone(),
@@ -292,7 +292,7 @@ impl Reader {
         reader.read_verdicts()?;
         reader.read_settings()?;
         reader.read_away()?;
-        if reader.kept.damage().is_none() {
+        if reader.source.damage().is_none() {
             reader.lost = reader.find_lost();
         }
         Ok(reader)
@@ -303,7 +303,7 @@ impl Reader {
         if self.then.is_some() {
             return Ok(false);
         }
-        let new = self.kept.refresh()?;
+        let new = self.source.refresh()?;
         if new {
             self.read_verdicts()?;
             self.read_settings()?;
@@ -314,7 +314,7 @@ impl Reader {
 
     /// Which pages were not there when they were last visited.
     fn read_away(&mut self) -> Result<(), Problem> {
-        for visit in self.kept.visits_since(&mut self.visits)? {
+        for visit in self.source.visits_since(&mut self.visits)? {
             match visit.found {
                 Found::Gone | Found::Moved => self.away.insert(visit.id, visit.found),
                 found if found.is_there() => self.away.remove(&visit.id),
@@ -331,8 +331,8 @@ impl Reader {
 
     /// Which settings are in force: the topic file, what was changed, the command line of the last run.
     fn read_settings(&mut self) -> Result<(), Problem> {
-        let session = Session::of(&*self.kept)?;
-        let adjustments = Adjustments::read(&*self.kept)?;
+        let session = Session::of(&*self.source)?;
+        let adjustments = Adjustments::read(&*self.source)?;
         let flags = |session: &Option<Session>| session.as_ref().map(|s| s.flags.clone());
         let other_flags = flags(&session) != flags(&self.session);
         if other_flags && let Some(session) = &session {
@@ -349,9 +349,9 @@ impl Reader {
 
     fn read_verdicts(&mut self) -> Result<(), Problem> {
         let own = || self.loaded.config.judge.kind.clone().unwrap_or_else(|| focus::judges::DEFAULT.into());
-        let judge = Run::of(&*self.kept)?.map_or_else(own, |run| run.judge);
+        let judge = Run::of(&*self.source)?.map_or_else(own, |run| run.judge);
         self.probabilities = focus::judges::gives_probabilities(&judge);
-        let said = self.kept.said_since(&mut self.mark)?;
+        let said = self.source.said_since(&mut self.mark)?;
         if said.anew {
             self.lines.clear();
             self.at.clear();
@@ -376,7 +376,7 @@ impl Reader {
                 }
             }
         }
-        let labels = Labels::read(&*self.kept)?;
+        let labels = Labels::read(&*self.source)?;
         if said.revised.is_none() && labels == self.labels && known > 0 && !again {
             for line in self.lines.iter().skip(known) {
                 let relevant = labels.decides(line.id).unwrap_or(line.relevant);
@@ -389,7 +389,7 @@ impl Reader {
         self.labels = labels;
         let revised = match said.revised {
             Some(revised) => revised,
-            None => self.kept.revised()?.into_iter().collect(),
+            None => self.source.revised()?.into_iter().collect(),
         };
         self.newest.clear();
         self.verdicts.clear();
@@ -408,13 +408,13 @@ impl Reader {
 
     /// Why it was removed from the collection, if it was.
     fn removal(&self, url: &Url) -> Result<Option<Removal>, Problem> {
-        Ok(Removal::list(&*self.kept)?.into_iter().rfind(|r| r.what.matches(url)))
+        Ok(Removal::list(&*self.source)?.into_iter().rfind(|r| r.what.matches(url)))
     }
 
     /// When the collection is damaged: what to tell whoever reads what is left of it.
     pub fn damage(&self) -> Option<Problem> {
         let file = self.dir.join("ledger.log").display().to_string();
-        match self.kept.damage() {
+        match self.source.damage() {
             Some(damage) => Some(damage.problem(&file)),
             None => self.lost.clone(),
         }
@@ -422,24 +422,25 @@ impl Reader {
 
     /// Does the archive have more pages than a crash can leave behind the ledger's end?
     fn find_lost(&self) -> Option<Problem> {
-        if self.kept.shared_name().is_some() || self.is_running() {
+        if self.source.shared_name().is_some() || self.is_running() {
             return None;
         }
         let warc = Collection::warc_dir(&self.dir);
-        let most = if self.kept.stats().ok()?.urls == 0 { 0 } else { UNCOMMITTED };
-        let unknown = unknown_pages(&warc, &*self.kept, most).ok()?;
+        let most = if self.source.stats().ok()?.urls == 0 { 0 } else { UNCOMMITTED };
+        let unknown = unknown_pages(&warc, &*self.source, most).ok()?;
         (unknown > most).then(|| lost_pages(&warc))
     }
 
     /// When the archive does not reach as far as the ledger says. The pages themselves are there: their text
     /// is in the ledger.
     pub fn archive_damage(&self) -> Option<String> {
-        let committed = crate::collection::committed(&*self.kept).ok()??;
+        let committed = crate::collection::committed(&*self.source).ok()??;
         let path = Collection::warc_dir(&self.dir).join(&committed.file);
         let length = std::fs::metadata(&path).map_or(0, |m| m.len());
-        (self.kept.shared_name().is_none() && length < committed.length).then(|| {
+        (self.source.shared_name().is_none() && length < committed.length).then(|| {
             format!(
-                "{} has {length} bytes, {} were committed: bytes of archived pages are missing (their text is in the ledger)",
+                "{} has {length} bytes, {} were committed: bytes of archived pages are missing (their text \
+                 is in the ledger)",
                 path.display(),
                 committed.length
             )
@@ -448,7 +449,7 @@ impl Reader {
 
     /// Of a shared crawl: its name in the database.
     pub fn shared_name(&self) -> Option<&str> {
-        self.kept.shared_name()
+        self.source.shared_name()
     }
     /// The collection's folder.
     pub fn dir(&self) -> &Path {
@@ -471,7 +472,7 @@ impl Reader {
         self.adjustments.topic(&self.config)
     }
     /// The topic file, without what was changed while a crawl ran.
-    pub(crate) fn loaded(&self) -> &Loaded {
+    pub(crate) fn loaded(&self) -> &LoadedConfig {
         &self.loaded
     }
     /// The topic file as it was when the collection was opened.
@@ -479,8 +480,8 @@ impl Reader {
         &self.loaded.text
     }
     /// What is known of URLs and pages.
-    pub fn ledger(&self) -> &Kept {
-        &self.kept
+    pub fn ledger(&self) -> &CollectionSource {
+        &self.source
     }
     /// What was said of pages.
     pub fn labels(&self) -> &Labels {
@@ -493,7 +494,7 @@ impl Reader {
         }
         let mut pairs = Vec::new();
         for (id, label) in self.labels.iter() {
-            if let Some(record) = self.kept.record(id)? {
+            if let Some(record) = self.source.record(id)? {
                 pairs.push((label, record.verdict.relevant));
             }
         }
@@ -501,7 +502,7 @@ impl Reader {
     }
     /// The strategy of the last run; the topic's own before the first.
     pub fn strategy(&self) -> Result<String, Problem> {
-        let last = Run::of(&*self.kept)?.map(|r| r.strategy);
+        let last = Run::of(&*self.source)?.map(|r| r.strategy);
         let own = || self.config.strategy.kind.clone().unwrap_or_else(|| focus::strategies::DEFAULT.into());
         Ok(last.unwrap_or_else(own))
     }
@@ -511,19 +512,19 @@ impl Reader {
     }
     /// Is anyone crawling into it?
     pub fn is_running(&self) -> bool {
-        self.kept.is_running(&self.dir)
+        self.source.is_running(&self.dir)
     }
     /// The full-text index. Of a shared crawl it is made here, and only what is new is added the next time.
     /// One that is damaged or gone is made again ([`Index::was_reset`] says so).
     pub fn index(&self) -> Result<Index, Problem> {
         let dir = Collection::index_dir(&self.dir);
-        let opened = self.kept.index(&dir);
-        if self.kept.shared_name().is_some() || !self.config.archive.index {
+        let opened = self.source.index(&dir);
+        if self.source.shared_name().is_some() || !self.config.archive.index {
             return opened;
         }
         match opened {
             Ok(index) => {
-                let known = Indexed::read(&*self.kept).unwrap_or_default();
+                let known = IndexedCounts::read(&*self.source).unwrap_or_default();
                 if index.len() as u64 >= known.documents || self.is_running() {
                     return Ok(index);
                 }
@@ -545,7 +546,7 @@ impl Reader {
         Index::remove_all(dir)?;
         let mut index = Index::open_or_create(dir)?;
         // A page that cannot be read is told of by whoever reads pages.
-        for (record, _) in self.kept.pages(0).flatten().filter(|(r, _)| !r.noindex) {
+        for (record, _) in self.source.pages(0).flatten().filter(|(r, _)| !r.noindex) {
             index.add(&record)?;
         }
         index.commit()?;
@@ -577,22 +578,22 @@ impl Reader {
         self.newest.get(&id).map(|n| n.score)
     }
     /// What is thought of every page, in fetch order, with the SimHash of its text.
-    pub fn standings(&self) -> impl Iterator<Item = (UrlId, Standing, u64)> + '_ {
+    pub fn standings(&self) -> impl Iterator<Item = (UrlId, PageOpinion, u64)> + '_ {
         self.lines.iter().filter_map(|line| {
             let n = self.newest.get(&line.id)?;
             let label = self.labels.get(line.id);
-            Some((line.id, Standing { relevance: n.score, relevant: n.judged, label }, line.simhash))
+            Some((line.id, PageOpinion { relevance: n.score, relevant: n.judged, label }, line.simhash))
         })
     }
     /// The line between relevant pages and others, as it is now.
     pub fn threshold(&self) -> Result<f64, Problem> {
         if self.probabilities
-            && let Some(choice) = Choice::read(&*self.kept)?.pop()
+            && let Some(choice) = Choice::read(&*self.source)?.pop()
         {
             return Ok(choice.threshold);
         }
         match self.verdicts.last() {
-            Some((id, _)) => Ok(self.kept.record(*id)?.map_or(0.0, |r| r.verdict.threshold)),
+            Some((id, _)) => Ok(self.source.record(*id)?.map_or(0.0, |r| r.verdict.threshold)),
             None => Ok(0.0),
         }
     }
@@ -602,10 +603,10 @@ impl Reader {
     }
     /// What was answered, with what the judge thought before.
     pub fn answers(&self) -> Result<Answers, Problem> {
-        Answers::read(&*self.kept)
+        Answers::read(&*self.source)
     }
     /// What was answered so far, and what it lets expect of the others.
-    pub fn taught(&self) -> Result<Taught, Problem> {
+    pub fn taught(&self) -> Result<TeachingEffect, Problem> {
         let answers = self.answers()?;
         let relevant = self.verdicts.iter().filter(|(id, _)| self.is_counted(*id)).count() as u64;
         let estimate = match self.probabilities {
@@ -614,12 +615,12 @@ impl Reader {
             false => None,
         };
         let yes = self.labels.iter().filter(|(_, l)| *l).count() as u64;
-        let settled = Settled::of(&answers, relevant).filter(|_| self.probabilities);
-        Ok(Taught { answered: self.labels.len() as u64, yes, relevant, estimate, settled })
+        let settled = LabelStability::of(&answers, relevant).filter(|_| self.probabilities);
+        Ok(TeachingEffect { answered: self.labels.len() as u64, yes, relevant, estimate, settled })
     }
     /// A page, with the user's word in place of the judge's where there is one.
     pub fn record(&self, id: UrlId) -> Result<Option<Record>, Problem> {
-        let record = self.kept.record(id)?.map_or(Ok(None), |newest| self.as_it_was(newest))?;
+        let record = self.source.record(id)?.map_or(Ok(None), |newest| self.as_it_was(newest))?;
         Ok(record.map(|r| self.with_label(r)))
     }
     /// The probability that is kept with a page is that of the day it came; its verdict has today's.
@@ -641,7 +642,7 @@ impl Reader {
         let is_meant = |id: UrlId, relevant: bool| all || (relevant && self.away(id).is_none());
         let wanted =
             self.verdicts.iter().filter(|(id, relevant)| is_meant(*id, *relevant)).map(|(id, _)| *id);
-        let records = self.kept.records_of(wanted.collect());
+        let records = self.source.records_of(wanted.collect());
         let then = records.filter_map(|record| record.and_then(|newest| self.as_it_was(newest)).transpose());
         then.map(|record| record.map(|r| self.with_label(r)))
     }
@@ -651,15 +652,15 @@ impl Reader {
     }
     /// The address of a page; `None` when there is no such page.
     pub fn url(&self, id: UrlId) -> Option<String> {
-        self.kept.url(id).ok().map(|u| u.to_string())
+        self.source.url(id).ok().map(|u| u.to_string())
     }
 
     /// How the collection stands.
     pub fn summary(&self) -> Result<Summary, Problem> {
-        let stats = self.kept.stats()?;
+        let stats = self.source.stats()?;
         // One of each worker.
         let mut counts = Counts::default();
-        for bytes in self.kept.state(StateKey::Counts)? {
+        for bytes in self.source.state(StateKey::Counts)? {
             let one: Counts = serde_json::from_slice(&bytes).unwrap_or_default();
             for (sum, of) in [(&mut counts.errors, one.errors), (&mut counts.refused, one.refused)] {
                 of.into_iter().for_each(|(kind, n)| *sum.entry(kind).or_default() += n);
@@ -683,7 +684,7 @@ impl Reader {
             errors: counts.errors,
             refused: counts.refused,
             threshold,
-            choices: Choice::read(&*self.kept)?,
+            choices: Choice::read(&*self.source)?,
             curve: curve.points().to_vec(),
             outlook: Outlook::of(curve.points(), stats.pending + stats.leased),
             ledger_bytes: stats.log_bytes,
@@ -691,8 +692,8 @@ impl Reader {
             index_bytes: folder_bytes(&Collection::index_dir(&self.dir)),
             running: self.is_running(),
             labels: self.quality()?,
-            teacher: Usage::of(&self.config.teacher, Spent::read(&*self.kept)?),
-            workers: self.kept.workers()?,
+            teacher: Usage::of(&self.config.teacher, TeacherSpending::read(&*self.source)?),
+            workers: self.source.workers()?,
             session: self.session.clone(),
             watch: self.watched()?,
             stopped: self.why_stopped().filter(|_| !self.is_running()),
@@ -702,7 +703,7 @@ impl Reader {
 
     /// How the watch of this collection stands; `None`: it was never watched.
     pub fn watched(&self) -> Result<Option<Watched>, Problem> {
-        Watched::of(&*self.kept)
+        Watched::of(&*self.source)
     }
 
     /// Is it a copy of another page, and of which?
@@ -714,14 +715,14 @@ impl Reader {
     pub fn explainer(&self) -> Result<Explainer, Problem> {
         let mut topic = self.topic()?;
         // The command line may have chosen another strategy than the topic file.
-        if let Some(run) = Run::of(&*self.kept)?.filter(|r| r.strategy != topic.strategy.kind) {
+        if let Some(run) = Run::of(&*self.source)?.filter(|r| r.strategy != topic.strategy.kind) {
             topic.strategy.kind = run.strategy;
             topic.strategy.options.clear();
         }
         // A fresh strategy explains evidence well enough when its own state cannot be restored.
         let mut strategy = focus::strategies::build(&StrategySetup::new(&topic)).ok();
         if let Some(model) = strategy.as_mut().and_then(|s| s.model()) {
-            for bytes in self.kept.state(StateKey::Strategy)? {
+            for bytes in self.source.state(StateKey::Strategy)? {
                 let _ = model.load(&bytes);
             }
         }
@@ -735,9 +736,9 @@ impl Reader {
 
     /// As `explain`, with a strategy that was made ready before.
     pub fn explain_with(&self, explainer: &Explainer, url: &Url) -> Result<Option<Explanation>, Problem> {
-        let Some(id) = self.kept.find(url)? else { return Ok(None) };
-        let Some(entry) = self.kept.entry(id)? else { return Ok(None) };
-        let newest = self.kept.record(id)?;
+        let Some(id) = self.source.find(url)? else { return Ok(None) };
+        let Some(entry) = self.source.entry(id)? else { return Ok(None) };
+        let newest = self.source.record(id)?;
         let is_page = newest.is_some();
         let record = newest.map_or(Ok(None), |newest| self.as_it_was(newest))?.map(|r| self.with_score(r));
         let sources = explainer.sources(self, id)?;
@@ -763,7 +764,7 @@ impl Reader {
             duplicate_of: name(record.as_ref().and_then(|r| r.duplicate_of)),
             near_duplicate_of: name(record.as_ref().and_then(|r| r.near_duplicate_of)),
             record,
-            rendered: Attempt::all(&*self.kept)?.filter(|a| a.page == id.0).last(),
+            rendered: Attempt::all(&*self.source)?.filter(|a| a.page == id.0).last(),
         }))
     }
 
@@ -775,7 +776,7 @@ impl Reader {
             && out.len() < LONGEST_PATH
         {
             let record = self.record(id)?;
-            let sources = self.kept.sources(id)?;
+            let sources = self.source.sources(id)?;
             out.push(PathStep {
                 url: self.url(id).unwrap_or_default(),
                 title: record.as_ref().map_or(String::new(), |r| r.title.clone()),
@@ -783,7 +784,7 @@ impl Reader {
                 score: self.score(id).or(record.map(|r| r.assessment.score)),
             });
             // A parent is always found before its child, so this ends even if the ledger were damaged.
-            at = self.kept.entry(id)?.and_then(|e| e.parent).filter(|p| *p < id);
+            at = self.source.entry(id)?.and_then(|e| e.parent).filter(|p| *p < id);
         }
         out.reverse();
         Ok(out)

@@ -4,7 +4,7 @@
 //! The order of who is right: the command line, then what was changed while running, then the topic file.
 
 use super::command::{Command, HostRule, NewTerm, Settings, TermSet};
-use crate::config::{Config, Loaded};
+use crate::config::{Config, LoadedConfig};
 use crate::units::Span;
 use focus::topic::Topic;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ impl Adjustments {
     }
 
     /// Settings that `new` changes in vain, because the command line says otherwise.
-    pub fn overruled(new: &Settings, loaded: &Loaded) -> Vec<&'static str> {
+    pub fn overruled(new: &Settings, loaded: &LoadedConfig) -> Vec<&'static str> {
         let mut asked = Vec::new();
         if new.limits.is_some() {
             asked.extend([
@@ -192,7 +192,7 @@ impl Adjustments {
     }
 
     /// The settings with the changes laid over them. What the command line says stands.
-    pub fn over(&self, loaded: &Loaded) -> Result<Config, Problem> {
+    pub fn over(&self, loaded: &LoadedConfig) -> Result<Config, Problem> {
         let mut config = loaded.config.clone();
         let free = |section: &str, key: &str| !loaded.is_flag(section, key);
         if let Some(limits) = &self.settings.limits {
@@ -277,7 +277,7 @@ pub(crate) fn merged(
 mod tests {
     use super::*;
 
-    fn loaded(text: &str, flags: &str) -> Loaded {
+    fn loaded(text: &str, flags: &str) -> LoadedConfig {
         Config::load(text, "t.toml", toml::from_str(flags).unwrap()).unwrap()
     }
     fn settings(json: &str) -> Settings {

@@ -1,9 +1,10 @@
 //! Steering a crawl that several workers share, from both ends.
 //!
-//! Whoever steers ([`Asked`]: the dashboard, `gleaner label`) writes a command into the shared store, where
-//! it is at once part of what the crawl wants. Each worker's loop is told of it by its ledger, obeys it as it
-//! would obey one of its own process ([`Crawl::obey`]), and says what came of it. A worker that joins, or was
-//! away for too long, makes up the difference between what its slot last knew and what the crawl wants.
+//! Whoever steers ([`FleetCommand`]: the dashboard, `gleaner label`) writes a command into the shared store,
+//! where it is at once part of what the crawl wants. Each worker's loop is told of it by its ledger, obeys it
+//! as it would obey one of its own process ([`Crawl::obey`]), and says what came of it. A worker that joins,
+//! or was away for too long, makes up the difference between what its slot last knew and what the crawl
+//! wants.
 
 use crate::crawl::{Crawl, Ledger};
 use crate::labels::Labels;
@@ -292,21 +293,21 @@ pub struct Address<'a> {
 const LOOK_EVERY: Duration = Duration::from_millis(80);
 
 /// A command that makes sense for a shared crawl.
-pub struct Asked {
+pub struct FleetCommand {
     command: Command,
     /// What the page will be, after a label.
     relevant: Option<bool>,
 }
 
-impl Asked {
+impl FleetCommand {
     /// Looks whether it makes sense. `reader` is the crawl as it was a moment ago.
-    pub fn new(reader: &Reader, command: Command) -> Result<Asked, Problem> {
+    pub fn new(reader: &Reader, command: Command) -> Result<FleetCommand, Problem> {
         let alive = reader.ledger().workers()?.len();
         let idle = |action: &str| {
             Problem::new(format!("no worker of this crawl is running: there is nothing to {action}"))
                 .hint("`gleaner crawl … --store …` starts one, on any machine")
         };
-        let mut asked = Asked { command, relevant: None };
+        let mut asked = FleetCommand { command, relevant: None };
         match &asked.command {
             Command::Stop if alive == 0 => return Err(idle("stop")),
             Command::Pause if alive == 0 => return Err(idle("pause")),

@@ -1,6 +1,6 @@
-//! Labels, and URLs to ask again, for a crawl that another process runs: files in the folder `inbox` of its collection. Whoever has
-//! the collection open looks there a few times a second, obeys, and answers beside the order. What nobody
-//! took is there for the next run.
+//! Labels, and URLs to ask again, for a crawl that another process runs: files in the folder `inbox` of its
+//! collection. Whoever has the collection open looks there a few times a second, obeys, and answers beside
+//! the order. What nobody took is there for the next run.
 
 use crate::steer::{Command, Effect};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Inbox {
 
 /// An order somebody left.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingOrder {
     path: PathBuf,
 }
 
@@ -47,7 +47,7 @@ impl Inbox {
     }
 
     /// Orders that wait, the oldest first. Costs next to nothing when there are none.
-    fn waiting(&self) -> Vec<Waiting> {
+    fn waiting(&self) -> Vec<WaitingOrder> {
         let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = Vec::new();
         for path in entries.flatten().map(|e| e.path()) {
@@ -61,7 +61,7 @@ impl Inbox {
         }
         paths.sort();
         paths.truncate(AT_ONCE);
-        paths.into_iter().map(|path| Waiting { path }).collect()
+        paths.into_iter().map(|path| WaitingOrder { path }).collect()
     }
 
     /// Has what waits obeyed, and answers. Only labels and URLs to ask again are taken from an inbox.
@@ -116,7 +116,7 @@ impl Inbox {
     }
 }
 
-impl Waiting {
+impl WaitingOrder {
     pub fn command(&self) -> Result<Command, Problem> {
         let strange = |why: String| Problem::new("an order in the inbox cannot be read").because(why);
         let size = fs::metadata(&self.path).map_err(|e| strange(e.to_string()))?.len();

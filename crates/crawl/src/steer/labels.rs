@@ -4,7 +4,7 @@
 use super::command::Effect;
 use crate::crawl::Crawl;
 use crate::events::Event;
-use crate::roll::Heard;
+use crate::roll::LabelRequest;
 use crate::stored;
 use focus::strategies::Because;
 use focus::strategies::Rescore;
@@ -18,7 +18,7 @@ impl Crawl {
         self.judging.roll.note(self.parts.ledger.as_mut(), &mut heard)
     }
 
-    fn hear(&self, who: Who, said: &[(UrlId, Option<bool>)]) -> Result<Heard, Problem> {
+    fn hear(&self, who: Who, said: &[(UrlId, Option<bool>)]) -> Result<LabelRequest, Problem> {
         self.judging.roll.hear(self.parts.ledger.as_ref(), who, said, &|record| self.lesson(record))
     }
 

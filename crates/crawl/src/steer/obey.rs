@@ -5,8 +5,8 @@ use super::adjustments::Adjustments;
 use super::command::{Command, Effect, Settings};
 use super::stopped::ask_again;
 use crate::analyse::Analyst;
-use crate::collection::{Collection, Made, MakeJudge};
-use crate::config::Loaded;
+use crate::collection::{Collection, MakeJudge, TopicParts};
+use crate::config::LoadedConfig;
 use crate::crawl::Crawl;
 use crate::rules::Stop;
 use crate::session::Session;
@@ -19,7 +19,7 @@ use types::{Fetched, Millis, Problem, Url, Who};
 pub(crate) struct Steering {
     /// Where the pages are, byte for byte.
     pub archive: Stacks,
-    pub loaded: Loaded,
+    pub loaded: LoadedConfig,
     pub analyst: Analyst,
     pub seeds: usize,
     pub rng: u64,
@@ -124,7 +124,8 @@ impl Crawl {
             true => {
                 let topic = adjustments.topic(&config)?;
                 let canon = Collection::canon(&config);
-                let made = Made::new(&topic, &canon, steering.answer.as_ref(), steering.seeds, steering.rng)?;
+                let made =
+                    TopicParts::new(&topic, &canon, steering.answer.as_ref(), steering.seeds, steering.rng)?;
                 Some((made, topic))
             }
             false => None,

@@ -1,7 +1,7 @@
 //! All pages are judged again by a changed topic, a slice at a time, while the crawl goes on.
 
-use crate::crawl::{Crawl, Judged};
-use crate::measured::{self, Again, Measured, Measurer};
+use crate::crawl::{Crawl, JudgedPage};
+use crate::measured::{self, Measured, Measurer, NewFeatures};
 use crate::state::PageLine;
 use crate::stored;
 use focus::judges::Judge;
@@ -16,18 +16,18 @@ use types::{Assessment, Problem, StateKey, UrlId};
 pub(crate) struct Rejudging {
     judge: Box<dyn Judge>,
     measurer: Measurer,
-    again: Again,
+    again: NewFeatures,
     /// In fetch order, as far as it got.
-    done: Vec<New>,
+    done: Vec<NewAssessment>,
 }
 
 impl Rejudging {
     pub fn by(judge: Box<dyn Judge>) -> Rejudging {
-        Rejudging { judge, measurer: Measurer::default(), again: Again::default(), done: Vec::new() }
+        Rejudging { judge, measurer: Measurer::default(), again: NewFeatures::default(), done: Vec::new() }
     }
 }
 
-struct New {
+struct NewAssessment {
     id: UrlId,
     assessment: Assessment,
     measured: Option<Measured>,
@@ -75,7 +75,7 @@ impl Crawl {
             let doc = steering.analyst.read(&answer.fetched).map(|(doc, _)| doc);
             // A page that can no longer be read keeps what was known of it.
             let (assessment, measured, language) = match &doc {
-                Some(doc) if r.judge.reads_own_text() => {
+                Some(doc) if r.judge.needs().own_text => {
                     let links = r.again.in_links(self.parts.ledger.as_ref(), old.id)?;
                     let page = (old.id, &answer.fetched.url);
                     let (a, m) = r.measurer.measure(r.judge.as_ref(), page, doc, links);
@@ -87,7 +87,7 @@ impl Crawl {
             };
             let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(language);
             let digest = store::archive::Digest::from_hex(&record.digest).map_or([0; 20], |d| d.0);
-            r.done.push(New { id: old.id, assessment, measured, barred, digest });
+            r.done.push(NewAssessment { id: old.id, assessment, measured, barred, digest });
         }
         self.take_over(r)?;
         Ok(false)
@@ -106,7 +106,8 @@ impl Crawl {
         let mut features = Vec::new();
         for (j, mut new) in self.judging.roll.judged.iter_mut().zip(r.done) {
             let own = r.judge.decide(&new.assessment);
-            let verdict = Judged { barred: new.barred, turned: false, ..*j }.verdict(r.judge.as_ref(), own);
+            let verdict =
+                JudgedPage { barred: new.barred, turned: false, ..*j }.verdict(r.judge.as_ref(), own);
             if new.measured.is_some() {
                 new.assessment.score = verdict.relevance;
             }

@@ -2,9 +2,9 @@
 //! from what the ledger keeps of each page. No crawl is opened: no frontier is asked, no archive and no index
 //! is touched.
 
-use crate::collection::{Collection, Made, MakeJudge, earlier_judge};
-use crate::config::{Config, Loaded};
-use crate::crawl::{Judged, Judgement, Ledger, Run};
+use crate::collection::{Collection, MakeJudge, TopicParts, earlier_judge};
+use crate::config::{Config, LoadedConfig};
+use crate::crawl::{JudgedPage, Judgement, Ledger, Run};
 use crate::labels::Labels;
 use crate::reader::Reader;
 use crate::roll::Roll;
@@ -37,7 +37,7 @@ impl StoppedCollection {
     /// Fails when another process has the folder. `answer` brings example pages of the topic.
     pub fn open(
         dir: &Path,
-        loaded: &Loaded,
+        loaded: &LoadedConfig,
         answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
     ) -> Result<StoppedCollection, Problem> {
         Collection::check_remains(dir)?;
@@ -82,7 +82,8 @@ impl StoppedCollection {
         let effect = if self.waits {
             self.roll.note(self.ledger.as_mut(), &mut heard)?;
             Effect::says(format!(
-                "{}; the judge learns from it when all pages have been judged by the changed topic (`gleaner rejudge`)",
+                "{}; the judge learns from it when all pages have been judged by the changed topic \
+                 (`gleaner rejudge`)",
                 labelled(&heard.said)
             ))
         } else {
@@ -91,7 +92,7 @@ impl StoppedCollection {
             let changes = self.roll.learn(self.ledger.as_mut(), &mut heard, judge.as_mut())?;
             let known: Vec<(UrlId, bool)> =
                 changes.sides.iter().filter_map(|(id, _)| Some((*id, *before.get(id)?))).collect();
-            Untold::note(self.ledger.as_mut(), &known)?;
+            UntoldVerdicts::note(self.ledger.as_mut(), &known)?;
             let threshold = judge.decide(&Assessment::default()).threshold;
             self.roll.effect(&heard.said, &changes, threshold)
         };
@@ -120,7 +121,7 @@ impl StoppedCollection {
         let mut judge = (self.make_judge)()?;
         self.roll.show(judge.as_mut(), 0);
         let verdicts = self.roll.verdicts(judge.as_ref());
-        let of = |(j, verdict): (&Judged, Verdict)| Judgement { id: j.id, verdict, label: j.label };
+        let of = |(j, verdict): (&JudgedPage, Verdict)| Judgement { id: j.id, verdict, label: j.label };
         Ok(self.roll.judged.iter().zip(verdicts).map(of).collect())
     }
 
@@ -154,10 +155,10 @@ pub(super) fn ask_again(ledger: &mut dyn Ledger, ids: &[UrlId]) -> Result<Effect
 /// The judge of a collection as its last crawl had it, before it saw any page.
 fn made(
     store: &(impl Records + ?Sized),
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
     seeds: usize,
-) -> Result<Made, Problem> {
+) -> Result<TopicParts, Problem> {
     let kept = earlier_judge(loaded, store)?;
     let loaded = kept.as_ref().unwrap_or(loaded);
     let adjustments = Adjustments::read(store)?;
@@ -168,7 +169,7 @@ fn made(
         topic.judge.kind = run.judge;
         topic.judge.options.clear();
     }
-    Made::new(&topic, &Collection::canon(&config), answer, seeds, 0)
+    TopicParts::new(&topic, &Collection::canon(&config), answer, seeds, 0)
 }
 
 /// What speaks for and against a page now, by a judge that has seen all pages and labels.
@@ -195,7 +196,7 @@ pub fn reasons(
     // Judges that remember pages do not ask how many seeds there are.
     let made = made(&**store, reader.loaded(), answer, 0)?;
     let mut judge = (made.make_judge)()?;
-    if !judge.remembers_pages() {
+    if !judge.needs().pages {
         return Ok(None);
     }
     let lesson = |record: Record| Ok(record.assessment);
@@ -218,7 +219,8 @@ pub fn reasons(
     Ok(Some(PageReasons { like_url: like_id.and_then(|id| reader.url(id)), reasons, like_id, like_title }))
 }
 
-/// A page from elsewhere, judged as the judge stands now, after all pages and labels. `None`: it cannot be read.
+/// A page from elsewhere, judged as the judge stands now, after all pages and labels. `None`: it cannot be
+/// read.
 pub fn judge(
     reader: &Reader,
     answer: &dyn Fn(&Url) -> Result<Fetched, Problem>,
@@ -256,9 +258,9 @@ fn first_pages(store: &(impl Records + ?Sized)) -> Result<usize, Problem> {
 
 /// Verdicts that labels changed while nobody crawled, as the strategy knows them: it is told when a crawl
 /// goes on.
-pub(crate) struct Untold;
+pub(crate) struct UntoldVerdicts;
 
-impl Untold {
+impl UntoldVerdicts {
     const STATE: StateKey = StateKey::VerdictsUntold;
 
     /// Pages that changed sides, with the side they were on.

@@ -5,29 +5,29 @@ use serde_json::{Value, json};
 
 /// What the model says of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum TeacherAnswer {
     No,
     Yes,
     Unsure,
 }
 
-impl Said {
+impl TeacherAnswer {
     pub fn label(self) -> Option<bool> {
         match self {
-            Said::Yes => Some(true),
-            Said::No => Some(false),
-            Said::Unsure => None,
+            TeacherAnswer::Yes => Some(true),
+            TeacherAnswer::No => Some(false),
+            TeacherAnswer::Unsure => None,
         }
     }
 
-    fn parse(value: &Value) -> Option<Said> {
+    fn parse(value: &Value) -> Option<TeacherAnswer> {
         match value {
-            Value::Bool(true) => Some(Said::Yes),
-            Value::Bool(false) => Some(Said::No),
+            Value::Bool(true) => Some(TeacherAnswer::Yes),
+            Value::Bool(false) => Some(TeacherAnswer::No),
             Value::String(s) => match s.trim().to_lowercase().as_str() {
-                "yes" | "true" => Some(Said::Yes),
-                "no" | "false" => Some(Said::No),
-                "unsure" => Some(Said::Unsure),
+                "yes" | "true" => Some(TeacherAnswer::Yes),
+                "no" | "false" => Some(TeacherAnswer::No),
+                "unsure" => Some(TeacherAnswer::Unsure),
                 _ => None,
             },
             _ => None,
@@ -60,10 +60,10 @@ pub fn schema(pages: usize) -> Value {
 
 /// What is said of each of so many pages; `None` of those that no valid entry is about. An entry about a page
 /// that was not asked about, or two that contradict each other, make nothing of the rest.
-pub fn read(content: &str, pages: usize) -> Result<Vec<Option<Said>>, String> {
+pub fn read(content: &str, pages: usize) -> Result<Vec<Option<TeacherAnswer>>, String> {
     let object = object(content, "answers")?;
     let list = object.get("answers").and_then(Value::as_array).ok_or("it has no list of answers")?;
-    let mut said: Vec<Option<Said>> = vec![None; pages];
+    let mut said: Vec<Option<TeacherAnswer>> = vec![None; pages];
     let mut doubtful = Vec::new();
     for entry in list.iter().take(10 * pages.max(1)) {
         let number = match entry.get("page") {
@@ -73,7 +73,7 @@ pub fn read(content: &str, pages: usize) -> Result<Vec<Option<Said>>, String> {
         };
         let at = number.and_then(|n| usize::try_from(n).ok()).and_then(|n| n.checked_sub(1));
         let (Some(at), Some(now)) =
-            (at.filter(|at| *at < pages), entry.get("relevant").and_then(Said::parse))
+            (at.filter(|at| *at < pages), entry.get("relevant").and_then(TeacherAnswer::parse))
         else {
             continue;
         };
@@ -152,7 +152,7 @@ pub fn error_text(error: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Said::{No, Unsure, Yes};
+    use TeacherAnswer::{No, Unsure, Yes};
 
     #[test]
     fn answers_in_every_dress() {

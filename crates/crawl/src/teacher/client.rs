@@ -1,7 +1,7 @@
 //! Asks an OpenAI-compatible `/chat/completions`, and says in plain words what went wrong. Blocking: for a
 //! thread of its own.
 
-use super::answer::{self, Said};
+use super::answer::{self, TeacherAnswer};
 use super::prompt::Prompt;
 use super::{KEY, address};
 use crate::config::TeacherSection;
@@ -83,7 +83,12 @@ impl Client {
     }
 
     /// What the model says of the pages of a prompt.
-    pub fn ask(&self, prompt: &Prompt, calls: u32, cost: &mut Cost) -> Result<Vec<Option<Said>>, Failed> {
+    pub fn ask(
+        &self,
+        prompt: &Prompt,
+        calls: u32,
+        cost: &mut Cost,
+    ) -> Result<Vec<Option<TeacherAnswer>>, Failed> {
         let schema = answer::schema(prompt.pages);
         self.chat(&prompt.system, &prompt.user, ("answers", &schema), calls, cost, &|text| {
             answer::read(text, prompt.pages)

@@ -2,10 +2,10 @@
 //! change. All of it on the loop's thread, except for the talk with the server.
 
 use super::Usage;
-use super::answer::Said;
+use super::answer::TeacherAnswer;
 use super::client::{ANSWER_TOKENS, Client, Cost, Failed};
-use super::kept::{Answers, Spent};
-use super::prompt::{Excerpt, Prompt, Wanted};
+use super::history::{Answers, TeacherSpending};
+use super::prompt::{Excerpt, Prompt, TopicSummary};
 use crate::config::{Config, TeacherSection};
 use crate::crawl::Crawl;
 use crate::events::Event;
@@ -43,14 +43,14 @@ pub(crate) const UNARCHIVED: StateKey = StateKey::Unarchived;
 /// A model that is asked while a collection is open.
 pub struct Teaching {
     section: TeacherSection,
-    wanted: Wanted,
+    wanted: TopicSummary,
     host: String,
     is_near: bool,
-    spent: Spent,
+    spent: TeacherSpending,
     answers: Answers,
     client: Arc<Client>,
     to: Sender<(Prompt, u32)>,
-    from: Receiver<Done>,
+    from: Receiver<BatchResult>,
     /// What is being asked.
     out: Option<Batch>,
     /// The pages of the crawl as far as they were looked at, in its order, without verdicts.
@@ -86,17 +86,17 @@ struct Turns {
 struct Batch {
     pages: Vec<(UrlId, u64)>,
     /// What was spent before.
-    before: Spent,
+    before: TeacherSpending,
 }
 
-struct Done {
-    said: Result<Vec<Option<Said>>, Failed>,
+struct BatchResult {
+    said: Result<Vec<Option<TeacherAnswer>>, Failed>,
     cost: Cost,
 }
 
 /// What became of the wish to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum AskResult {
     /// So many pages are being asked about.
     Pages(usize),
     /// The answer was known: nobody was asked.
@@ -150,17 +150,17 @@ impl Teaching {
                 for (prompt, calls) in jobs {
                     let mut cost = Cost::default();
                     let said = asked.ask(&prompt, calls, &mut cost);
-                    if done.send(Done { said, cost }).is_err() {
+                    if done.send(BatchResult { said, cost }).is_err() {
                         break;
                     }
                 }
             })
             .map_err(|e| Problem::new("cannot start a thread for the teacher").because(e))?;
         Ok(Some(Teaching {
-            wanted: Wanted::of(topic),
+            wanted: TopicSummary::of(topic),
             host: address.host_key().to_string(),
             is_near: fetch::guard::is_near(&address),
-            spent: Spent::read(store)?,
+            spent: TeacherSpending::read(store)?,
             answers: Answers::read(store)?,
             client,
             to,
@@ -184,7 +184,7 @@ impl Teaching {
 
     /// Of a shared crawl: one worker asks at a time, within one budget.
     pub(crate) fn in_turns(mut self, fleet: &mut dyn Fleet) -> Result<Teaching, Problem> {
-        self.spent = Spent::parse(fleet.seat().spent()?.as_bytes());
+        self.spent = TeacherSpending::parse(fleet.seat().spent()?.as_bytes());
         self.turns = Some(Turns::default());
         Ok(self)
     }
@@ -212,8 +212,10 @@ impl Teaching {
             None => "",
         };
         format!(
-            "the model `{}` at {} is asked about the pages that teach the judge most. Sent are the topic and, of each such page, \
-             its address, its title and the first {} characters of its text, {} pages at a time; at most {} requests and {} tokens \
+            "the model `{}` at {} is asked about the pages that teach the judge most. Sent are the topic \
+             and, of each such page, \
+             its address, its title and the first {} characters of its text, {} pages at a time; at most {} \
+             requests and {} tokens \
              for this collection ({} and {} used){turns}. Pages that say `noarchive` are not sent.{key}",
             t.model.as_deref().unwrap_or_default(),
             self.host,
@@ -228,7 +230,7 @@ impl Teaching {
 
     /// The topic was changed: another thing is wanted.
     pub(crate) fn wish(&mut self, topic: &Topic) {
-        self.wanted = Wanted::of(topic);
+        self.wanted = TopicSummary::of(topic);
         self.nothing_at = None;
     }
 
@@ -307,7 +309,7 @@ impl Crawl {
         let again = t.nothing_at.is_none_or(|at| self.counts.pages >= at.saturating_add(LOOK_AGAIN));
         let may = !self.is_paused() && !t.is_resting() && !t.told_spent && t.may_look();
         if may && again && self.pages_of_all() >= t.due() {
-            self.with_teaching(|crawl, t| crawl.ask_with(t, true)).unwrap_or(Ok(Asked::Nothing))?;
+            self.with_teaching(|crawl, t| crawl.ask_with(t, true)).unwrap_or(Ok(AskResult::Nothing))?;
         }
         Ok(())
     }
@@ -318,8 +320,8 @@ impl Crawl {
     }
 
     /// Asks about the next pages, whether it is time or not. The answer comes with [`Crawl::take_lesson`].
-    pub fn ask_teacher(&mut self) -> Result<Asked, Problem> {
-        self.with_teaching(|crawl, t| crawl.ask_with(t, false)).unwrap_or(Ok(Asked::Nothing))
+    pub fn ask_teacher(&mut self) -> Result<AskResult, Problem> {
+        self.with_teaching(|crawl, t| crawl.ask_with(t, false)).unwrap_or(Ok(AskResult::Nothing))
     }
 
     /// Lends the teacher out, beside the crawl. `None`: there is none.
@@ -330,19 +332,19 @@ impl Crawl {
         Some(done)
     }
 
-    fn ask_with(&mut self, t: &mut Teaching, when_due: bool) -> Result<Asked, Problem> {
+    fn ask_with(&mut self, t: &mut Teaching, when_due: bool) -> Result<AskResult, Problem> {
         if let Some(batch) = &t.out {
-            return Ok(Asked::Pages(batch.pages.len()));
+            return Ok(AskResult::Pages(batch.pages.len()));
         }
         if t.is_resting() {
-            return Ok(Asked::Trouble(t.trouble.clone().unwrap_or_default()));
+            return Ok(AskResult::Trouble(t.trouble.clone().unwrap_or_default()));
         }
         if let Some(refused) = self.take_seat(t)? {
             return Ok(refused);
         }
         // By what the others have asked meanwhile it may be too early.
         let asked = match when_due && self.pages_of_all() < t.due() {
-            true => Asked::Nothing,
+            true => AskResult::Nothing,
             false => self.ask_seated(t)?,
         };
         if t.out.is_none() {
@@ -352,23 +354,23 @@ impl Crawl {
     }
 
     /// Of a shared crawl: takes the seat, and reads what the others were answered. What it says is why not.
-    fn take_seat(&mut self, t: &mut Teaching) -> Result<Option<Asked>, Problem> {
+    fn take_seat(&mut self, t: &mut Teaching) -> Result<Option<AskResult>, Problem> {
         let (Some(turns), Some(fleet)) = (&mut t.turns, self.parts.ledger.fleet_mut()) else {
             return Ok(None);
         };
         let sitting = fleet.seat().take(turns.read)?;
         turns.looked = Some(Instant::now());
-        t.spent = Spent::parse(sitting.spent.as_bytes());
+        t.spent = TeacherSpending::parse(sitting.spent.as_bytes());
         for (n, entry) in &sitting.answers {
             t.answers.take_in(entry);
             turns.read = *n;
         }
         Ok(match (sitting.is_ours, sitting.rests) {
             (true, _) => None,
-            (false, true) => Some(Asked::Trouble("another worker had no answer from it just now".into())),
+            (false, true) => Some(AskResult::Trouble("another worker had no answer from it just now".into())),
             // What another worker is answered for the last of it is still to come.
-            (false, false) if !t.can_afford(0) && !sitting.is_taken => Some(Asked::Spent),
-            (false, false) => Some(Asked::Waiting),
+            (false, false) if !t.can_afford(0) && !sitting.is_taken => Some(AskResult::Spent),
+            (false, false) => Some(AskResult::Waiting),
         })
     }
 
@@ -391,17 +393,17 @@ impl Crawl {
         Ok(true)
     }
 
-    fn ask_seated(&mut self, t: &mut Teaching) -> Result<Asked, Problem> {
+    fn ask_seated(&mut self, t: &mut Teaching) -> Result<AskResult, Problem> {
         let (pages, known) = self.choose(t)?;
         if !known.is_empty() {
             let lesson = self.learn(t, &known, false)?;
             if pages.is_empty() {
-                return Ok(Asked::Known(lesson));
+                return Ok(AskResult::Known(lesson));
             }
         }
         if pages.is_empty() {
             t.nothing_at = Some(self.counts.pages);
-            return Ok(Asked::Nothing);
+            return Ok(AskResult::Nothing);
         }
         t.nothing_at = None;
         let excerpts: Vec<Excerpt> = pages.iter().map(|(_, e)| e.clone()).collect();
@@ -410,12 +412,13 @@ impl Crawl {
             if !t.told_spent {
                 t.told_spent = true;
                 let text = format!(
-                    "the budget is used up: {} of {} requests, {} of {} tokens; the crawl goes on with what was learnt",
+                    "the budget is used up: {} of {} requests, {} of {} tokens; the crawl goes on with what \
+                     was learnt",
                     t.spent.calls, t.section.calls, t.spent.tokens, t.section.tokens
                 );
                 self.emit(Event::Teacher { text });
             }
-            return Ok(Asked::Spent);
+            return Ok(AskResult::Spent);
         }
         let pages: Vec<(UrlId, u64)> = pages.iter().map(|(id, e)| (*id, e.hash())).collect();
         let n = pages.len();
@@ -425,23 +428,23 @@ impl Crawl {
         t.spent.tokens += prompt.tokens();
         if !self.keep_spent(t)? {
             t.spent = before;
-            return Ok(Asked::Waiting);
+            return Ok(AskResult::Waiting);
         }
         let left = u32::try_from(t.section.calls - before.calls).unwrap_or(u32::MAX);
         t.out = Some(Batch { pages, before });
         if t.to.send((prompt, left)).is_err() {
             t.out = None;
             t.for_good = true;
-            return Ok(Asked::Trouble("its thread has ended".into()));
+            return Ok(AskResult::Trouble("its thread has ended".into()));
         }
-        Ok(Asked::Pages(n))
+        Ok(AskResult::Pages(n))
     }
 
     /// The pages to ask about now, and those whose answer is known because another page has the same words.
     fn choose(
         &mut self,
         t: &mut Teaching,
-    ) -> Result<(Vec<(UrlId, Excerpt)>, Vec<(UrlId, u64, Said)>), Problem> {
+    ) -> Result<(Vec<(UrlId, Excerpt)>, Vec<(UrlId, u64, TeacherAnswer)>), Problem> {
         self.look_at_new(t)?;
         let (mut pages, mut known) = (Vec::new(), Vec::new());
         let unarchived = self.unarchived()?;
@@ -534,12 +537,12 @@ impl Crawl {
         if t.out.is_none() {
             return Ok(None);
         }
-        let Done { said, cost } = match t.from.recv_timeout(wait) {
+        let BatchResult { said, cost } = match t.from.recv_timeout(wait) {
             Ok(done) => done,
             Err(RecvTimeoutError::Timeout) => return Ok(None),
             Err(RecvTimeoutError::Disconnected) => {
                 let failed = Failed { why: "its thread has ended".into(), for_good: true, wait: None };
-                Done { said: Err(failed), cost: Cost::default() }
+                BatchResult { said: Err(failed), cost: Cost::default() }
             }
         };
         let Some(batch) = t.out.take() else { return Ok(None) };
@@ -576,9 +579,15 @@ impl Crawl {
 
     /// Keeps answers, and lets the judge learn from them as from a person's. `last`: nothing more is asked
     /// now.
-    fn learn(&mut self, t: &mut Teaching, new: &[(UrlId, u64, Said)], last: bool) -> Result<Lesson, Problem> {
-        let count = |of: Said| new.iter().filter(|n| n.2 == of).count();
-        let (yes, no, unsure) = (count(Said::Yes), count(Said::No), count(Said::Unsure));
+    fn learn(
+        &mut self,
+        t: &mut Teaching,
+        new: &[(UrlId, u64, TeacherAnswer)],
+        last: bool,
+    ) -> Result<Lesson, Problem> {
+        let count = |of: TeacherAnswer| new.iter().filter(|n| n.2 == of).count();
+        let (yes, no, unsure) =
+            (count(TeacherAnswer::Yes), count(TeacherAnswer::No), count(TeacherAnswer::Unsure));
         t.spent.yes += yes as u64;
         t.spent.no += no as u64;
         t.spent.unsure += unsure as u64;
@@ -603,7 +612,7 @@ impl Crawl {
     fn share(
         &mut self,
         t: &mut Teaching,
-        new: &[(UrlId, u64, Said)],
+        new: &[(UrlId, u64, TeacherAnswer)],
         labels: Vec<(UrlId, Option<bool>)>,
         last: bool,
     ) -> Result<bool, Problem> {

@@ -9,7 +9,7 @@
 //! client (its own thread)  POST …/chat/completions, time-out, back-off, retries
 //!   │  answer (pure)       what of the reply is an answer: page numbers and yes, no or unsure
 //!   ▼
-//! kept                     what was answered and spent, in the ledger
+//! history                  what was answered and spent, in the ledger
 //! ```
 //!
 //! Whatever the endpoint does (down, slow, over quota, nonsense), the crawl goes on with what it has and says
@@ -18,14 +18,14 @@
 mod answer;
 mod client;
 mod desk;
-mod kept;
+mod history;
 mod prompt;
 
 pub use answer::object;
 pub use client::{Client, Cost, Failed};
-pub use desk::{Asked, Lesson};
+pub use desk::{AskResult, Lesson};
 pub(crate) use desk::{Teaching, UNARCHIVED};
-pub use kept::Spent;
+pub use history::TeacherSpending;
 pub use prompt::clean;
 
 use crate::config::TeacherSection;
@@ -43,7 +43,7 @@ pub struct Usage {
     /// Host key of the endpoint.
     pub host: String,
     /// What was spent over all runs.
-    pub spent: Spent,
+    pub spent: TeacherSpending,
     /// Requests it may cost; `teacher.calls` of the topic file.
     pub calls: u64,
     /// Tokens it may cost; `teacher.tokens` of the topic file.
@@ -55,8 +55,8 @@ pub struct Usage {
 
 impl Usage {
     /// Of a collection that is not being crawled. `None`: there is no teacher, and there never was.
-    pub fn of(section: &TeacherSection, spent: Spent) -> Option<Usage> {
-        if section.url.is_none() && spent == Spent::default() {
+    pub fn of(section: &TeacherSection, spent: TeacherSpending) -> Option<Usage> {
+        if section.url.is_none() && spent == TeacherSpending::default() {
             return None;
         }
         let host = section.url.as_deref().and_then(|u| address(u).ok()).map(|u| u.host_key().to_string());

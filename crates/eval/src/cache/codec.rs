@@ -314,9 +314,12 @@ mod tests {
 
     fn sample() -> Page {
         let url = Canon::exact().parse("http://a.org/x/?q=%E9").unwrap();
-        let html = "<html lang=de><title>Tïtle</title><meta name=robots content='noindex,nofollow'><link rel=canonical href=/c>\
-            <meta http-equiv=refresh content='3;url=/r'><nav><a href=/n rel='nofollow next' title=lab>N</a></nav><h1>Head</h1><!-- c -->\
-            <p>Some <b>text</b> with <a href='http://b.org:8080/ü'>a link</a> and <a href=//[::1]/>six</a>. <img src=x>";
+        let html = "<html lang=de><title>Tïtle</title><meta name=robots content='noindex,nofollow'><link \
+                    rel=canonical href=/c>\
+            <meta http-equiv=refresh content='3;url=/r'><nav><a href=/n rel='nofollow next' \
+            title=lab>N</a></nav><h1>Head</h1><!-- c -->\
+            <p>Some <b>text</b> with <a href='http://b.org:8080/ü'>a link</a> and <a href=//[::1]/>six</a>. \
+            <img src=x>";
         extract::extract(
             &url,
             Some("text/html; charset=utf-8"),

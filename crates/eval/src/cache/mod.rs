@@ -156,7 +156,7 @@ impl CachedWeb {
             if let Some(disk) = &self.disk {
                 disk.append(print, &entry(&fetched, &page));
             }
-            let kept = Kept {
+            let kept = CachedAnswer {
                 content_type: fetched.header("content-type").map(String::from),
                 bytes: fetched.wire_bytes,
                 page: page.clone(),
@@ -233,13 +233,13 @@ fn file_name(web: &Identity, options: &extract::Options) -> (String, String) {
 
 /// What is kept of an answer besides the page.
 #[derive(Clone)]
-struct Kept {
+struct CachedAnswer {
     content_type: Option<String>,
     bytes: u64,
     page: Arc<Page>,
 }
 
-impl Kept {
+impl CachedAnswer {
     fn answer(self, url: &Url) -> Fetched {
         let mut f = Fetched::empty(url.clone(), types::Millis(0));
         f.status = 200;
@@ -262,12 +262,12 @@ fn entry(fetched: &Fetched, page: &Page) -> Vec<u8> {
     out
 }
 
-fn parse_entry(bytes: &[u8]) -> Option<Kept> {
+fn parse_entry(bytes: &[u8]) -> Option<CachedAnswer> {
     let (size, rest) = bytes.split_at_checked(8)?;
     let (head, rest) = rest.split_at_checked(2)?;
     let (kind, rest) = rest.split_at_checked(head[1] as usize)?;
     let kind = std::str::from_utf8(kind).ok()?;
-    Some(Kept {
+    Some(CachedAnswer {
         content_type: (head[0] != 0).then(|| kind.to_string()),
         bytes: u64::from_le_bytes(size.try_into().ok()?),
         page: Arc::new(codec::read(rest)?),
@@ -312,7 +312,7 @@ impl Disk {
         self.index.read().unwrap_or_else(PoisonError::into_inner).contains_key(&print)
     }
 
-    fn read(&self, print: Fingerprint) -> Option<Kept> {
+    fn read(&self, print: Fingerprint) -> Option<CachedAnswer> {
         let place = *self.index.read().unwrap_or_else(PoisonError::into_inner).get(&print)?;
         let mut bytes = vec![0; HEAD + place.packed as usize];
         self.file.read_exact_at(&mut bytes, place.offset).ok()?;
@@ -398,8 +398,8 @@ struct Memory {
 
 #[derive(Default)]
 struct Generations {
-    young: HashMap<Fingerprint, Kept>,
-    old: HashMap<Fingerprint, Kept>,
+    young: HashMap<Fingerprint, CachedAnswer>,
+    old: HashMap<Fingerprint, CachedAnswer>,
     size: usize,
 }
 
@@ -415,7 +415,7 @@ impl Memory {
         self.shards[i].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, print: Fingerprint) -> Option<Kept> {
+    fn get(&self, print: Fingerprint) -> Option<CachedAnswer> {
         let mut g = self.shard(print);
         if let Some(kept) = g.young.get(&print) {
             return Some(kept.clone());
@@ -425,11 +425,11 @@ impl Memory {
         Some(kept)
     }
 
-    fn put(&self, print: Fingerprint, kept: Kept) {
+    fn put(&self, print: Fingerprint, kept: CachedAnswer) {
         self.insert(&mut self.shard(print), print, kept);
     }
 
-    fn insert(&self, g: &mut Generations, print: Fingerprint, kept: Kept) {
+    fn insert(&self, g: &mut Generations, print: Fingerprint, kept: CachedAnswer) {
         let size = weight(&kept.page);
         if size > self.half {
             return;

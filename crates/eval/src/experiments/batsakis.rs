@@ -6,7 +6,7 @@ use super::lab::{Lab, Site, Variant, over_draws};
 use super::{Experiment, Finding, Row, TOPICS, Table, alike, better};
 use crate::labels::Class;
 use crate::metrics::{SIMILAR, against_examples};
-use crawl::train::Seen;
+use crawl::train::TrainingPage;
 use focus::text::{Doc, DocFreq, SparseVec};
 use learn::rng::Rng;
 use std::collections::HashMap;
@@ -185,7 +185,7 @@ fn browsing(
     docs: &[Option<Doc>],
     is_seed: impl Fn(&Url) -> bool,
     is_relevant: impl Fn(&Url) -> bool,
-) -> Vec<Seen> {
+) -> Vec<TrainingPage> {
     let at: HashMap<&Url, usize> = reached.iter().enumerate().map(|(i, u)| (u, i)).collect();
     let mut parents: Vec<Option<usize>> = vec![None; reached.len()];
     let mut known: Vec<bool> = reached.iter().map(is_seed).collect();
@@ -201,7 +201,7 @@ fn browsing(
     let is_target = |i: &usize| parents[*i].is_some() && is_relevant(&reached[*i]);
     let mut targets: Vec<usize> = (0..reached.len()).filter(is_target).collect();
     Rng(1).shuffle(&mut targets);
-    let mut out: Vec<Seen> = Vec::new();
+    let mut out: Vec<TrainingPage> = Vec::new();
     let mut visited: HashMap<usize, usize> = HashMap::new();
     for target in targets.into_iter().take(TARGETS) {
         let mut way = vec![target];
@@ -213,7 +213,7 @@ fn browsing(
             let n = *visited.entry(page).or_insert_with(|| {
                 let relevant = is_relevant(&reached[page]);
                 let relevance = f64::from(u8::from(relevant));
-                out.push(Seen {
+                out.push(TrainingPage {
                     url: reached[page].clone(),
                     kind: if before.is_none() { LinkKind::Seed } else { LinkKind::Anchor },
                     parent: before,

@@ -6,8 +6,8 @@ use super::crawled::Run;
 use super::lab::{Lab, Site, Variant};
 use super::{Claim, Experiment, Finding, Row, Table, alike, best_of, better, interval, mean};
 use crate::tournament::Line;
-use crawl::collection::Made;
-use crawl::train::Seen;
+use crawl::collection::TopicParts;
+use crawl::train::TrainingPage;
 use focus::strategies::{Lesson, Strategy, Visit};
 use focus::text::Doc;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -24,12 +24,12 @@ pub(super) const OFFSETS: Experiment = Experiment {
 const WINDOWS: [u32; 6] = [0, 2, 4, 5, 6, 8];
 
 /// The pages of a crawl in the order they were fetched, with what its judge says of them.
-pub(super) fn recorded(order: &[Line]) -> Vec<Seen> {
+pub(super) fn recorded(order: &[Line]) -> Vec<TrainingPage> {
     let canon = Canon::exact();
     let one = |l: &Line| {
         let url = canon.parse(&l.url).ok()?;
         let verdict = Verdict { relevant: l.judged, relevance: l.score, ..Verdict::default() };
-        Some(Seen {
+        Some(TrainingPage {
             url,
             kind: LinkKind::Anchor,
             parent: None,
@@ -45,7 +45,7 @@ pub(super) fn recorded(order: &[Line]) -> Vec<Seen> {
 /// A crawl with its pages read.
 struct Crawled<'a> {
     site: &'a Site,
-    pages: Vec<Seen>,
+    pages: Vec<TrainingPage>,
     docs: Vec<Option<Doc>>,
     /// Pages of these are not trained on: every third page, or every second host.
     held_out: [Vec<bool>; 2],
@@ -311,7 +311,7 @@ impl<'a> Crawled<'a> {
         let settings =
             format!("[strategy]\nkind = 'apprentice'\nmode = 'offline'\nsplit = 'median'\n{}", way.options);
         let topic = Variant::new(&way.name, &settings).config(self.site)?.topic()?;
-        let mut made = Made::new(&topic, &Canon::exact(), &|url| Ok(self.site.web.answer(url)), 0, 0)?;
+        let mut made = TopicParts::new(&topic, &Canon::exact(), &|url| Ok(self.site.web.answer(url)), 0, 0)?;
         let strategy = made.strategy.as_mut();
         let held_out = &self.held_out[usize::from(way.by_host)];
         let lessons: Vec<Lesson> =
@@ -425,7 +425,7 @@ pub(super) fn odds(strategy: &mut dyn Strategy, evidence: Vec<u8>) -> Option<f64
     strategy.rescore(&[source]).map(|p| p.key())
 }
 
-pub(super) fn shown<'a>(i: usize, page: &'a Seen, doc: &'a Doc) -> Visit<'a> {
+pub(super) fn shown<'a>(i: usize, page: &'a TrainingPage, doc: &'a Doc) -> Visit<'a> {
     Visit {
         id: UrlId(i as u32),
         url: &page.url,

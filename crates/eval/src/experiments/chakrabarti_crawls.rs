@@ -8,7 +8,7 @@ use super::lab::{Lab, Site, Variant, over_draws};
 use super::{Claim, Experiment, Finding, Row, Table, at_least, at_most, better, lower};
 use crate::metrics;
 use crate::tournament::Line;
-use crawl::collection::Made;
+use crawl::collection::TopicParts;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use types::{Canon, Problem, Url};
@@ -277,7 +277,7 @@ fn outlook(lab: &Lab, bench: &Bench, run: &Run) -> Result<Option<Outlook>, Probl
     let site = bench.site;
     let settings = format!("{}{APPRENTICE}mode = 'offline'\n", bench.critic);
     let topic = Variant::new("apprentice", &settings).config(site)?.topic()?;
-    let mut made = Made::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), 0, 0)?;
+    let mut made = TopicParts::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), 0, 0)?;
     let order = run.order.get(..bench.pages[0]).unwrap_or(&run.order);
     let pages = recorded(order);
     let analyst = made.analyst.clone();

@@ -3,7 +3,7 @@
 
 use super::lab::{Lab, Site};
 use crate::labels::Class;
-use crawl::collection::{Made, Schoolbook};
+use crawl::collection::{TopicParts, TrainingMaterial};
 use focus::judges::{self, TaxonomyPage};
 use focus::model::{ModelFile, Part, Role};
 use focus::topic::JudgeSection;
@@ -118,7 +118,7 @@ impl Elsewhere {
             config.judge = JudgeSection { kind: Some("svm".into()), ..JudgeSection::default() };
             (config.examples.relevant, config.examples.irrelevant) = (yes, no);
             let topic = config.topic()?;
-            let book = Schoolbook::read(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)))?;
+            let book = TrainingMaterial::read(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)))?;
             let judge = judges::build(&book.setup(&topic, rng))?;
             let Some(body) = judge.trained() else { return Ok(None) };
             keep_model(&file, Part::new(Role::Judge, "svm", String::new(), &topic.text.options, body))?;
@@ -177,7 +177,7 @@ impl Elsewhere {
         if taxonomy.iter().all(|p| p.path == WANTED) {
             return Ok(false);
         }
-        let book = Schoolbook { examples: Vec::new(), taxonomy, idf: None };
+        let book = TrainingMaterial { examples: Vec::new(), taxonomy, idf: None };
         let judge = judges::build(&book.setup(&topic, 0))?;
         let Some(body) = judge.trained() else { return Ok(false) };
         let part = Part::new(Role::Judge, "bayes", String::new(), &topic.text.options, body);
@@ -215,7 +215,7 @@ pub(super) fn taught(
     lab: &Lab,
     site: &Site,
     settings: &str,
-    pages: &[crawl::train::Seen],
+    pages: &[crawl::train::TrainingPage],
     name: &str,
 ) -> Result<Option<String>, Problem> {
     let of: Vec<(&Url, f64, bool)> =
@@ -228,7 +228,7 @@ pub(super) fn taught(
     }
     let config = super::Variant::new(name, settings).config(site)?;
     let topic = config.topic()?;
-    let mut made = Made::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), 0, 0)?;
+    let mut made = TopicParts::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), 0, 0)?;
     let analyst = made.analyst.clone();
     crawl::train::teach(made.strategy.as_mut(), pages, &mut |p| {
         Ok(analyst.read(&site.web.answer(&p.url)).map(|d| d.0))

@@ -8,7 +8,7 @@ use crate::metrics;
 use crate::tournament::{self, Plan};
 use crate::webs::Recorded;
 use crawl::config::Config;
-use crawl::{Analyst, collection::Made};
+use crawl::{Analyst, collection::TopicParts};
 use focus::text::Doc;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -353,7 +353,7 @@ impl<'a> Lab<'a> {
         };
         let topic = config.topic()?;
         let answer = |url: &Url| Ok(site.web.answer(url));
-        let made = Made::new(&topic, &Canon::exact(), &answer, site.seeds.len(), rng)?;
+        let made = TopicParts::new(&topic, &Canon::exact(), &answer, site.seeds.len(), rng)?;
         (self.progress)(&format!("{}: {} pages ({})", site.name, pages.len(), variant.name));
         Ok(self.each(pages, |url| {
             made.analyst.read(&site.web.answer(url)).map(|(doc, _)| made.analyst.assess_alone(&doc))
@@ -375,7 +375,8 @@ impl<'a> Lab<'a> {
     /// Reads pages of a site with the site's own judge.
     pub fn analyst(&self, site: &Site, config: &Config) -> Result<Analyst, Problem> {
         let topic = config.topic()?;
-        Ok(Made::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), site.seeds.len(), 0)?.analyst)
+        Ok(TopicParts::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), site.seeds.len(), 0)?
+            .analyst)
     }
 
     pub(crate) fn doc(&self, site: &Site, analyst: &Analyst, url: &str) -> Option<Doc> {

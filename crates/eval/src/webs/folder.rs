@@ -511,9 +511,12 @@ mod tests {
         let dir = folder(&[
             (
                 "urls.tsv",
-                "http://a.org/d/index.html\ta.org/d/index.html\ttext/html\nhttp://a.org/e/\ta.org/e/index.html\ttext/html\n\
-                 http://a.org/x.html\ta.org/x.html\ttext/html; charset=utf-8\nhttp://b.org:81/\tb.org:81/index.html\ttext/html\n\
-                 http://a.org/e/index.html\ta.org/e/other\ttext/html\nhttp://a.org/plain\ta.org/plain\ttext/plain\n",
+                "http://a.org/d/index.html\ta.org/d/index.html\ttext/html\n\
+                 http://a.org/e/\ta.org/e/index.html\ttext/html\n\
+                 http://a.org/x.html\ta.org/x.html\ttext/html; charset=utf-8\n\
+                 http://b.org:81/\tb.org:81/index.html\ttext/html\n\
+                 http://a.org/e/index.html\ta.org/e/other\ttext/html\n\
+                 http://a.org/plain\ta.org/plain\ttext/plain\n",
             ),
             ("a.org/d/index.html", "D"),
             ("a.org/e/index.html", "E"),
@@ -524,11 +527,13 @@ mod tests {
             ("b.org:81/index.html", "B"),
             (
                 "redirects.tsv",
-                "http://a.org/old.html\thttp://a.org/x.html\nhttp://a.org/gone/index.html\thttp://a.org/x.html\n",
+                "http://a.org/old.html\thttp://a.org/x.html\n\
+                 http://a.org/gone/index.html\thttp://a.org/x.html\n",
             ),
             (
                 "prefix_redirects.tsv",
-                "http://c.org/\thttp://a.org/\nhttp://c.org/latest/\thttp://a.org/d/\nhttp://b.org:81/\thttp://c.org/\n",
+                "http://c.org/\thttp://a.org/\nhttp://c.org/latest/\thttp://a.org/d/\n\
+                 http://b.org:81/\thttp://c.org/\n",
             ),
             ("clean_urls", ""),
         ]);
@@ -596,8 +601,10 @@ mod tests {
         let dir = folder(&[
             (
                 "urls.tsv",
-                "http://a.org/\ta.org/index.html\ttext/html\nhttp://a.org/\ta.org/index.html\ttext/html\nno url\tx\ty\n\
-                 http://a.org/escape\t../../etc/passwd\ttext/plain\nhttp://a.org/abs\t/etc/passwd\ttext/plain\n\
+                "http://a.org/\ta.org/index.html\ttext/html\nhttp://a.org/\ta.org/index.html\ttext/html\n\
+                 no url\tx\ty\n\
+                 http://a.org/escape\t../../etc/passwd\ttext/plain\n\
+                 http://a.org/abs\t/etc/passwd\ttext/plain\n\
                  http://a.org/missing\ta.org/missing\ttext/html\nonly one column\n\n",
             ),
             ("a.org/index.html", "A"),

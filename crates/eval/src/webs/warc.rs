@@ -404,7 +404,8 @@ mod tests {
 
     fn record(kind: &str, url: &str, date: &str, more: &str, block: &str) -> String {
         format!(
-            "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: {date}\r\nWARC-Record-ID: <urn:uuid:1>\r\n{more}\
+            "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: {date}\r\n\
+             WARC-Record-ID: <urn:uuid:1>\r\n{more}\
              Content-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
             block.len()
         )
@@ -436,7 +437,8 @@ mod tests {
     fn answers_are_replayed() {
         let gone = "HTTP/1.1 404 Not Found\r\n\r\ngone";
         let moved = "HTTP/1.1 302 Found\r\nLocation: /x?y=1\r\n\r\n";
-        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n4\r\nWiki\r\n5\r\npedia\r\n0\r\n\r\n";
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n4\r\n\
+                       Wiki\r\n5\r\npedia\r\n0\r\n\r\n";
         let text = [
             record("warcinfo", "", "2024-01-01T00:00:00Z", "", "software: x"),
             record("response", "http://a.org/", "2024-01-01T00:00:01Z", "", &ok("old")),

@@ -42,8 +42,10 @@ fn lines_and_keys() {
 
 #[test]
 fn groups() {
-    let txt = "allow: /foo/bar/\n\nuser-agent: FooBot\ndisallow: /\nallow: /x/\nuser-agent: BarBot\ndisallow: /\n\
-               allow: /y/\n\n\nallow: /w/\nuser-agent: BazBot\n\nuser-agent: FooBot\nallow: /z/\ndisallow: /\n";
+    let txt = "allow: /foo/bar/\n\nuser-agent: FooBot\ndisallow: /\nallow: /x/\nuser-agent: BarBot\n\
+               disallow: /\n\
+               allow: /y/\n\n\nallow: /w/\nuser-agent: BazBot\n\nuser-agent: FooBot\nallow: /z/\n\
+               disallow: /\n";
     for (agent, path, expected) in [
         ("FooBot", "/x/b", true),
         ("FooBot", "/z/d", true),
@@ -162,7 +164,8 @@ fn delays_and_sitemaps() {
     ] {
         assert_eq!(delay(txt), expected, "{txt}");
     }
-    let txt = "Sitemap: http://foo.bar/1.xml\nuser-agent: x\nsite-map: http://foo.bar/2.xml # two\ndisallow: /\n\
+    let txt = "Sitemap: http://foo.bar/1.xml\nuser-agent: x\nsite-map: http://foo.bar/2.xml # two\n\
+               disallow: /\n\
                SITEMAP:http://foo.bar/3.xml\nSitemap: http://foo.bar/1.xml\nSitemap:\n";
     let found = Robots::from_answer(200, txt.as_bytes(), "FooBot").sitemaps();
     assert_eq!(found, ["http://foo.bar/1.xml", "http://foo.bar/2.xml", "http://foo.bar/3.xml"]);
@@ -282,7 +285,9 @@ fn what_is_kept_is_small_and_says_the_same() {
 
 proptest::proptest! {
     #[test]
-    fn a_reduced_file_reads_the_same(lines in "((user-agent: (\\*|FooBot|x)|allow:|disallow:|crawl-delay: ?[0-9.]{0,3}|sitemap:)[ -~é]{0,9}\n){0,9}", path in "/[ -~é]{0,6}") {
+    fn a_reduced_file_reads_the_same(lines in "((user-agent: (\\*|FooBot|x)|allow:|disallow:|crawl-delay: \
+                                               ?[0-9.]{0,3}|sitemap:)[ -~é]{0,9}\n\
+                                               ){0,9}", path in "/[ -~é]{0,6}") {
         let whole = Robots::from_answer(200, lines.as_bytes(), "FooBot");
         let kept = whole.reduced("FooBot");
         let again = Robots::from_answer(200, &kept, "FooBot");

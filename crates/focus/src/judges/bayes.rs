@@ -136,8 +136,10 @@ fn of_two(setup: &JudgeSetup, o: &Options) -> Result<BayesMeasure, Problem> {
 fn of_taxonomy(setup: &JudgeSetup, o: &Options) -> Result<BayesMeasure, Problem> {
     let folder = o.taxonomy.as_deref().unwrap_or("the taxonomy");
     if setup.taxonomy.is_empty() {
-        return Err(Problem::new(format!("judge `bayes`: {folder} holds no pages"))
-            .hint("it must be a folder whose sub-folders are topics (as deep as you like) and whose files are example pages"));
+        return Err(Problem::new(format!("judge `bayes`: {folder} holds no pages")).hint(
+            "it must be a folder whose sub-folders are topics (as deep as you like) and whose files \
+                   are example pages",
+        ));
     }
     if o.focus.0.is_empty() {
         return Err(Problem::usage("judge `bayes` does not know which topics of the taxonomy are wanted")
@@ -250,7 +252,8 @@ pub(super) fn both<'a>(
         (false, true) => (
             "irrelevant example pages, too",
             "irrelevant",
-            "pages you do not want, best a random sample of the same sites; without a background every page would be relevant",
+            "pages you do not want, best a random sample of the same sites; without a background every page \
+             would be relevant",
         ),
         (true, true) => (
             "example pages of both kinds",

@@ -47,7 +47,10 @@ fn build(setup: &JudgeSetup) -> Result<Box<dyn Judge>, Problem> {
     }
     if examples.is_empty() {
         return Err(Problem::usage("judge `centroid` needs example pages, and there is none with words")
-            .hint("add `[examples]` `relevant = [\"https://…\", \"page.html\"]`: URLs or files of pages you want more of"));
+            .hint(
+                "add `[examples]` `relevant = [\"https://…\", \"page.html\"]`: URLs or files of pages you \
+                   want more of",
+            ));
     }
     let measure = Centroid { examples, df };
     if setup.topic.judge.threshold_given {

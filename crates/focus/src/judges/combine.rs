@@ -1,6 +1,6 @@
 //! Judges made of judges: `all`, `any`, `weighted`.
 
-use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded, find};
+use super::{Judge, JudgeEntry, JudgeSetup, Measure, Needs, Thresholded, find};
 use crate::text::Doc;
 use crate::topic::{Threshold, Topic, WeightsSection};
 use learn::bytes::{Reader, Writer, damaged};
@@ -154,12 +154,12 @@ fn sub_topic(topic: &Topic, name: &str, table: Option<&toml::Value>) -> Result<T
     Ok(topic)
 }
 
-/// One assessment that holds those of all judges, their names before every part and hit. Where one of them remembers pages,
-/// all of it is in the features: nothing else of it will be kept.
+/// One assessment that holds those of all judges, their names before every part and hit. Where one of them
+/// remembers pages, all of it is in the features: nothing else of it will be kept.
 fn assess(judges: &[Sub], doc: &Doc) -> Assessment {
     let mut out = Assessment::default();
     let all: Vec<Assessment> = judges.iter().map(|sub| sub.judge.assess(doc)).collect();
-    if remembers(judges) {
+    if needs(judges).pages {
         out.features = Features::of(&packed(&all));
     }
     for (sub, a) in judges.iter().zip(all) {
@@ -170,8 +170,10 @@ fn assess(judges: &[Sub], doc: &Doc) -> Assessment {
     out
 }
 
-fn remembers(judges: &[Sub]) -> bool {
-    judges.iter().any(|s| s.judge.remembers_pages())
+/// The assessments of all judges are in the parts, so those are always needed.
+fn needs(judges: &[Sub]) -> Needs {
+    let any = |need: fn(Needs) -> bool| judges.iter().any(|s| need(s.judge.needs()));
+    Needs { assessments: true, own_text: any(|n| n.own_text), pages: any(|n| n.pages) }
 }
 
 fn packed(all: &[Assessment]) -> Vec<u8> {
@@ -231,7 +233,7 @@ fn own(name: &str, a: &Assessment) -> Assessment {
 
 /// States of all judges, one after the other.
 fn save(judges: &[Sub]) -> Option<Vec<u8>> {
-    if remembers(judges) {
+    if needs(judges).pages {
         // Every page will be shown again.
         return None;
     }
@@ -310,14 +312,8 @@ impl Judge for Combined {
     fn explain(&self) -> Option<String> {
         explain(&self.judges)
     }
-    fn by_score(&self) -> bool {
-        false
-    }
-    fn reads_own_text(&self) -> bool {
-        self.judges.iter().any(|s| s.judge.reads_own_text())
-    }
-    fn remembers_pages(&self) -> bool {
-        remembers(&self.judges)
+    fn needs(&self) -> Needs {
+        needs(&self.judges)
     }
 }
 
@@ -346,22 +342,17 @@ impl Measure for Weighted {
         let each = each_own(&self.0, a);
         self.mean(self.0.iter().zip(&each).map(|(s, own)| s.judge.decide(own).relevance))
     }
-    fn by_score(&self) -> bool {
-        false
-    }
     fn observe(&mut self, a: &Assessment) -> bool {
-        // The judges' own thresholds do not count here, only what they learn about scores. Labels draw the one line.
+        // The judges' own thresholds do not count here, only what they learn about scores. Labels draw the
+        // one line.
         let each = each_own(&self.0, a);
         self.0.iter_mut().zip(&each).for_each(|(s, own)| {
             s.judge.observe(own, None);
         });
         false
     }
-    fn reads_own_text(&self) -> bool {
-        self.0.iter().any(|s| s.judge.reads_own_text())
-    }
-    fn remembers_pages(&self) -> bool {
-        remembers(&self.0)
+    fn needs(&self) -> Needs {
+        needs(&self.0)
     }
     fn save(&self) -> Vec<u8> {
         save(&self.0).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! `exclude` terms over any judge (Pappas et al. 2012, §III): a page that contains one, as whole words, is
 //! not relevant.
 
-use super::{Judge, JudgeSetup, Reasons};
+use super::{Judge, JudgeSetup, Needs, Reasons};
 use crate::text::{Doc, Terms};
 use types::{Assessment, Features, Label, Problem, Verdict};
 
@@ -50,14 +50,8 @@ impl Judge for Excluding {
     fn explain(&self) -> Option<String> {
         self.inner.explain()
     }
-    fn by_score(&self) -> bool {
-        self.inner.by_score()
-    }
-    fn reads_own_text(&self) -> bool {
-        self.inner.reads_own_text()
-    }
-    fn remembers_pages(&self) -> bool {
-        self.inner.remembers_pages()
+    fn needs(&self) -> Needs {
+        self.inner.needs()
     }
     fn decide_shown(&self) -> Vec<(Features, Verdict)> {
         // Pages of the wrong context are not shown to it.

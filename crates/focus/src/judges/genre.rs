@@ -1,6 +1,6 @@
 //! Judges `genre` (Assis 2008, Algorithm 2) and `terms` (its ablation, Assis 2008, Tab. 4.4).
 
-use super::{Judge, JudgeEntry, JudgeSetup, Measure, Thresholded};
+use super::{Judge, JudgeEntry, JudgeSetup, Measure, Needs, Thresholded};
 use crate::text::vector::idf;
 use crate::text::{Doc, Found, Language, Terms};
 use crate::topic::{IdfSource, Weights};
@@ -90,8 +90,15 @@ impl GenreMeasure {
     fn new(setup: &JudgeSetup, merged: bool) -> Result<GenreMeasure, Problem> {
         let topic = setup.topic;
         if topic.genre.is_empty() && topic.content.is_empty() {
-            return Err(Problem::usage(format!("judge `{}` needs terms, and the topic has none", topic.judge.kind))
-                .hint("add `[genre] preset` or `terms`, or `[content] terms`; `gleaner terms` suggests some from example pages"));
+            return Err(Problem::usage(format!(
+                "judge `{}` needs terms, and the topic has \
+                                               none",
+                topic.judge.kind
+            ))
+            .hint(
+                "add `[genre] preset` or `terms`, or `[content] terms`; `gleaner terms` suggests some \
+                       from example pages",
+            ));
         }
         let words = if merged { topic.merged_terms() } else { topic.page_terms() };
         let urls = topic.url_terms();
@@ -242,8 +249,8 @@ impl Measure for GenreMeasure {
     }
 
     /// Online idf weighs the counts of the terms anew: they are among the evidence.
-    fn by_score(&self) -> bool {
-        !matches!(self.idf, Idf::Online { .. })
+    fn needs(&self) -> Needs {
+        Needs { assessments: matches!(self.idf, Idf::Online { .. }), ..Needs::default() }
     }
 
     /// A cosine with n terms has a scale that depends on n: one of them on the page makes 1/√n, a quarter of

@@ -1,5 +1,6 @@
 //! What most judges have of their own: a number per page. [`super::Thresholded`] makes a judge of it.
 
+use super::Needs;
 use crate::text::Doc;
 use types::{Assessment, Problem};
 
@@ -36,19 +37,9 @@ pub trait Measure: Send + Sync {
         None
     }
 
-    /// See [`super::Judge::by_score`].
-    fn by_score(&self) -> bool {
-        true
-    }
-
-    /// See [`super::Judge::reads_own_text`].
-    fn reads_own_text(&self) -> bool {
-        false
-    }
-
-    /// See [`super::Judge::remembers_pages`].
-    fn remembers_pages(&self) -> bool {
-        false
+    /// See [`super::Judge::needs`].
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 
     /// See [`super::Judge::trained`].

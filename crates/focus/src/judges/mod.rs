@@ -35,8 +35,9 @@ pub trait Judge: Send + Sync {
     /// Decides under what is known now. The same assessment may get another verdict later.
     fn decide(&self, assessment: &Assessment) -> Verdict;
 
-    /// Told of every assessment in arrival order (`label`: what was said of the page, and by whom, if anything).
-    /// Returns true when earlier decisions may have changed: then `decide` is asked again for all of them.
+    /// Told of every assessment in arrival order (`label`: what was said of the page, and by whom, if
+    /// anything). Returns true when earlier decisions may have changed: then `decide` is asked again for all
+    /// of them.
     fn observe(&mut self, _assessment: &Assessment, _label: Option<Label>) -> bool {
         false
     }
@@ -56,21 +57,9 @@ pub trait Judge: Send + Sync {
         None
     }
 
-    /// True when `decide` and `observe` look at nothing but an assessment's score: then no more of it need be
-    /// kept for the day verdicts are given again.
-    fn by_score(&self) -> bool {
-        true
-    }
-
-    /// True when pages are to be measured without the menus of their hosts ([`Doc::leave_out`]): in arrival
-    /// order, because what repeats on a host is learnt from the pages before.
-    fn reads_own_text(&self) -> bool {
-        false
-    }
-
-    /// True when its state is made again by showing it every page, in order: [`Judge::save`] says only how.
-    fn remembers_pages(&self) -> bool {
-        false
+    /// What it needs of the pages. The answer never changes.
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 
     /// What it decides on the pages it was shown, in that order, as far as it looked at them when it last
@@ -91,6 +80,19 @@ pub trait Judge: Send + Sync {
     fn trained(&self) -> Option<Vec<u8>> {
         None
     }
+}
+
+/// What a judge needs of the pages, besides a score for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Whole assessments: `decide` and `observe` look at more than the score. So all of an assessment is kept
+    /// for the day verdicts are given again.
+    pub assessments: bool,
+    /// The page without the menus of its host ([`Doc::leave_out`]). Pages are then measured in arrival order,
+    /// because what repeats on a host is learnt from the pages before.
+    pub own_text: bool,
+    /// All pages, in order: showing them makes its state again, and [`Judge::save`] says only how.
+    pub pages: bool,
 }
 
 /// What speaks for and against a page.

@@ -92,7 +92,8 @@ fn every_judge_is_sane_on_odd_pages_and_keeps_its_state() {
     for e in ALL {
         let own = options.iter().find(|o| o.0 == e.name).map_or("", |o| o.1);
         let t = topic(&format!(
-            "query = 'sql'\n[genre]\nterms = ['syllabus']\n[text]\nidf = 'online'\n[judge]\nkind = '{}'\n{own}",
+            "query = 'sql'\n[genre]\nterms = ['syllabus']\n[text]\nidf = 'online'\n[judge]\nkind = '{}'\n\
+             {own}",
             e.name
         ));
         let mut j = trained(&t);
@@ -116,7 +117,7 @@ fn every_judge_is_sane_on_odd_pages_and_keeps_its_state() {
                 assert!(trained(&t).load(&bytes[..n]).is_err(), "{}: cut at {n}", e.name);
             }
         }
-        if j.remembers_pages() {
+        if j.needs().pages {
             // Its state is the pages themselves.
             docs.iter().cycle().take(30).for_each(|doc| {
                 let a = back.assess(doc);
@@ -174,9 +175,8 @@ fn absent_sets_are_left_out_of_their_means() {
     );
     close(one("name = 'n'\n[content]\nterms = ['sql']"), c);
     close(
-        one(
-            "name = 'n'\n[genre]\nterms = ['syllabus', 'office hours', 'grading']\n[content]\nterms = ['sql']\n[judge]\nweights = { genre = 4, content = 6 }",
-        ),
+        one("name = 'n'\n[genre]\nterms = ['syllabus', 'office hours', 'grading']\n[content]\n\
+             terms = ['sql']\n[judge]\nweights = { genre = 4, content = 6 }"),
         (4.0 * g + 6.0 * c) / 10.0,
     );
     // Content alone with URL terms: final = (7·c + 3·u)/10.
@@ -227,7 +227,8 @@ fn idf_by_hand() {
 
     // Online: after the three pages below N = 3, sql in 2 and relational model in 1.
     let t = topic(
-        "name = 'n'\n[content]\nterms = ['sql', 'relational model']\n[text]\nidf = 'online'\n[judge]\nthreshold = 0.4",
+        "name = 'n'\n[content]\nterms = ['sql', 'relational model']\n[text]\nidf = 'online'\n[judge]\n\
+         threshold = 0.4",
     );
     let mut j = judge(&t);
     let a = assess(&t, j.as_ref(), "/course/db.html");
@@ -320,16 +321,17 @@ fn patterns() {
     }
 }
 
-/// Of a page only the features and the score are kept for judges that remember pages: a combination decides by them as by
-/// the whole assessment, and what `relevance` learns from labels counts in it.
+/// Of a page only the features and the score are kept for judges that remember pages: a combination decides
+/// by them as by the whole assessment, and what `relevance` learns from labels counts in it.
 #[test]
 fn a_combination_keeps_what_relevance_needs() {
     for kind in ["all", "any", "weighted"] {
         let t = topic(&format!(
-            "name = 'n'\n[content]\nterms = ['sql', 'soup']\n[judge]\nkind = '{kind}'\nof = ['relevance', 'regex']\n[judge.regex]\nurl = 'course'"
+            "name = 'n'\n[content]\nterms = ['sql', 'soup']\n[judge]\nkind = '{kind}'\n\
+             of = ['relevance', 'regex']\n[judge.regex]\nurl = 'course'"
         ));
         let mut j = judge(&t);
-        assert!(j.remembers_pages() && j.reads_own_text() && j.save().is_none(), "{kind}");
+        assert!(j.needs().pages && j.needs().own_text && j.save().is_none(), "{kind}");
         let paths = ["/course/db.html", "/pt", "/empty"];
         let kept = |a: &Assessment| Assessment {
             score: a.score,
@@ -346,7 +348,8 @@ fn a_combination_keeps_what_relevance_needs() {
             j.observe(&kept(&pages[0]), Some(types::Label::person(true)));
             j.observe(&kept(&pages[1]), Some(types::Label::person(false)));
         }
-        // The pattern says nothing of the page that is not wanted: of the two `relevance` says more, and now less than before.
+        // The pattern says nothing of the page that is not wanted: of the two `relevance` says more, and now
+        // less than before.
         let now = j.decide(&kept(&pages[1]));
         if kind == "any" {
             assert!(now.relevance < before[1].relevance, "{kind}: {now:?} {:?}", before[1]);
@@ -359,7 +362,8 @@ fn a_combination_keeps_what_relevance_needs() {
 fn combinations_by_hand() {
     let with = |kind: &str, rest: &str| {
         let t = topic(&format!(
-            "name = 'n'\n[content]\nterms = ['sql', 'soup']\n[judge]\nkind = '{kind}'\nof = ['genre', 'regex']\n{rest}\n[judge.genre]\nthreshold = 0.5\n[judge.regex]\nurl = 'course'"
+            "name = 'n'\n[content]\nterms = ['sql', 'soup']\n[judge]\nkind = '{kind}'\n\
+             of = ['genre', 'regex']\n{rest}\n[judge.genre]\nthreshold = 0.5\n[judge.regex]\nurl = 'course'"
         ));
         let j = judge(&t);
         let of = |path: &str| {
@@ -396,7 +400,8 @@ fn combinations_by_hand() {
 fn trained_judges_judge_the_same_from_their_model() {
     use crate::model::{ModelFile, Part, Role};
     let web = crate::testkit::Web::new(
-        "== http://a/y1\nsql joins\n== /y2\nsql index\n== /n1\nsoup\n== /n2\nsoup stew\n== /p\nsql soup soup\n== /empty\n",
+        "== http://a/y1\nsql joins\n== /y2\nsql index\n== /n1\nsoup\n== /n2\nsoup stew\n== /p\n\
+         sql soup soup\n== /empty\n",
     );
     for kind in TRAINED {
         let t = Topic::from_toml(&format!("query = 'x'\n[judge]\nkind = '{kind}'\nthreshold = 0.5")).unwrap();

@@ -14,7 +14,7 @@
 //!
 //! Mixtures, false-discovery rates, outliers and two-means on all pages draw the line anywhere (ADR 5).
 
-use super::{Example, ExampleKind, Judge, JudgeSetup, Measure};
+use super::{Example, ExampleKind, Judge, JudgeSetup, Measure, Needs};
 use crate::text::Doc;
 use crate::topic::threshold::quantile;
 use crate::topic::{Estimator, Threshold};
@@ -50,7 +50,7 @@ pub struct Thresholded<M> {
     seeds: usize,
     /// The user said how many; 10 is assumed otherwise, for the estimators that need some.
     seeds_known: bool,
-    examples: Option<Shown>,
+    examples: Option<ExampleMedian>,
     state: State,
 }
 
@@ -69,7 +69,7 @@ struct State {
 
 /// Median score of the user's relevant examples.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Shown {
+enum ExampleMedian {
     /// Of the terms that they do not have for themselves: what wanted pages score.
     HeldOut(f64),
     /// As they are, which may be too high: at least half of them are relevant.
@@ -102,8 +102,8 @@ impl<M: Measure + 'static> Thresholded<M> {
             let relevant = setup.examples.iter().filter(|e| e.kind == ExampleKind::Relevant);
             let docs: Vec<&Doc> = relevant.map(|e| e.doc.as_ref()).collect();
             match measure.held_out(&docs) {
-                Some(scores) => Shown::HeldOut(median(scores)),
-                None => Shown::AsTheyAre(median(yes)),
+                Some(scores) => ExampleMedian::HeldOut(median(scores)),
+                None => ExampleMedian::AsTheyAre(median(yes)),
             }
         });
         let seeds_known = setup.seeds > 0;
@@ -129,8 +129,8 @@ impl<M: Measure> Thresholded<M> {
             None => (usual, Why::Start),
         };
         let t = match self.examples {
-            Some(Shown::HeldOut(e)) => (t + e) / 2.0,
-            Some(Shown::AsTheyAre(e)) => t.min(e),
+            Some(ExampleMedian::HeldOut(e)) => (t + e) / 2.0,
+            Some(ExampleMedian::AsTheyAre(e)) => t.min(e),
             None => t,
         };
         (t, why)
@@ -154,12 +154,12 @@ impl<M: Measure> Thresholded<M> {
     /// For people: what the example pages have changed.
     fn about_examples(&self) -> String {
         match self.examples {
-            Some(Shown::HeldOut(e)) => {
+            Some(ExampleMedian::HeldOut(e)) => {
                 format!(
                     ", drawn half-way to what the example pages score without terms of their own ({e:.2})"
                 )
             }
-            Some(Shown::AsTheyAre(e)) if self.state.threshold >= e => {
+            Some(ExampleMedian::AsTheyAre(e)) if self.state.threshold >= e => {
                 ", held to the median of the example pages".into()
             }
             _ => String::new(),
@@ -177,7 +177,8 @@ impl<M: Measure> Thresholded<M> {
             }
             Some(Seeds::Entries) => {
                 format!(
-                    "; only {n} of {all} seeds look relevant: they are entry pages, so their own scores say nothing"
+                    "; only {n} of {all} seeds look relevant: they are entry pages, so their own scores say \
+                     nothing"
                 )
             }
             None => String::new(),
@@ -352,7 +353,7 @@ impl<M: Measure> Judge for Thresholded<M> {
     }
 
     fn save(&self) -> Option<Vec<u8>> {
-        if self.remembers_pages() {
+        if self.needs().pages {
             // Every page will be shown again.
             return None;
         }
@@ -415,14 +416,8 @@ impl<M: Measure> Judge for Thresholded<M> {
         Ok(())
     }
 
-    fn by_score(&self) -> bool {
-        self.measure.by_score()
-    }
-    fn reads_own_text(&self) -> bool {
-        self.measure.reads_own_text()
-    }
-    fn remembers_pages(&self) -> bool {
-        self.measure.remembers_pages()
+    fn needs(&self) -> Needs {
+        self.measure.needs()
     }
 
     fn trained(&self) -> Option<Vec<u8>> {
@@ -452,7 +447,8 @@ impl<M: Measure> Judge for Thresholded<M> {
             Why::Pages => {
                 let common = self.background().unwrap_or(0.0);
                 format!(
-                    "threshold {t:.3}, from what is usual for these terms and the scores of {} pages (three in four have {common:.2} or less){}{}",
+                    "threshold {t:.3}, from what is usual for these terms and the scores of {} pages (three \
+                     in four have {common:.2} or less){}{}",
                     s.seen,
                     self.about_examples(),
                     self.about_seeds()

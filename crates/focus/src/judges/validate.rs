@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn left_out_examples_are_judged() {
         let web = Web::new(
-            "== http://a/1\nsql joins\n== /2\nsql index\n== /3\nsql\n== /4\nsoup\n== /5\nsoup stew\n== /6\nstew\n== /odd\nsoup\n",
+            "== http://a/1\nsql joins\n== /2\nsql index\n== /3\nsql\n== /4\nsoup\n== /5\nsoup stew\n== /6\n\
+             stew\n== /odd\nsoup\n",
         );
         let topic = Topic::from_toml("query = 'x'\n[judge]\nkind = 'bayes'\nthreshold = 0.5").unwrap();
         let of = |paths: &[(&str, bool)]| -> Vec<Example> {

@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn pages_that_link_are_counted_once_each() {
-        let web = "== http://a/ \n [1](/1) [2](/2) [3](/3)\n== /1\n [4](/4) [3](/3)\n== /2\n [4](/4)\n== /3\n [4](/4)\n== /4\n";
+        let web = "== http://a/ \n [1](/1) [2](/2) [3](/3)\n== /1\n [4](/4) [3](/3)\n== /2\n [4](/4)\n\
+                   == /3\n [4](/4)\n== /4\n";
         let crawl = run(web, "query = 'x'\n[strategy]\nkind = 'backlink'");
         // After / and /1 the page /3 has two in-links, /2 and /4 one each: /2 was found before /4. Then /4
         // has 2 (from /1 and /3), more than /2.

@@ -98,7 +98,8 @@ impl Strategy for Classifier {
 mod tests {
     use crate::testkit::{check, run};
 
-    const WEB: &str = "== http://a/\n[poor](/p) [good](/g) [3](/3)\n== /p\n[1](/1)\n== /g\nsql [2](/2)\n== /1\n== /2\n== /3\n";
+    const WEB: &str = "== http://a/\n[poor](/p) [good](/g) [3](/3)\n== /p\n[1](/1)\n== /g\nsql [2](/2)\n\
+                       == /1\n== /2\n== /3\n";
 
     #[test]
     fn links_are_worth_their_page() {
@@ -114,7 +115,8 @@ mod tests {
         // /g (similarity 1) raises /3, the pending link beside it, above /1, which was found later and stays
         // at 0.
         let web = "== http://a/\n[good](/g) [poor](/p)\n== /g\nsql\n== /p\n[1](/1)\n== /1\n== /3\n";
-        let topic = "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'classifier'\nqueue = 'siblings'\nties = 'first'";
+        let topic = "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'classifier'\n\
+                     queue = 'siblings'\nties = 'first'";
         check(web, topic, "/ /g /p /1");
         let crawl = run(WEB, topic);
         crawl.expect_lease_key("/3", 1.0);

@@ -1,10 +1,7 @@
 //! Strategy `context-graph`: how far is this page from a target? Links of near pages first.
 
-use super::recorded::{Early, SEED, Warmup, distances, targets};
-use super::{
-    Lesson, Model, Parts, Reason, Rescore, Revised, Scored, Strategy, StrategyEntry, StrategySetup, Training,
-    Visit, Wants,
-};
+use super::recorded::{Early, SEED, TrainedOnce, Warmup, distances, targets};
+use super::{Model, Parts, Reason, Rescore, Scored, Strategy, StrategyEntry, StrategySetup, Visit, Wants};
 use crate::options;
 use crate::text::{Counts, DocFreq, SparseVec};
 use learn::bayes::Bayes;
@@ -249,45 +246,18 @@ impl Strategy for ContextGraph {
     }
 }
 
-impl Model for ContextGraph {
-    fn version(&self) -> u32 {
-        u32::from(self.model.is_some())
+impl TrainedOnce for ContextGraph {
+    fn warmup(&mut self) -> &mut Warmup {
+        &mut self.warmup
     }
-
-    fn revise(&mut self, pages: &[Revised]) {
-        if self.model.is_none() {
-            self.warmup.revise(pages);
-        }
+    fn is_trained(&self) -> bool {
+        self.model.is_some()
     }
-
-    fn save(&mut self, full: bool) -> Option<Vec<u8>> {
-        self.warmup.save(full, self.model.is_some())
+    fn train(&mut self) {
+        ContextGraph::train(self);
     }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        let trained = self.warmup.load(bytes)?;
+    fn forget(&mut self) {
         self.model = None;
-        if trained {
-            self.train();
-        }
-        Ok(())
-    }
-
-    /// The record: it makes the model again.
-    fn export(&mut self) -> Option<Vec<u8>> {
-        self.warmup.export()
-    }
-
-    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        self.warmup.import(bytes)?;
-        self.train();
-        Ok(())
-    }
-
-    fn begin_training(&mut self, lessons: &[Lesson]) -> Training {
-        self.model = None;
-        self.warmup.expect(lessons.len());
-        Training::Replay
     }
 }
 

@@ -91,7 +91,8 @@ mod tests {
     #[test]
     fn branch_by_branch() {
         check(
-            "== http://a/ \n [1](/1) [2](/2)\n== /1\n [3](/3) [4](/4)\n== /2\n== /3\n [5](/5)\n== /4\n== /5\n",
+            "== http://a/ \n [1](/1) [2](/2)\n== /1\n [3](/3) [4](/4)\n== /2\n== /3\n [5](/5)\n== /4\n\
+             == /5\n",
             "query = 'x'\n[strategy]\nkind = 'depth-first'",
             "/ /1 /3 /5 /4 /2",
         );

@@ -227,8 +227,10 @@ mod tests {
     fn food_is_what_matches_better_than_average() {
         // One word each: cosine with the query 1 (sql alone), 1/√2 (sql and another), 0. The judge finds
         // nothing relevant.
-        let topic = "query = 'sql'\n[judge]\nthreshold = 1.0\n[exclude]\nterms = []\n[strategy]\nkind = 'fish'\ndepth = 2\nwidth = 4";
-        let chain = "== http://a/\nsql soup\n[](/1)\n== /1\nsql soup stew\n[](/2)\n== /2\nsoup\n[](/3)\n== /3\nsoup\n[](/4)\n== /4\n";
+        let topic = "query = 'sql'\n[judge]\nthreshold = 1.0\n[exclude]\nterms = []\n[strategy]\n\
+                     kind = 'fish'\ndepth = 2\nwidth = 4";
+        let chain = "== http://a/\nsql soup\n[](/1)\n== /1\nsql soup stew\n[](/2)\n== /2\nsoup\n[](/3)\n\
+                     == /3\nsoup\n[](/4)\n== /4\n";
         // /: above its own mean (equal): food, /1 gets 2. /1 is below the mean of both: /2 gets 1. /2 has
         // none: /3 would get 0.
         check(chain, topic, "/ /1 /2");

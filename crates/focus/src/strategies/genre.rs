@@ -235,7 +235,8 @@ mod tests {
         check(
             WEB,
             &format!(
-                "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre'\nties = 'first'\n{strategy}"
+                "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\n\
+                 kind = 'genre'\nties = 'first'\n{strategy}"
             ),
             expected,
         );
@@ -270,7 +271,8 @@ mod tests {
             ";
         let with = |policy: &str| {
             format!(
-                "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre'\nties = 'first'\npolicy = '{policy}'"
+                "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\n\
+                 kind = 'genre'\nties = 'first'\npolicy = '{policy}'"
             )
         };
         // /2 turns out poor: FS-1 lowers /3 again, FS-2 leaves it at 1.
@@ -299,7 +301,8 @@ mod tests {
             == /w
             ";
         let order = |policy: &str| {
-            let topic = "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre'\nties = 'last'";
+            let topic = "name = 'n'\n[genre]\nterms = ['syllabus']\n[judge]\nthreshold = 0.5\n[strategy]\n\
+                         kind = 'genre'\nties = 'last'";
             run(web, &format!("{topic}\npolicy = '{policy}'")).order()
         };
         // /3 is judged 1 and raises /1 and /2 above /w; /2 is poor: FS-1 lowers /1 again, FS-2 does not.
@@ -317,7 +320,8 @@ mod tests {
         // One of four terms: sim = 1/√4 = 0.5.
         let topic = |change: &str| {
             format!(
-                "name = 'n'\n[genre]\nterms = ['syllabus', 'b', 'c', 'd']\n[judge]\nthreshold = 0.8\n[strategy]\nkind = 'genre'\nties = 'first'\n{change}"
+                "name = 'n'\n[genre]\nterms = ['syllabus', 'b', 'c', 'd']\n[judge]\nthreshold = 0.8\n\
+                 [strategy]\nkind = 'genre'\nties = 'first'\n{change}"
             )
         };
         run(WEB, &topic("change = 0.5")).expect_lease_key("/2", 0.5);

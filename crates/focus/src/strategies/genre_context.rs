@@ -106,7 +106,8 @@ impl Strategy for GenreContext {
 mod tests {
     use crate::testkit::run;
 
-    const TOPIC: &str = "name = 'n'\n[genre]\nterms = ['syllabus', 'grading']\n[content]\nterms = ['sql']\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre-context'\n";
+    const TOPIC: &str = "name = 'n'\n[genre]\nterms = ['syllabus', 'grading']\n[content]\nterms = ['sql']\n\
+                         [judge]\nthreshold = 0.5\n[strategy]\nkind = 'genre-context'\n";
 
     #[test]
     fn the_first_score_by_hand() {

@@ -91,7 +91,8 @@ fn page_and_anchor_by_hand() {
     let web = WEB
         .replace("== /g1\n    sql", "== /g1\n    sql joins")
         .replace("== /h1\n    holiday", "== /h1\n    holiday [sql](/z)\n    == /z");
-    let topic = "name = 'n'\n[content]\nterms = ['sql', 'joins']\n[judge]\nthreshold = 0.9\n[strategy]\nkind = 'hybrid-hmm-anchor'\nneighbours = 1\nwarmup = 6\nk = 3\n";
+    let topic = "name = 'n'\n[content]\nterms = ['sql', 'joins']\n[judge]\nthreshold = 0.9\n[strategy]\n\
+                 kind = 'hybrid-hmm-anchor'\nneighbours = 1\nwarmup = 6\nk = 3\n";
     let c = run(&web, topic);
     // c_r = (sql, joins), both in one of six pages. In /h1 `holiday` is in two of six.
     let idf = |n: f64| (7.0f64 / (n + 1.0)).ln() + 1.0;

@@ -229,8 +229,8 @@ pub enum Because {
     User,
     /// The judge learnt it from what the user said of other pages.
     Labels,
-    /// The judge alone: its threshold moves with every few pages. Learners that were measured with both (`hmm`,
-    /// `context-graph`, `intelligent`) do better without following that.
+    /// The judge alone: its threshold moves with every few pages. Learners that were measured with both
+    /// (`hmm`, `context-graph`, `intelligent`) do better without following that.
     Judge,
 }
 

@@ -88,7 +88,8 @@ mod tests {
     fn terms_without_weight_are_no_part_of_the_query() {
         let text = |weights: &str| {
             format!(
-                "name = 't'\n[genre]\nterms = ['manual']\n[content]\nterms = ['query plan']\n[judge]\n{weights}"
+                "name = 't'\n[genre]\nterms = ['manual']\n[content]\nterms = ['query plan']\n[judge]\n\
+                 {weights}"
             )
         };
         let words = |text: String| {

@@ -7,7 +7,7 @@
 //! (ours): see [`Warmup`].
 
 use super::query_vector::QueryVector;
-use super::{Because, Revised, Scored, StrategySetup, Visit};
+use super::{Because, Lesson, Model, Revised, Scored, StrategySetup, Training, Visit};
 use crate::judges::ExampleKind;
 use crate::text::{Counts, Doc, Token};
 use learn::bytes::{Reader, Writer, damaged};
@@ -363,6 +363,59 @@ fn read_pages(r: &mut Reader) -> Result<Vec<Recorded>, Problem> {
         out.push(Recorded { id, url, parent, relevant, relevance, links, words: Counts::from_pairs(words) });
     }
     Ok(out)
+}
+
+/// A strategy that is trained once, when its record is long enough. The record alone is kept: it makes the same
+/// model again.
+pub(super) trait TrainedOnce {
+    fn warmup(&mut self) -> &mut Warmup;
+    fn is_trained(&self) -> bool;
+    /// Makes the model from the record.
+    fn train(&mut self);
+    /// The model goes, the record stays.
+    fn forget(&mut self);
+}
+
+impl<S: TrainedOnce> Model for S {
+    fn version(&self) -> u32 {
+        u32::from(self.is_trained())
+    }
+
+    fn revise(&mut self, pages: &[Revised]) {
+        if !self.is_trained() {
+            self.warmup().revise(pages);
+        }
+    }
+
+    fn save(&mut self, full: bool) -> Option<Vec<u8>> {
+        let trained = self.is_trained();
+        self.warmup().save(full, trained)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let trained = self.warmup().load(bytes)?;
+        self.forget();
+        if trained {
+            self.train();
+        }
+        Ok(())
+    }
+
+    fn export(&mut self) -> Option<Vec<u8>> {
+        self.warmup().export()
+    }
+
+    fn import(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        self.warmup().import(bytes)?;
+        self.train();
+        Ok(())
+    }
+
+    fn begin_training(&mut self, lessons: &[Lesson]) -> Training {
+        self.forget();
+        self.warmup().expect(lessons.len());
+        Training::Replay
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use types::{Link, Priority, Problem, Url};
 
 pub(super) const ENTRY: StrategyEntry = StrategyEntry {
     name: "shark",
-    summary: "Shark-Search: what the page and its ancestors are worth, and what the anchor and its surroundings say",
+    summary: "Shark-Search: what the page and its ancestors are worth, and what the anchor and its \
+              surroundings say",
     doc: "\
 ## What it does
 `γ·inherited + (1−γ)·neighbourhood`. Inherited is `δ·sim(u)` when the page has any similarity with the topic, else `δ` times what

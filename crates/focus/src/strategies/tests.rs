@@ -9,7 +9,9 @@ use types::Assessment;
 /// Options a strategy cannot do without, for the tests below.
 fn topic(name: &str) -> String {
     format!(
-        "name = 'databases'\n[genre]\nterms = ['syllabus', 'office hours']\n[content]\nterms = ['sql', 'relational algebra']\n[url]\nterms = ['course']\n[judge]\nthreshold = 0.2\n[strategy]\nkind = '{name}'"
+        "name = 'databases'\n[genre]\nterms = ['syllabus', 'office hours']\n[content]\n\
+         terms = ['sql', 'relational algebra']\n[url]\nterms = ['course']\n[judge]\nthreshold = 0.2\n\
+         [strategy]\nkind = '{name}'"
     )
 }
 
@@ -273,7 +275,8 @@ fn every_strategy_is_sane_with_nothing_to_go_by() {
     for e in ALL {
         for (terms, pages) in [("'?!'", web), ("'?!'", &worded), ("'sql'", web)] {
             let topic = format!(
-                "name = 'x'\n[content]\nterms = [{terms}]\n[judge]\nkind = 'regex'\nany = 'sql'\n[strategy]\nkind = '{}'",
+                "name = 'x'\n[content]\nterms = [{terms}]\n[judge]\nkind = 'regex'\nany = 'sql'\n\
+                 [strategy]\nkind = '{}'",
                 e.name
             );
             // The crawl itself asserts that every score is a number and every piece of evidence small.

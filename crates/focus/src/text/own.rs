@@ -147,8 +147,8 @@ impl Repeats {
         hashes
     }
 
-    /// Takes a page's lines out again, so that it can be compared with the other pages of its host. Returns what to
-    /// give to [`Repeats::learn`] afterwards; `None`: nobody knows whether it was learnt from.
+    /// Takes a page's lines out again, so that it can be compared with the other pages of its host. Returns
+    /// what to give to [`Repeats::learn`] afterwards; `None`: nobody knows whether it was learnt from.
     pub fn forget(&mut self, host: u64, lines: &[Line]) -> Option<Vec<u32>> {
         let h = self.hosts.get_mut(&host).filter(|h| (1..PAGES_PER_HOST).contains(&h.pages))?;
         h.pages -= 1;

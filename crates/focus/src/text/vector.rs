@@ -174,8 +174,10 @@ impl DocFreq {
     pub fn from_text(text: &str, options: &super::TextOptions) -> Result<DocFreq, Problem> {
         let mut df = DocFreq::default();
         let bad = |n: usize, why: &str| {
-            Problem::usage(format!("idf file, line {}: {why}", n + 1))
-                .hint("each line is a word or phrase, a tab, and how many documents contain it; the first line is `documents`, a tab, and how many documents there are")
+            Problem::usage(format!("idf file, line {}: {why}", n + 1)).hint(
+                "each line is a word or phrase, a tab, and how many documents contain it; the first \
+                       line is `documents`, a tab, and how many documents there are",
+            )
         };
         let mut told = false;
         for (n, line) in text.lines().enumerate() {

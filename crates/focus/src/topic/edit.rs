@@ -173,15 +173,18 @@ mod tests {
 
     #[test]
     fn a_list_on_one_line_stays_on_it() {
-        let text = "# about\nname = 'x' # why\n\n[content] # what\nterms = [\"sql\",  'joins']   # mine\n\n[judge]\n";
+        let text = "# about\nname = 'x' # why\n\n[content] # what\nterms = [\"sql\",  'joins']   # mine\n\n\
+                    [judge]\n";
         let expected = text.replace("'joins']", "'joins', \"b-tree\"]");
         assert_eq!(add(text, &["b-tree", "SQL"]), expected);
     }
 
     #[test]
     fn a_list_of_lines_keeps_its_comments_in_place() {
-        let text = "[content]\nterms = [\n    # the basics\n    \"sql\", # language\n    \"joins\", # operator\n]\n# end\n";
-        let expected = "[content]\nterms = [\n    # the basics\n    \"sql\", # language\n    \"joins\", # operator\n    \"b-tree\",\n    \"hash\",\n]\n# end\n";
+        let text = "[content]\nterms = [\n    # the basics\n    \"sql\", # language\n    \"joins\", # \
+                    operator\n]\n# end\n";
+        let expected = "[content]\nterms = [\n    # the basics\n    \"sql\", # language\n    \"joins\", # \
+                        operator\n    \"b-tree\",\n    \"hash\",\n]\n# end\n";
         assert_eq!(add(text, &["b-tree", "hash"]), expected);
         // Without a comma after the last item.
         let text = "[content]\nterms = [\n  \"sql\",\n  \"joins\" # operator\n]\n";

@@ -36,16 +36,24 @@ const SHARED_LINE: usize = 4;
 const ENOUGH: usize = 6;
 
 /// Words and phrases of the Web itself.
-const WEB_WORDS: &str = "home page; homepage; web page; web site; website; site map; sitemap; click; click here; menu; \
-    login; log in; sign in; sign up; logout; cookie; cookies; privacy policy; terms of use; terms of service; \
-    copyright; all rights reserved; rights reserved; last modified; last updated; updated; back to top; previous; \
-    next; read more; skip to content; main content; powered by; http; https; www; html; htm; com; org; edu; gif; \
+const WEB_WORDS: &str = "home page; homepage; web page; web site; website; site map; sitemap; click; click \
+                         here; menu; \
+    login; log in; sign in; sign up; logout; cookie; cookies; privacy policy; terms of use; terms of \
+    service; \
+    copyright; all rights reserved; rights reserved; last modified; last updated; updated; back to top; \
+    previous; \
+    next; read more; skip to content; main content; powered by; http; https; www; html; htm; com; org; edu; \
+    gif; \
     jpg; mailto; email; e mail; javascript; search; share; tweet; facebook; twitter; rss; toggle navigation; \
-    startseite; impressum; datenschutz; weiterlesen; anmelden; suche; zurück; pagina inicial; página inicial; \
+    startseite; impressum; datenschutz; weiterlesen; anmelden; suche; zurück; pagina inicial; página \
+    inicial; \
     ler mais; leia mais; pesquisar; busca; direitos reservados; inicio; leer más; buscar; iniciar sesión; \
-    derechos reservados; prev; up; prev up; up next; prev up next; last update; mon; tue; wed; thu; fri; sat; sun; \
-    monday; tuesday; wednesday; thursday; friday; saturday; sunday; january; february; march; april; june; july; \
-    august; september; october; november; december; jan; feb; mar; apr; jun; jul; aug; sep; sept; oct; nov; dec; accueil; lire la suite; rechercher; mentions légales; droits réservés";
+    derechos reservados; prev; up; prev up; up next; prev up next; last update; mon; tue; wed; thu; fri; \
+    sat; sun; \
+    monday; tuesday; wednesday; thursday; friday; saturday; sunday; january; february; march; april; june; \
+    july; \
+    august; september; october; november; december; jan; feb; mar; apr; jun; jul; aug; sep; sept; oct; nov; \
+    dec; accueil; lire la suite; rechercher; mentions légales; droits réservés";
 
 /// How suggestions are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +142,7 @@ pub fn generate(
     known: Known,
     options: &Options,
 ) -> Generated {
-    let mut taken = Taken::default();
+    let mut taken = ExistingTerms::default();
     known.terms.iter().for_each(|t| taken.add(t));
     let first = suggest(genre, background, &[], &taken, options.genre, options);
     first.iter().for_each(|s| taken.add(&s.term));
@@ -151,7 +159,7 @@ fn suggest(
     pages: &[&Doc],
     background: &[&Doc],
     subject: &[String],
-    taken: &Taken,
+    taken: &ExistingTerms,
     n: usize,
     o: &Options,
 ) -> Vec<Suggestion> {
@@ -234,7 +242,7 @@ impl Entry {
     }
 
     /// Is a phrase that is taken part of it? `relational model` says all that `relational model comes` does.
-    fn extends(&self, taken: &Taken) -> bool {
+    fn extends(&self, taken: &ExistingTerms) -> bool {
         let words = self.words();
         (2..words.len()).any(|n| words.windows(n).any(|part| taken.phrases.contains(&phrase_hash(part))))
     }
@@ -242,19 +250,19 @@ impl Entry {
 
 /// The terms a topic has.
 #[derive(Default)]
-struct Taken {
+struct ExistingTerms {
     phrases: HashSet<u64>,
     words: HashSet<u64>,
 }
 
-impl Taken {
+impl ExistingTerms {
     fn add(&mut self, term: &str) {
         self.phrases.extend(hash_of(term));
         self.words.extend(crate::text::TextOptions::default().tokens(term).iter().map(|t| t.hash));
     }
 
-    /// Is every word one of theirs? With `sql` and `syllabus`, `sql syllabus` says nothing new; with `relational
-    /// model`, neither does `relational`.
+    /// Is every word one of theirs? With `sql` and `syllabus`, `sql syllabus` says nothing new; with
+    /// `relational model`, neither does `relational`.
     fn say(&self, e: &Entry) -> bool {
         e.words().iter().all(|word| self.words.contains(word))
     }
@@ -575,7 +583,8 @@ mod tests {
         let known = Known { terms: &terms, ..Known::default() };
         let known = generate(&[], &r, &o, known, &options(Rank::LogOdds));
         assert_eq!(names(&known.content), ["query optimization"]);
-        // Nor is what only puts words of other terms together; whoever takes terms unseen weighs them otherwise.
+        // Nor is what only puts words of other terms together; whoever takes terms unseen weighs them
+        // otherwise.
         let terms = ["query plans".to_string(), "Optimization".to_string()];
         let known = Known { terms: &terms, ..Known::default() };
         let known = generate(&[], &r, &o, known, &options(Rank::LogOdds));

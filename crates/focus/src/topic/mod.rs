@@ -53,13 +53,13 @@ pub struct TermList {
     pub own: Vec<String>,
     /// Built-in lists, chosen by name.
     pub presets: Vec<&'static Preset>,
-    which: Which,
+    which: ListKind,
     /// Terms of presets that do not count, lower-case.
     muted: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Which {
+enum ListKind {
     #[default]
     Words,
     Urls,
@@ -87,11 +87,11 @@ impl TermList {
         for preset in &self.presets {
             builder = match self.which {
                 // URLs are written in whatever language: all of them count.
-                Which::Urls => {
+                ListKind::Urls => {
                     let heard: Vec<&str> = preset.url.iter().copied().filter(|t| !self.is_muted(t)).collect();
                     builder.terms(&heard)
                 }
-                Which::Words => preset
+                ListKind::Words => preset
                     .terms
                     .iter()
                     .flat_map(|(l, terms)| terms.iter().map(move |t| (*l, *t)))
@@ -197,7 +197,7 @@ impl Topic {
         let presets = presets::find_all(&s.genre.preset.0)?;
         let genre = TermList { own: clean(s.genre.terms), presets: presets.clone(), ..TermList::default() };
         let mut content = TermList { own: clean(s.content.terms), ..TermList::default() };
-        let mut url = TermList { own: clean(s.url.terms), which: Which::Urls, ..TermList::default() };
+        let mut url = TermList { own: clean(s.url.terms), which: ListKind::Urls, ..TermList::default() };
         let own_url = !url.own.is_empty();
         if let Some(q) = &query {
             let terms = crate::judges::query::terms_of(q)?;
@@ -220,7 +220,8 @@ impl Topic {
             || s.judge.options.contains_key("taxonomy");
         if genre.is_empty() && content.is_empty() && !has_examples && query.is_none() {
             return Err(Problem::usage(format!("topic \"{name}\" does not say what is wanted")).hint(
-                "give at least one of: `[genre] preset` or `terms` (what kind of page), `[content] terms` (what it is about), `[examples] relevant`, or `query = \"…\"`",
+                "give at least one of: `[genre] preset` or `terms` (what kind of page), `[content] terms` \
+                 (what it is about), `[examples] relevant`, or `query = \"…\"`",
             ));
         }
 

@@ -242,7 +242,10 @@ impl<'de> Deserialize<'de> for Threshold {
         impl Visitor<'_> for V {
             type Value = Threshold;
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("\"auto\", a number between 0 and 1, or one of \"mean\", \"weighted-mean\", \"kmeans\", \"birch\", \"silhouette\"")
+                f.write_str(
+                    "\"auto\", a number between 0 and 1, or one of \"mean\", \"weighted-mean\", \
+                             \"kmeans\", \"birch\", \"silhouette\"",
+                )
             }
             fn visit_f64<E: de::Error>(self, v: f64) -> Result<Threshold, E> {
                 if (0.0..=1.0).contains(&v) {

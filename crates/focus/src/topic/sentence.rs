@@ -46,8 +46,8 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    /// What is not wanted: phrases with which a page can be dropped, and single words, which may stand on wanted
-    /// pages, too.
+    /// What is not wanted: phrases with which a page can be dropped, and single words, which may stand on
+    /// wanted pages, too.
     pub fn unwanted(&self) -> (Vec<String>, Vec<String>) {
         self.not.iter().cloned().partition(|n| n.contains(' '))
     }

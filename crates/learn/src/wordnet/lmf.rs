@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use types::Problem;
 
 fn bad(why: impl std::fmt::Display) -> Problem {
-    Problem::new("the WordNet file is not WN-LMF XML")
-        .because(why)
-        .hint("unpack it first if it is compressed; or use a WordNet 3.x folder: `apt-get install wordnet-base`, `wordnet = \"/usr/share/wordnet\"` under `[text]`")
+    Problem::new("the WordNet file is not WN-LMF XML").because(why).hint(
+        "unpack it first if it is compressed; or use a WordNet 3.x folder: `apt-get install \
+               wordnet-base`, `wordnet = \"/usr/share/wordnet\"` under `[text]`",
+    )
 }
 
 fn attribute(e: &BytesStart, name: &str) -> Option<String> {

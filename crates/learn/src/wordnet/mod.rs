@@ -106,7 +106,10 @@ pub struct WordNet {
 pub fn missing(what: &str) -> Problem {
     Problem::new(format!("WordNet is not complete: {what} is missing"))
         .because("the strategies ehrig, ssrm and synset look words up in it")
-        .hint("run `apt-get install wordnet-base` and put `wordnet = \"/usr/share/wordnet\"` under `[text]`, or name any WordNet 3.x folder or WN-LMF file there")
+        .hint(
+            "run `apt-get install wordnet-base` and put `wordnet = \"/usr/share/wordnet\"` under \
+               `[text]`, or name any WordNet 3.x folder or WN-LMF file there",
+        )
 }
 
 /// What the readers gather before the tables are made.

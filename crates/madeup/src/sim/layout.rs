@@ -1,11 +1,12 @@
-//! Where everything is in a generated web: hosts, sections, pages, their subjects, and which page links where.
+//! Where everything is in a generated web: hosts, sections, pages, their subjects, and which page links
+//! where.
 //!
-//! Only hosts and sections (about one per forty pages) are kept in tables; every property of a page is computed from
-//! the seed and its number when somebody asks.
+//! Only hosts and sections (about one per forty pages) are kept in tables; every property of a page is
+//! computed from the seed and its number when somebody asks.
 //!
-//! Sections stand on a *ring* of meaning: neighbours on the ring are about similar things and link to each other. Hosts
-//! occupy mostly one stretch of it. The topic has centres on the ring; its density falls by `locality` with every step
-//! away from the nearest one.
+//! Sections stand on a *ring* of meaning: neighbours on the ring are about similar things and link to each
+//! other. Hosts occupy mostly one stretch of it. The topic has centres on the ring; its density falls by
+//! `locality` with every step away from the nearest one.
 
 use super::options::Options;
 use super::words::{GENRES, RELATED, SUBJECTS};

@@ -1,6 +1,6 @@
-//! Generated webs that change: `sim:NAME?change=…&born=…&die=…&days=…`. Pages change their text at rates of their
-//! own, come and go. All of it is computed from the seed and the time: the same question gets the same answer,
-//! whether the web is served or replayed.
+//! Generated webs that change: `sim:NAME?change=…&born=…&die=…&days=…`. Pages change their text at rates of
+//! their own, come and go. All of it is computed from the seed and the time: the same question gets the same
+//! answer, whether the web is served or replayed.
 //!
 //! | knob | what it is |
 //! |---|---|
@@ -9,9 +9,10 @@
 //! | `die` | share of the leaves that go again |
 //! | `days` | over how long they come and go |
 //!
-//! Rates differ by host, section, genre and page, as on the Web: three leaves in ten never change, a few do several
-//! times a day. A leaf that comes is on its section's list and in its host's feed (`/feed.xml`) from then on; one
-//! that went is on neither and answers 404. Links in running text are as old as the page's last change.
+//! Rates differ by host, section, genre and page, as on the Web: three leaves in ten never change, a few do
+//! several times a day. A leaf that comes is on its section's list and in its host's feed (`/feed.xml`) from
+//! then on; one that went is on neither and answers 404. Links in running text are as old as the page's last
+//! change.
 
 use super::layout::{About, Place, Role, Target};
 use super::{SimWeb, render};
@@ -119,8 +120,8 @@ impl SimWeb {
         before.fold((0, self.life(id).born), |(n, _), t| (n + 1, t))
     }
 
-    /// The pages that a page links to at a time, in page order; of those that are there or, in running text, were
-    /// there when it was written.
+    /// The pages that a page links to at a time, in page order; of those that are there or, in running text,
+    /// were there when it was written.
     pub fn links_at(&self, id: u32, at: Millis) -> Vec<u32> {
         let links = self.links_of(&self.layout.about(id), at);
         let page = |(_, target)| match target {

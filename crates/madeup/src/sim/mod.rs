@@ -1,7 +1,8 @@
 //! Generated webs: `sim:NAME?pages=…&hosts=…&topic-share=…&seed=…`.
 //!
-//! Deterministic from the seed, up to millions of pages without keeping any: a page's subject, text and links are
-//! computed from its number when it is asked for. The web also knows its labels, writes a topic file and names seeds.
+//! Deterministic from the seed, up to millions of pages without keeping any: a page's subject, text and links
+//! are computed from its number when it is asked for. The web also knows its labels, writes a topic file and
+//! names seeds.
 
 mod layout;
 mod living;
@@ -252,7 +253,8 @@ impl SimWeb {
         let seeds = self.seeds().iter().map(|u| format!("{:?}", u.as_str())).collect::<Vec<_>>().join(", ");
         let (subject, genre) = (&SUBJECTS[0], &GENRES[0]);
         format!(
-            "name = \"Syllabi of database courses (sim:{})\"\n[genre]\nterms = [{}]\n[content]\nterms = [{}]\n[url]\nterms = [{}]\n\
+            "name = \"Syllabi of database courses (sim:{})\"\n[genre]\nterms = [{}]\n[content]\n\
+             terms = [{}]\n[url]\nterms = [{}]\n\
              [seeds]\nurls = [{seeds}]\n",
             self.layout.o.name,
             list(&genre.terms[..genre.terms.len().min(14)]),

@@ -1,5 +1,5 @@
-//! Generated pages as HTML: real markup (navigation, main, lists, aside, footer), text drawn from the page's subject,
-//! genre and language.
+//! Generated pages as HTML: real markup (navigation, main, lists, aside, footer), text drawn from the page's
+//! subject, genre and language.
 
 use super::SimWeb;
 use super::layout::{About, Place, Role, Target};
@@ -193,8 +193,10 @@ pub fn page(web: &SimWeb, a: &About, at: Millis) -> String {
     let language = LANGUAGES[voice.language].code;
     let _ = write!(
         html,
-        "<!DOCTYPE html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n<title>{heading}</title>\n\
-         <link rel=\"stylesheet\" href=\"/style.css\">\n{}</head>\n<body>\n<header><p class=\"site\">{}</p>\n<nav>\n<ul>\n",
+        "<!DOCTYPE html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <title>{heading}</title>\n\
+         <link rel=\"stylesheet\" href=\"/style.css\">\n{}</head>\n<body>\n\
+         <header><p class=\"site\">{}</p>\n<nav>\n<ul>\n",
         if web.is_living() { FEED } else { "" },
         escape(&host)
     );
@@ -374,7 +376,8 @@ pub fn trap(web: &SimWeb, host: u32, path: &str, query: &str) -> Option<String> 
     let items: Vec<String> =
         next.iter().map(|n| format!("<li><a href=\"{}\">{}</a></li>", escape(n), escape(n))).collect();
     Some(format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\n<body><main><h1>{title}</h1>\n\
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\n\
+         <body><main><h1>{title}</h1>\n\
          <p>{text}</p>\n<ul>\n{}\n</ul>\n</main></body></html>\n",
         items.join("\n")
     ))

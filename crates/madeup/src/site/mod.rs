@@ -1,5 +1,6 @@
-//! The generated web of `gleaner demo`: some forty made-up hosts and, in its full size, about two thousand pages, all
-//! a pure function of a seed. It holds everything a crawler meets outside: see `oddities.rs` for the list.
+//! The generated web of `gleaner demo`: some forty made-up hosts and, in its full size, about two thousand
+//! pages, all a pure function of a seed. It holds everything a crawler meets outside: see `oddities.rs` for
+//! the list.
 //!
 //! What is asked for is *Syllabi of database courses* ([`TOPIC`]); [`Site::relevant`] knows the right answer.
 
@@ -15,7 +16,7 @@ mod tests;
 
 use crate::reply::{Answer, Ask, Behaviour, Reply, escape};
 use oddities::{mirror, plant};
-use plan::{Copied, Host, Manner, NodeId, Plan, Quirk, Robots, To, Trap};
+use plan::{CopyOf, Host, LinkTarget, Manner, NodeId, Plan, Quirk, Robots, Trap};
 use sites::{Catalogue, DepartmentSize, campus, catalogue, department};
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write;
@@ -101,8 +102,8 @@ impl Site {
         self.plan.hosts.iter().map(|h| h.name.as_str()).collect()
     }
 
-    /// The answer for a URL after any passing trouble: hosts that fail or refuse at first ([`Answer::answer`] has the
-    /// numbers of earlier requests) are fine by then.
+    /// The answer for a URL after any passing trouble: hosts that fail or refuse at first ([`Answer::answer`]
+    /// has the numbers of earlier requests) are fine by then.
     pub fn answer(&self, host: &str, path_and_query: &str) -> Reply {
         Answer::answer(
             self,
@@ -110,8 +111,9 @@ impl Site {
         )
     }
 
-    /// The right answer: every page that is a syllabus of a database course and that a polite crawler can reach from
-    /// [`SEEDS`] (mirrored and earlier editions included; pages that ask not to be indexed are not). Sorted.
+    /// The right answer: every page that is a syllabus of a database course and that a polite crawler can
+    /// reach from [`SEEDS`] (mirrored and earlier editions included; pages that ask not to be indexed are
+    /// not). Sorted.
     pub fn relevant(&self) -> Vec<String> {
         let mut urls: Vec<String> = self
             .reachable()
@@ -126,7 +128,7 @@ impl Site {
     /// Exact copies: `(copy, original)`.
     pub fn mirrored(&self) -> Vec<(String, String)> {
         self.pairs(|copy| match copy {
-            Copied::Exactly(original) => Some(original),
+            CopyOf::Exactly(original) => Some(original),
             _ => None,
         })
     }
@@ -134,12 +136,12 @@ impl Site {
     /// Near-duplicates: `(earlier edition, current page)`.
     pub fn editions(&self) -> Vec<(String, String)> {
         self.pairs(|copy| match copy {
-            Copied::Nearly(original) => Some(original),
+            CopyOf::Nearly(original) => Some(original),
             _ => None,
         })
     }
 
-    fn pairs(&self, of: impl Fn(Copied) -> Option<NodeId>) -> Vec<(String, String)> {
+    fn pairs(&self, of: impl Fn(CopyOf) -> Option<NodeId>) -> Vec<(String, String)> {
         let nodes = self.plan.nodes.iter().zip(0..);
         nodes
             .filter_map(|(n, id)| of(n.copy).map(|original| (self.plan.url(id), self.plan.url(original))))
@@ -175,7 +177,7 @@ impl Site {
             if matches!(node.quirk, Quirk::Status(_) | Quirk::Cut | Quirk::Drop) || node.nofollow {
                 continue;
             }
-            let nav = if matches!(node.copy, Copied::Exactly(_)) { &[][..] } else { &host.nav[..] };
+            let nav = if matches!(node.copy, CopyOf::Exactly(_)) { &[][..] } else { &host.nav[..] };
             queue.extend(node.links.iter().chain(nav).filter(|l| !l.nofollow).filter_map(|l| l.to.node()));
         }
         out
@@ -190,7 +192,8 @@ impl Site {
 
     fn sitemap(&self, host: &Host) -> Reply {
         let mut out = String::from(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset \
+             xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
         );
         for &id in &host.sitemap {
             let _ = writeln!(
@@ -237,8 +240,10 @@ impl Site {
         }
         (host.manner == Manner::SoftNotFound).then(|| {
             let body = format!(
-                "<html><head><title>{}</title></head><body><h1>Sorry!</h1><p>The page you are looking for may have been moved or \
-                 deleted. Please use the navigation or the search.</p><p><a href=\"/\">Home</a></p></body></html>",
+                "<html><head><title>{}</title></head><body><h1>Sorry!</h1><p>The page you are looking for \
+                 may have been moved or \
+                 deleted. Please use the navigation or the search.</p><p><a \
+                 href=\"/\">Home</a></p></body></html>",
                 escape(&host.institution)
             );
             Reply::html(body)
@@ -351,8 +356,8 @@ fn build(seed: u64, universities: usize, filler: usize) -> Plan {
     let directory = plan.host("directory.campusweb.example", "Campus web directory");
     let root = plan.page(directory, "/", Genre::Hub, 1, "Universities and colleges of the world");
     let computing = plan.page(directory, "/computing.html", Genre::Hub, 1, "Courses in computer science");
-    plan.nav(directory, To::Node(root), "Directory");
-    plan.nav(directory, To::Node(computing), "Courses in computer science");
+    plan.nav(directory, LinkTarget::Node(root), "Directory");
+    plan.nav(directory, LinkTarget::Node(computing), "Courses in computer science");
     let mut first = None;
     let mut second = None;
     let mut shelf = root;
@@ -376,7 +381,7 @@ fn build(seed: u64, universities: usize, filler: usize) -> Plan {
             department(&mut plan, cs, DepartmentSize { courses: 14, databases: 3, faculty: 6, editions: 2 });
         let www = plan.host(&format!("www.{name}.example"), &institution);
         let home = campus(&mut plan, www, &[(dept.home, "Department of Computer Science")], filler);
-        plan.nav(cs, To::Node(home), &institution);
+        plan.nav(cs, LinkTarget::Node(home), &institution);
         plan.link(shelf, home, &institution);
         plan.link(computing, dept.courses, &format!("Computer science courses, {institution}"));
         first = first.or(Some(cs));
@@ -524,15 +529,15 @@ fn teachers(
 ) {
     let host = plan.host("links.teachers.example", "Teachers' link list");
     let home = plan.page(host, "/", Genre::Hub, 1, "Links for teachers of computing");
-    plan.nav(host, To::Node(home), "All links");
+    plan.nav(host, LinkTarget::Node(home), "All links");
     for (page, what) in homes {
-        plan.out(home, To::Tracked(*page), what);
+        plan.out(home, LinkTarget::Tracked(*page), what);
     }
     for (page, what) in doors.iter().rev().take(3) {
         plan.link(home, *page, what);
     }
     if let Some((original, courses)) = copied {
-        plan.out(home, To::Tracked(courses), "A fine course list");
+        plan.out(home, LinkTarget::Tracked(courses), "A fine course list");
         let list = mirror(plan, original, courses);
         plan.link(home, list, "The same, on a mirror");
     }

@@ -1,6 +1,6 @@
 //! The difficult part of the generated web: one host per phenomenon, each planted on purpose and tested for.
 
-use super::plan::{Copied, HostId, Layout, Manner, NodeId, Out, Plan, Quirk, Robots, To, Trap};
+use super::plan::{CopyOf, HostId, Layout, LinkTarget, Manner, NodeId, OutLink, Plan, Quirk, Robots, Trap};
 use super::sites::{self, DepartmentSize};
 use super::text::Genre;
 use super::words::{DATABASES, LANGUAGES};
@@ -71,7 +71,7 @@ fn with_robots(plan: &mut Plan, name: &str, institution: &str, robots: Robots) -
 fn sitemap(plan: &mut Plan) -> NodeId {
     let host = plan.host(SITEMAP, "Oakhurst College");
     let home = plan.page(host, "/", Genre::Campus, 1, "Archive of teaching material");
-    plan.nav(host, To::Node(home), "Home");
+    plan.nav(host, LinkTarget::Node(home), "Home");
     let mut pages = vec![home];
     for (i, subject) in [DATABASES, 1, 2, DATABASES, 3, 5].into_iter().enumerate() {
         let title = format!("Course outline {} - Syllabus", i + 1);
@@ -85,7 +85,7 @@ fn sitemap(plan: &mut Plan) -> NodeId {
 fn tunnels(plan: &mut Plan) -> NodeId {
     let host = plan.host(TUNNEL, "Hollins");
     let home = plan.page(host, "/", Genre::Hub, 1, "Pages of our members");
-    plan.nav(host, To::Node(home), "All members");
+    plan.nav(host, LinkTarget::Node(home), "All members");
     for (member, hops) in [("maud", 2), ("igor", 3)] {
         let mut at = plan.page(
             host,
@@ -120,7 +120,7 @@ fn legacy(plan: &mut Plan) -> NodeId {
         h.layout = Layout::Modern;
     });
     let home = plan.page(host, "/", Genre::Hub, 1, "Westbrook College, old server");
-    plan.nav(host, To::Node(home), "Home");
+    plan.nav(host, LinkTarget::Node(home), "Home");
     let pages: &[(&str, Genre, usize, Option<usize>, Quirk, &str)] = &[
         ("/unclosed.html", Genre::Syllabus, 0, None, Quirk::Unclosed, "Databases I - Syllabus"),
         ("/nesting.html", Genre::Syllabus, 0, None, Quirk::WrongNesting, "Databases II - Syllabus"),
@@ -226,7 +226,7 @@ fn foreign(plan: &mut Plan, name: &str, institution: &str, language: usize) -> N
     let list = plan.page(host, "/cursos/", Genre::Hub, 0, l.list);
     let staff = plan.page(host, "/staff.html", Genre::Hub, 0, l.staff);
     for (to, anchor) in [(home, institution), (list, l.list), (staff, l.staff)] {
-        plan.nav(host, To::Node(to), anchor);
+        plan.nav(host, LinkTarget::Node(to), anchor);
     }
     let mut all = vec![home, list, staff];
     for (subject, name) in l.courses.iter().enumerate() {
@@ -292,7 +292,8 @@ fn hidden(plan: &mut Plan, host: HostId) {
     ] {
         plan.link(home, to, anchor);
     }
-    let rel_nofollow = Out { to: To::Node(shunned), anchor: "CS 295: Databases".into(), nofollow: true };
+    let rel_nofollow =
+        OutLink { to: LinkTarget::Node(shunned), anchor: "CS 295: Databases".into(), nofollow: true };
     plan.node_mut(home, |n| n.links.push(rel_nofollow));
     let title = "CS 294: Databases in practice - Syllabus";
     let pdf = plan.odd(host, "/handouts/cs294.pdf", Genre::Syllabus, DATABASES, title, Quirk::Pdf);
@@ -306,7 +307,7 @@ fn hidden(plan: &mut Plan, host: HostId) {
 fn redirects(plan: &mut Plan, host: HostId) -> NodeId {
     let go = plan.host(REDIRECTS, "Short links");
     let home = plan.page(go, "/", Genre::Hub, 1, "Short links");
-    plan.nav(go, To::Node(home), "Home");
+    plan.nav(go, LinkTarget::Node(home), "Home");
     let hop = |plan: &mut Plan, path: &str, status: u16, location: Option<&str>, to: Option<NodeId>| {
         let quirk = Quirk::Redirect(status, location.map(str::to_string));
         let page = plan.odd(go, path, Genre::Hub, 1, path, quirk);
@@ -375,7 +376,7 @@ pub fn mirror(plan: &mut Plan, original: HostId, courses: NodeId) -> NodeId {
     for &id in &nodes {
         let Some(n) = plan.nodes.get(id as usize).cloned() else { continue };
         let copy = plan.page(host, &n.path, n.genre, n.subject, &n.title);
-        plan.node_mut(copy, |m| m.copy = Copied::Exactly(id));
+        plan.node_mut(copy, |m| m.copy = CopyOf::Exactly(id));
         copies.push((id, copy, n.links));
     }
     // Same-host links of the copied bytes lead to the copies, or nowhere.
@@ -389,7 +390,7 @@ pub fn mirror(plan: &mut Plan, original: HostId, courses: NodeId) -> NodeId {
                 Some(to)
             };
             if let Some(to) = to {
-                plan.node_mut(copy, |n| n.links.push(Out { to: To::Node(to), ..link.clone() }));
+                plan.node_mut(copy, |n| n.links.push(OutLink { to: LinkTarget::Node(to), ..link.clone() }));
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The link graph of the generated web: hosts, pages, links and what is odd about them. No text yet: a page's words are
-//! written when it is asked for, so that a plan of a hundred thousand pages stays small.
+//! The link graph of the generated web: hosts, pages, links and what is odd about them. No text yet: a page's
+//! words are written when it is asked for, so that a plan of a hundred thousand pages stays small.
 
 use super::text::{Genre, Rng};
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub struct Host {
     pub institution: String,
     pub layout: Layout,
     /// The navigation that stands on every page of the host.
-    pub nav: Vec<Out>,
+    pub nav: Vec<OutLink>,
     pub robots: Robots,
     /// Pages named in `sitemap.xml`.
     pub sitemap: Vec<NodeId>,
@@ -87,8 +87,8 @@ pub struct Node {
     pub genre: Genre,
     pub subject: usize,
     pub language: Option<usize>,
-    pub links: Vec<Out>,
-    pub copy: Copied,
+    pub links: Vec<OutLink>,
+    pub copy: CopyOf,
     pub quirk: Quirk,
     /// `<meta name="robots">`.
     pub noindex: bool,
@@ -96,7 +96,7 @@ pub struct Node {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Copied {
+pub enum CopyOf {
     No,
     /// The same bytes as another page.
     Exactly(NodeId),
@@ -105,14 +105,14 @@ pub enum Copied {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Out {
-    pub to: To,
+pub struct OutLink {
+    pub to: LinkTarget,
     pub anchor: String,
     pub nofollow: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum To {
+pub enum LinkTarget {
     Node(NodeId),
     /// The same page, with tracking parameters.
     Tracked(NodeId),
@@ -120,11 +120,11 @@ pub enum To {
     Raw(String),
 }
 
-impl To {
+impl LinkTarget {
     pub fn node(&self) -> Option<NodeId> {
         match self {
-            To::Node(n) | To::Tracked(n) => Some(*n),
-            To::Raw(_) => None,
+            LinkTarget::Node(n) | LinkTarget::Tracked(n) => Some(*n),
+            LinkTarget::Raw(_) => None,
         }
     }
 }
@@ -152,7 +152,8 @@ pub enum Quirk {
     Frames,
     /// `<meta http-equiv="refresh">` to the first link.
     Refresh,
-    /// `status`, and `Location` as it is sent (`None`: the header is missing). The first link is where it leads.
+    /// `status`, and `Location` as it is sent (`None`: the header is missing). The first link is where it
+    /// leads.
     Redirect(u16, Option<String>),
     Status(u16),
     /// 503 the first time, fine later.
@@ -219,7 +220,7 @@ impl Plan {
             subject,
             language: None,
             links: Vec::new(),
-            copy: Copied::No,
+            copy: CopyOf::No,
             quirk: Quirk::None,
             noindex: false,
             nofollow: false,
@@ -254,21 +255,21 @@ impl Plan {
     }
 
     pub fn link(&mut self, from: NodeId, to: NodeId, anchor: &str) {
-        self.out(from, To::Node(to), anchor);
+        self.out(from, LinkTarget::Node(to), anchor);
     }
     /// With the target's title as the anchor.
     pub fn list(&mut self, from: NodeId, to: NodeId) {
         let title = self.nodes.get(to as usize).map_or(String::new(), |n| n.title.clone());
-        self.out(from, To::Node(to), &title);
+        self.out(from, LinkTarget::Node(to), &title);
     }
     pub fn raw(&mut self, from: NodeId, href: &str, anchor: &str) {
-        self.out(from, To::Raw(href.to_string()), anchor);
+        self.out(from, LinkTarget::Raw(href.to_string()), anchor);
     }
-    pub fn out(&mut self, from: NodeId, to: To, anchor: &str) {
-        self.node_mut(from, |n| n.links.push(Out { to, anchor: anchor.to_string(), nofollow: false }));
+    pub fn out(&mut self, from: NodeId, to: LinkTarget, anchor: &str) {
+        self.node_mut(from, |n| n.links.push(OutLink { to, anchor: anchor.to_string(), nofollow: false }));
     }
-    pub fn nav(&mut self, host: HostId, to: To, anchor: &str) {
-        self.host_mut(host, |h| h.nav.push(Out { to, anchor: anchor.to_string(), nofollow: false }));
+    pub fn nav(&mut self, host: HostId, to: LinkTarget, anchor: &str) {
+        self.host_mut(host, |h| h.nav.push(OutLink { to, anchor: anchor.to_string(), nofollow: false }));
     }
 
     pub fn find_host(&self, name: &str) -> Option<HostId> {

@@ -1,6 +1,6 @@
 //! From a planned page to the bytes of its answer: layouts, broken markup, charsets, PDF and pictures.
 
-use super::plan::{Copied, Host, Layout, Node, NodeId, Out, Plan, Quirk, To};
+use super::plan::{CopyOf, Host, Layout, LinkTarget, Node, NodeId, OutLink, Plan, Quirk};
 use super::text::{Genre, Part, Rng, Subjects, write};
 use super::words::LANGUAGES;
 use crate::reply::{Reply, escape};
@@ -12,7 +12,7 @@ pub const HUGE: usize = 3 << 20;
 /// The answer for a page when all is well (delays and passing failures are the site's business).
 pub fn page(plan: &Plan, id: NodeId) -> Reply {
     let Some(node) = plan.nodes.get(id as usize) else { return Reply::not_found() };
-    if let Copied::Exactly(original) = node.copy {
+    if let CopyOf::Exactly(original) = node.copy {
         return page(plan, original);
     }
     let Some(host) = plan.hosts.get(node.host as usize) else { return Reply::not_found() };
@@ -46,7 +46,7 @@ pub fn page(plan: &Plan, id: NodeId) -> Reply {
 
 fn parts(plan: &Plan, node: &Node, id: NodeId) -> Vec<Part> {
     let (source, near) = match node.copy {
-        Copied::Nearly(original) => (original, true),
+        CopyOf::Nearly(original) => (original, true),
         _ => (id, false),
     };
     let Some(of) = plan.nodes.get(source as usize) else { return Vec::new() };
@@ -236,7 +236,7 @@ fn content(out: &mut String, plan: &Plan, node: &Node, id: NodeId, base: Option<
     }
 }
 
-fn anchor(out: &mut String, plan: &Plan, node: &Node, link: &Out, base: Option<&str>) {
+fn anchor(out: &mut String, plan: &Plan, node: &Node, link: &OutLink, base: Option<&str>) {
     let rel = if link.nofollow { " rel=\"nofollow\"" } else { "" };
     let _ = write!(
         out,
@@ -247,11 +247,11 @@ fn anchor(out: &mut String, plan: &Plan, node: &Node, link: &Out, base: Option<&
 }
 
 /// How a link is written: short inside a folder, from the root inside a host, absolute elsewhere.
-fn href(plan: &Plan, from: &Node, to: &To, base: Option<&str>) -> String {
+fn href(plan: &Plan, from: &Node, to: &LinkTarget, base: Option<&str>) -> String {
     let (id, query) = match to {
-        To::Raw(href) => return href.clone(),
-        To::Node(id) => (*id, ""),
-        To::Tracked(id) => (*id, "utm_source=related&utm_medium=web"),
+        LinkTarget::Raw(href) => return href.clone(),
+        LinkTarget::Node(id) => (*id, ""),
+        LinkTarget::Tracked(id) => (*id, "utm_source=related&utm_medium=web"),
     };
     let url = plan.url(id);
     let query = match (query, url.contains('?')) {
@@ -314,7 +314,8 @@ pub fn pdf(lines: &[String]) -> Vec<u8> {
     object(&mut out, b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>");
     for (i, page) in pages.iter().enumerate() {
         let head = format!(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents {} 0 R >>",
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> \
+             /Contents {} 0 R >>",
             5 + 2 * i
         );
         object(&mut out, head.as_bytes());

@@ -1,6 +1,7 @@
-//! The ordinary part of the generated web: universities with their departments, news, jobs, a shop, blogs, documentation.
+//! The ordinary part of the generated web: universities with their departments, news, jobs, a shop, blogs,
+//! documentation.
 
-use super::plan::{Copied, HostId, NodeId, Plan, To};
+use super::plan::{CopyOf, HostId, LinkTarget, NodeId, Plan};
 use super::text::{Genre, Rng, upper_first};
 use super::words::*;
 
@@ -46,7 +47,7 @@ pub fn department(plan: &mut Plan, host: HostId, size: DepartmentSize) -> Depart
     plan.raw(contact, "mailto:office@cs.example", "Write to the office");
     plan.raw(contact, "tel:+15550100", "Call us");
     for (to, anchor) in [(home, "Home"), (list, "Courses"), (people, "People"), (contact, "Contact")] {
-        plan.nav(host, To::Node(to), anchor);
+        plan.nav(host, LinkTarget::Node(to), anchor);
     }
     let mut faculty = Vec::new();
     for _ in 0..size.faculty {
@@ -125,7 +126,7 @@ pub fn department(plan: &mut Plan, host: HostId, size: DepartmentSize) -> Depart
                 let path = format!("{folder}{year}/syllabus.html");
                 let old =
                     plan.page(host, &path, Genre::Syllabus, subject, &format!("{full} - Syllabus {year}"));
-                plan.node_mut(old, |n| n.copy = Copied::Nearly(syllabus));
+                plan.node_mut(old, |n| n.copy = CopyOf::Nearly(syllabus));
                 plan.link(front, old, &format!("Earlier edition, {year}"));
             }
         }
@@ -142,7 +143,7 @@ pub fn campus(plan: &mut Plan, host: HostId, departments: &[(NodeId, &str)], fil
     let list = plan.page(host, "/departments.html", Genre::Hub, 1, "Departments and schools");
     let stories = plan.page(host, "/news/", Genre::Hub, 1, "Campus news");
     for (to, anchor) in [(home, "Home"), (list, "Departments"), (stories, "News")] {
-        plan.nav(host, To::Node(to), anchor);
+        plan.nav(host, LinkTarget::Node(to), anchor);
     }
     for (path, title) in [
         ("/admissions.html", "Admissions"),
@@ -150,7 +151,7 @@ pub fn campus(plan: &mut Plan, host: HostId, departments: &[(NodeId, &str)], fil
         ("/life.html", "Life on campus"),
     ] {
         let page = plan.page(host, path, Genre::Campus, 1, title);
-        plan.nav(host, To::Node(page), title);
+        plan.nav(host, LinkTarget::Node(page), title);
     }
     plan.link(home, list, "Departments and their courses");
     for (to, anchor) in departments {
@@ -209,15 +210,15 @@ pub fn catalogue(plan: &mut Plan, host: HostId, what: &Catalogue) -> (NodeId, Ve
     let name = plan.hosts.get(host as usize).map_or(String::new(), |h| h.name.clone());
     let mut rng = Rng::named(plan.seed ^ 3, &name);
     let home = plan.page(host, "/", Genre::Hub, 1, what.title);
-    plan.nav(host, To::Node(home), "Home");
+    plan.nav(host, LinkTarget::Node(home), "Home");
     let about = plan.page(host, "/about.html", Genre::Campus, 1, &format!("About {}", what.title));
-    plan.nav(host, To::Node(about), "About us");
+    plan.nav(host, LinkTarget::Node(about), "About us");
     let mut sections = Vec::new();
     for s in SUBJECTS {
         let page = plan.page(host, &what.section.replace("{s}", s.slug), Genre::Hub, 1, &upper_first(s.name));
         plan.list(home, page);
         if sections.len() < 5 {
-            plan.nav(host, To::Node(page), &upper_first(s.name));
+            plan.nav(host, LinkTarget::Node(page), &upper_first(s.name));
         }
         sections.push(page);
     }
@@ -239,7 +240,7 @@ pub fn catalogue(plan: &mut Plan, host: HostId, what: &Catalogue) -> (NodeId, Ve
                 let title = plan.nodes.get(other as usize).map_or(String::new(), |n| n.title.clone());
                 plan.out(
                     page,
-                    if tracked { To::Tracked(other) } else { To::Node(other) },
+                    if tracked { LinkTarget::Tracked(other) } else { LinkTarget::Node(other) },
                     &format!("Related: {title}"),
                 );
             }

@@ -1,5 +1,5 @@
-//! The generated web is what it says it is: every phenomenon is there, and the ground truth is what an independent polite
-//! walk over the HTML finds.
+//! The generated web is what it says it is: every phenomenon is there, and the ground truth is what an
+//! independent polite walk over the HTML finds.
 
 use super::oddities::*;
 use super::text::Genre;

@@ -6,7 +6,8 @@ use super::words::*;
 pub struct Rng(learn::rng::Rng);
 
 impl Rng {
-    /// A generator of its own for each name, so that one page's text does not depend on how many others there are.
+    /// A generator of its own for each name, so that one page's text does not depend on how many others there
+    /// are.
     pub fn named(seed: u64, name: &str) -> Rng {
         // FNV-1a; std's hasher is not promised to stay the same between versions.
         let hash = name

@@ -1,8 +1,8 @@
-//! Word lists and sentence templates of the generated web: enough of each subject and each genre for judging by
-//! terms to work as it does on real pages. Data only; `text.rs` puts it together.
+//! Word lists and sentence templates of the generated web: enough of each subject and each genre for judging
+//! by terms to work as it does on real pages. Data only; `text.rs` puts it together.
 //!
-//! In a template `{a}`…`{d}` are different terms of the subject, `{n}` the subject's name, `{p}` and `{q}` people,
-//! `{u}` an institution, `{y}` a year, `{k}` a small number, `{w}` a weekday, `{h}` an hour.
+//! In a template `{a}`…`{d}` are different terms of the subject, `{n}` the subject's name, `{p}` and `{q}`
+//! people, `{u}` an institution, `{y}` a year, `{k}` a small number, `{w}` a weekday, `{h}` an hour.
 
 /// What a page is about.
 pub struct Subject {
@@ -400,8 +400,8 @@ pub const NAME_TAILS: &[&str] = &[
     "cliff", "moor", "stead", "gate",
 ];
 
-/// Syllabi in other languages. Half of them are bilingual, as such pages often are; the others are what a judge with
-/// mostly English terms finds hard.
+/// Syllabi in other languages. Half of them are bilingual, as such pages often are; the others are what a
+/// judge with mostly English terms finds hard.
 pub struct Language {
     pub code: &'static str,
     pub list: &'static str,

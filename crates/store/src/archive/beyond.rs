@@ -115,7 +115,8 @@ impl Aside {
     pub fn describe(&self) -> String {
         let pages = if self.pages == 1 { "1 page".to_string() } else { format!("{} pages", self.pages) };
         format!(
-            "{pages} at the end of the archive were never committed; their bytes were set aside in {}, and what is still wanted \
+            "{pages} at the end of the archive were never committed; their bytes were set aside in {}, and \
+             what is still wanted \
              is fetched again",
             self.folder.display()
         )

@@ -270,7 +270,8 @@ impl Composer {
         info: &[(String, String)],
     ) -> Result<Vec<u8>, Problem> {
         let mut about = String::from(
-            "format: WARC File Format 1.1\r\nconformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\n",
+            "format: WARC File Format 1.1\r\nconformsTo: \
+             http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\n",
         );
         for (name, value) in info {
             field(&mut about, name, value);
@@ -296,7 +297,8 @@ impl Composer {
         Ok(bytes)
     }
 
-    /// A revisit as the response that it stands for: the answer it refers to is to go, and it keeps the payload.
+    /// A revisit as the response that it stands for: the answer it refers to is to go, and it keeps the
+    /// payload.
     pub(super) fn with_payload(&mut self, revisit: &WarcRecord, payload: &[u8]) -> Result<Vec<u8>, Problem> {
         const MADE_ANEW: &[&str] = &[
             "warc-type",

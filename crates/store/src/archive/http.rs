@@ -297,7 +297,8 @@ mod tests {
             tail in prop::collection::vec(any::<u8>(), 0..300),
         ) {
             let te = if chunked { "transfer-encoding: chunked\r\n" } else { "" };
-            let mut block = format!("HTTP/1.1 200 OK\r\n{te}content-encoding: {encoding}\r\n\r\n").into_bytes();
+            let mut block = format!("HTTP/1.1 200 OK\r\n{te}content-encoding: \
+                                     {encoding}\r\n\r\n").into_bytes();
             block.extend(&tail);
             let limits = HttpLimits { body: 1_000, headers: 3 };
             let m = http_message(&block, &limits);

@@ -46,6 +46,6 @@ pub use exchange::{Exchange, Exchanges, Scan};
 pub use http::{HttpLimits, HttpMessage, http_message};
 pub use objects::{Depot, Objects, Uploads};
 pub use reader::{Limits, WarcError, WarcReader, WarcRecord, read_at};
-pub use rewrite::{Archived, Copied, Joined};
+pub use rewrite::{Archived, CopyReport, JoinedArchives};
 pub use stacks::Stacks;
-pub use writer::{Archive, ArchiveSettings, Archiver, Position, Written, lost_pages};
+pub use writer::{Archive, ArchiveSettings, Archiver, Position, WrittenRecord, lost_pages};

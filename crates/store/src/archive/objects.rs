@@ -10,7 +10,7 @@
 
 use super::compose::{Composed, Composer, PageNote};
 use super::date::compact;
-use super::writer::{ArchiveSettings, Archiver, Position, Written, check_names};
+use super::writer::{ArchiveSettings, Archiver, Position, WrittenRecord, check_names};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -194,7 +194,7 @@ impl Objects {
     }
 
     /// Appends one exchange composed elsewhere.
-    pub fn append(&mut self, exchange: &Composed) -> Result<Written, Problem> {
+    pub fn append(&mut self, exchange: &Composed) -> Result<WrittenRecord, Problem> {
         let mut state = self.uploads.lock();
         // Memory is bounded, whatever the bucket does.
         while state.under_way > MOST_UNDER_WAY {
@@ -218,12 +218,12 @@ impl Objects {
             state.seal();
             self.uploads.changed.notify_all();
         }
-        Ok(Written { at, digest: exchange.digest, revisit: exchange.revisit })
+        Ok(WrittenRecord { at, digest: exchange.digest, revisit: exchange.revisit })
     }
 }
 
 impl Archiver for Objects {
-    fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<Written>, Problem> {
+    fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<WrittenRecord>, Problem> {
         match self.composer.exchange(fetched, note)? {
             Some(composed) => self.append(&composed).map(Some),
             None => Ok(None),

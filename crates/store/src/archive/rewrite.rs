@@ -1,5 +1,5 @@
-//! Writes archive files again without some of their pages. What stays is copied byte for byte; a revisit whose
-//! payload stood in a page that goes becomes a response with that payload.
+//! Writes archive files again without some of their pages. What stays is copied byte for byte; a revisit
+//! whose payload stood in a page that goes becomes a response with that payload.
 
 use super::compose::{Composer, ComposerSettings};
 use super::date::compact;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use types::{Millis, Problem};
 
 /// An answer in the archive.
-struct Held {
+struct HeldAnswer {
     offset: u64,
     length: u64,
     /// Where the records that belong to it end.
@@ -33,7 +33,7 @@ type Identity = (String, String, String, bool);
 
 /// Archives that are being copied into a new one.
 #[derive(Debug, Default)]
-pub struct Joined {
+pub struct JoinedArchives {
     /// The end of the new archive.
     pub position: Option<Position>,
     /// Answers that were copied.
@@ -52,14 +52,14 @@ pub struct Joined {
 pub struct Archived {
     dir: PathBuf,
     position: Option<Position>,
-    files: BTreeMap<String, Vec<Held>>,
+    files: BTreeMap<String, Vec<HeldAnswer>>,
     /// Places that cannot be read: nobody knows what is there.
     pub damaged: Vec<String>,
 }
 
 /// What came of copying.
 #[derive(Debug, Default)]
-pub struct Copied {
+pub struct CopyReport {
     /// Files that were written, with the files they replace.
     pub files: Vec<(String, String)>,
     /// Of a file that was replaced: where its answers were, and where they are now, with their length.
@@ -88,9 +88,9 @@ impl Archived {
         self.position.as_ref().filter(|p| p.file == file).map_or(u64::MAX, |p| p.length)
     }
 
-    fn read_file(&mut self, file: &str) -> Result<Vec<Held>, Problem> {
+    fn read_file(&mut self, file: &str) -> Result<Vec<HeldAnswer>, Problem> {
         let (path, until) = (self.dir.join(file), self.until(file));
-        let mut held: Vec<Held> = Vec::new();
+        let mut held: Vec<HeldAnswer> = Vec::new();
         for record in Scan::open(&path, 0, Limits { block: 0, ..Limits::default() })? {
             let record = match record {
                 Ok(record) if record.offset >= until => break,
@@ -107,7 +107,7 @@ impl Archived {
                     let said = |name: &str| record.header(name).unwrap_or_default().to_string();
                     let refers = (record.kind() == "revisit")
                         .then(|| (said("WARC-Refers-To-Target-URI"), said("WARC-Refers-To-Date")));
-                    held.push(Held {
+                    held.push(HeldAnswer {
                         offset: record.offset,
                         length: record.length,
                         end,
@@ -141,15 +141,15 @@ impl Archived {
         to: &Path,
         composer: ComposerSettings,
         now: Millis,
-    ) -> Result<Copied, Problem> {
+    ) -> Result<CopyReport, Problem> {
         let mut gone: HashMap<(String, String), (&str, u64)> = HashMap::new();
         for (file, held) in &self.files {
             for h in held.iter().filter(|h| h.refers.is_none() && goes(&h.target)) {
                 gone.insert((h.target.clone(), h.date.clone()), (file, h.offset));
             }
         }
-        let lost = |h: &Held| h.refers.as_ref().is_some_and(|r| gone.contains_key(r));
-        let mut copied = Copied { position: self.position.clone(), ..Copied::default() };
+        let lost = |h: &HeldAnswer| h.refers.as_ref().is_some_and(|r| gone.contains_key(r));
+        let mut copied = CopyReport { position: self.position.clone(), ..CopyReport::default() };
         let mut composer = Composer::new(composer);
         let taken: HashSet<&String> = self.files.keys().collect();
         for (file, held) in &self.files {
@@ -200,14 +200,15 @@ impl Archived {
         Ok(copied)
     }
 
-    /// Copies every answer whose address `stays` into files of their own in `to`, behind those of `joined`. What is
-    /// there already is not copied again. Returns where each answer is now: by its file and byte here.
+    /// Copies every answer whose address `stays` into files of their own in `to`, behind those of `joined`.
+    /// What is there already is not copied again. Returns where each answer is now: by its file and byte
+    /// here.
     pub fn copy_into(
         &self,
         stays: &dyn Fn(&str) -> bool,
         to: &Path,
         composer: ComposerSettings,
-        joined: &mut Joined,
+        joined: &mut JoinedArchives,
     ) -> Result<HashMap<(String, u64), (String, u64, u64)>, Problem> {
         let mut gone: HashMap<(String, String), (&str, u64)> = HashMap::new();
         for (file, held) in &self.files {

@@ -110,7 +110,8 @@ fn round_trip() {
     assert_eq!(response.header("WARC-Date"), Some("1970-01-01T00:00:01.000Z"));
     assert_eq!(
         text(response),
-        "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\nx-odd: a  WARC/1.1\r\ncontent-length: 12\r\n\r\n<p>hello</p>"
+        "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\nx-odd: a  WARC/1.1\r\n\
+         content-length: 12\r\n\r\n<p>hello</p>"
     );
     let message = http_message(&response.block, &HttpLimits::default()).unwrap();
     assert_eq!((message.status, &*message.body), (200, &b"<p>hello</p>"[..]));
@@ -121,7 +122,8 @@ fn round_trip() {
     assert_eq!(text(&good[2]), "GET /a HTTP/1.1\r\nhost: example.org\r\n\r\n");
     assert_eq!(
         text(&good[3]),
-        "via: http://example.org/\r\nfetchTimeMs: 42\r\ndepth: 3\r\nfoundAs: anchor\r\nrelevant: true\r\nrelevance: 0.75\r\n\
+        "via: http://example.org/\r\nfetchTimeMs: 42\r\ndepth: 3\r\nfoundAs: anchor\r\nrelevant: true\r\n\
+         relevance: 0.75\r\n\
          threshold: 0.5\r\nverdictVersion: 2\r\nscore: 0.75\r\nscorePart: genre=0.5\r\n"
     );
     let revisit = &good[4];
@@ -318,7 +320,8 @@ fn a_full_disk_loses_nothing() {
 // ── reading the files of others ──
 
 const PLAIN: &str = "WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 4\r\n\r\nabcd\r\n\r\n\
-    WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://e.org/>\r\nContent-Length: 5\r\nX-Folded: one\r\n two\r\n\r\nhello\r\n\r\n";
+    WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://e.org/>\r\nContent-Length: 5\r\n\
+    X-Folded: one\r\n two\r\n\r\nhello\r\n\r\n";
 
 fn read(bytes: &[u8]) -> (Vec<WarcRecord>, Vec<WarcError>) {
     // A tiny buffer, so that every boundary falls between two reads somewhere.

@@ -57,7 +57,7 @@ pub struct Position {
 
 /// Where a page went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenRecord {
     /// The response or revisit record.
     pub at: ArchiveRef,
     /// Of the payload.
@@ -69,7 +69,7 @@ pub struct Written {
 /// An archive as the crawl's loop sees it: files in a folder, or objects in a bucket.
 pub trait Archiver: Send {
     /// Composes and appends one exchange. `None`: there was no HTTP answer to archive.
-    fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<Written>, Problem>;
+    fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<WrittenRecord>, Problem>;
     /// What was appended survives a killed process, as far as the ledger does not see to it itself.
     fn flush(&mut self) -> Result<(), Problem>;
     /// The same, and a power cut.
@@ -79,7 +79,7 @@ pub trait Archiver: Send {
 }
 
 /// The file being written.
-pub(super) struct Current {
+pub(super) struct CurrentFile {
     pub(super) file: File,
     name: String,
     /// Bytes of it that the operating system has.
@@ -96,7 +96,7 @@ pub struct Archive {
     dir: PathBuf,
     settings: ArchiveSettings,
     composer: Composer,
-    pub(super) current: Option<Current>,
+    pub(super) current: Option<CurrentFile>,
     buffer: Vec<u8>,
     next_serial: u64,
     /// A file was created since the folder was last synced.
@@ -168,7 +168,7 @@ impl Archive {
             let file =
                 OpenOptions::new().write(true).open(&path).map_err(|e| Problem::io("open", &path, &e))?;
             self.next_serial = last + 1;
-            self.current = Some(Current { file, name: position.file, written: position.length });
+            self.current = Some(CurrentFile { file, name: position.file, written: position.length });
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Archive {
     }
 
     /// Composes and appends one exchange. `None`: there was no HTTP answer to archive.
-    pub fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<Written>, Problem> {
+    pub fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<WrittenRecord>, Problem> {
         match self.composer.exchange(fetched, note)? {
             Some(composed) => self.append(&composed).map(Some),
             None => Ok(None),
@@ -198,7 +198,7 @@ impl Archive {
 
     /// Appends one exchange composed elsewhere. On an error it is not appended and everything before it still
     /// is.
-    pub fn append(&mut self, exchange: &Composed) -> Result<Written, Problem> {
+    pub fn append(&mut self, exchange: &Composed) -> Result<WrittenRecord, Problem> {
         if self.length() >= self.settings.max_size {
             self.finish_file()?;
         }
@@ -211,7 +211,7 @@ impl Archive {
         let offset = self.length();
         self.buffer.extend_from_slice(&exchange.bytes);
         let at = ArchiveRef { file: self.file_name().to_string(), offset, length: exchange.response as u64 };
-        Ok(Written { at, digest: exchange.digest, revisit: exchange.revisit })
+        Ok(WrittenRecord { at, digest: exchange.digest, revisit: exchange.revisit })
     }
 
     /// The end of everything appended so far; `None` before the first page. Commit it after `flush` or
@@ -294,14 +294,14 @@ impl Archive {
         let file = files::create_new(&path).map_err(|e| Problem::io("create", &path, &e))?;
         self.next_serial += 1;
         self.dir_dirty = true;
-        self.current = Some(Current { file, name, written: 0 });
+        self.current = Some(CurrentFile { file, name, written: 0 });
         self.buffer.extend_from_slice(&info);
         Ok(())
     }
 }
 
 impl Archiver for Archive {
-    fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<Written>, Problem> {
+    fn write(&mut self, fetched: &Fetched, note: &PageNote) -> Result<Option<WrittenRecord>, Problem> {
         Archive::write(self, fetched, note)
     }
     fn flush(&mut self) -> Result<(), Problem> {
@@ -342,7 +342,8 @@ fn shortened(path: &Path, how: &str, position: &Position, length: u64) -> Proble
     Problem::new(format!("{} is {how}", path.display()))
         .because(format!("{length} bytes are there, {} were committed", position.length))
         .hint(format!(
-            "restore the file from a copy; without one `gleaner repair {}` goes on without those bytes (the text of \
+            "restore the file from a copy; without one `gleaner repair {}` goes on without those bytes (the \
+             text of \
              the pages is in the ledger)",
             path.parent().map_or_else(|| "DIR".to_string(), collection)
         ))

@@ -1,7 +1,7 @@
 //! How do pages leave a collection? One exporter per format, one list, one table of columns.
 //!
-//! To add a format: write `<name>.rs` with an [`Exporter`], and list it in [`ALL`]. Whatever shows columns
-//! reads [`COLUMNS`], so a new column appears in every format by itself.
+//! CONTRIBUTING.md says how to add one. Whatever shows columns reads [`COLUMNS`], so a new column appears in
+//! every format by itself.
 
 mod bulk;
 mod cdxj;
@@ -159,12 +159,22 @@ pub const ALL: &[Format] = &[
     cdxj::FORMAT,
 ];
 
+/// The names of all formats, in that order.
+pub const NAMES: &[&str] = &{
+    let mut names = [""; ALL.len()];
+    let mut i = 0;
+    while i < ALL.len() {
+        names[i] = ALL[i].name;
+        i += 1;
+    }
+    names
+};
+
 /// The format of this name.
 pub fn find(name: &str) -> Result<&'static Format, Problem> {
     ALL.iter().find(|f| f.name == name).ok_or_else(|| {
-        let names: Vec<&str> = ALL.iter().map(|f| f.name).collect();
         Problem::usage(format!("unknown export format `{name}`"))
-            .hint(format!("choose one of: {}", names.join(", ")))
+            .hint(format!("choose one of: {}", NAMES.join(", ")))
     })
 }
 

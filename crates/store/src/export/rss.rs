@@ -53,7 +53,8 @@ impl Exporter for Feed {
 fn head(options: &Options) -> String {
     let title = escaped(if options.title.is_empty() { "A collection" } else { &options.title });
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rss version=\"2.0\">\n<channel>\n<title>{title}</title>\n\
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rss version=\"2.0\">\n<channel>\n\
+         <title>{title}</title>\n\
          <link>about:blank</link>\n<description>Pages that a crawl found relevant: {title}</description>\n\
          <generator>gleaner {}</generator>\n<lastBuildDate>{}</lastBuildDate>\n",
         env!("CARGO_PKG_VERSION"),

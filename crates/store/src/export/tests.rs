@@ -135,7 +135,8 @@ fn csv() {
     assert_eq!(
         lines.next(),
         Some(
-            "http://example.org/1,Databases,,plain text,en,true,0.5,0.25,0.5,\"{\"\"content\"\":0.75,\"\"genre\"\":0.25}\",http://example.org/,2,2001-09-09T01:46:40.123Z,200,text/html,512,da39a3ee5e6b4b0d3255bfef95601890afd80709,feed000000000001,,,a.warc.gz,7,true,model,,,,,"
+            "http://example.org/1,Databases,,plain \
+             text,en,true,0.5,0.25,0.5,\"{\"\"content\"\":0.75,\"\"genre\"\":0.25}\",http://example.org/,2,2001-09-09T01:46:40.123Z,200,text/html,512,da39a3ee5e6b4b0d3255bfef95601890afd80709,feed000000000001,,,a.warc.gz,7,true,model,,,,,"
         )
     );
     let odd = lines.next().unwrap();

@@ -6,8 +6,10 @@
 
 mod guard;
 mod query;
+mod segment;
 mod snippet;
 mod words;
+mod worker;
 
 #[cfg(test)]
 mod tests;
@@ -16,18 +18,21 @@ pub use snippet::{Segment, snippet};
 
 use crate::files;
 use guard::caught;
+use segment::Document;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tantivy::collector::TopDocs;
-use tantivy::indexer::{IndexWriterOptions, UserOperation};
+use tantivy::indexer::IndexWriterOptions;
 use tantivy::query::Query;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
 };
 use tantivy::tokenizer::{AsciiFoldingFilter, TextAnalyzer};
-use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
+use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyError, Term};
 use types::{Millis, Problem, Record, UrlId};
+use worker::Worker;
 
 /// Name of the tokenizer in the schema. Change it when tokens change: an index made with another is rebuilt.
 const TOKENIZER: &str = "words-1";
@@ -36,7 +41,11 @@ const TOKENIZER: &str = "words-1";
 /// of it makes more and smaller segments, each of which is written (and later merged) with all its words.
 const HEAP: usize = 40 << 20;
 
-/// Changes are given to the writer's thread so many at a time: waking it for each costs more than it does.
+/// What tantivy's own writer may use. It is given no page, but makes do with no less.
+const WRITER_HEAP: usize = 15 << 20;
+
+/// Pages are given to the thread that indexes them so many at a time: waking it for each costs more than it
+/// does.
 const BATCH: usize = 32;
 const BATCH_BYTES: usize = 2 << 20;
 
@@ -60,7 +69,7 @@ impl Default for CommitPolicy {
 
 /// A page that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct IndexHit {
     /// The page.
     pub id: UrlId,
     /// BM25; higher is better, comparable within one search only.
@@ -84,16 +93,41 @@ pub struct Index {
     fields: Fields,
     reader: IndexReader,
     /// Made at the first change, because it locks the folder: searching must work while a crawl runs.
-    writer: Option<IndexWriter>,
+    writing: Option<Writing>,
     ids: Ids,
+    /// Pages that were added since the last commit.
+    fresh: HashSet<UrlId>,
     policy: CommitPolicy,
-    /// Changes that the writer does not know yet, and about how large they are.
-    waiting: Vec<UserOperation>,
+    /// Pages that the worker does not know yet, and about how large they are.
+    waiting: Vec<Document>,
     waiting_bytes: usize,
     pending: usize,
     /// Time of the first change that is not committed.
     pending_since: Option<Millis>,
     reset: Option<String>,
+}
+
+/// Who changes the index: the worker makes segments of pages, the writer takes them in.
+struct Writing {
+    worker: Worker,
+    writer: IndexWriter,
+    /// Pages were taken out since the last commit.
+    deleted: bool,
+}
+
+impl Writing {
+    fn commit(&mut self) -> Result<(), TantivyError> {
+        let segments = self.worker.finish()?;
+        if std::mem::take(&mut self.deleted) {
+            // First: the writer would look for what is deleted in the new segments, too. After a crash in
+            // between, what was to be replaced is missing, and is added again.
+            self.writer.commit()?;
+        }
+        for segment in segments {
+            self.writer.add_segment(segment)?;
+        }
+        self.writer.commit().map(drop)
+    }
 }
 
 impl Index {
@@ -171,8 +205,9 @@ impl Index {
             fields: schema().1,
             reader,
             index,
-            writer: None,
+            writing: None,
             ids: Ids::default(),
+            fresh: HashSet::new(),
             policy: CommitPolicy::default(),
             waiting: Vec::new(),
             waiting_bytes: 0,
@@ -208,26 +243,20 @@ impl Index {
 
     /// Adds a page, or replaces it. It is found after the next commit.
     pub fn add(&mut self, record: &Record) -> Result<(), Problem> {
-        // Made now, though the change is handed over later: whoever may not write is told at once.
-        self.writer()?;
-        let fields = self.fields;
-        let replaces = self.ids.contains(record.id);
-        let mut doc = TantivyDocument::new();
-        doc.add_u64(fields.id, u64::from(record.id.0));
-        doc.add_text(fields.url, record.url.split_once("://").map_or(record.url.as_str(), |(_, rest)| rest));
-        doc.add_text(fields.host, host(&record.url));
-        doc.add_text(fields.title, &record.title);
-        doc.add_text(fields.text, &record.text);
-        doc.add_text(fields.language, &record.language);
-        // Whoever may not write hears of it now, not with the batch.
-        self.writer()?;
-        if replaces {
-            // Only then: every deletion is looked up in every segment.
-            self.waiting.push(UserOperation::Delete(Term::from_field_u64(fields.id, u64::from(record.id.0))));
-        }
-        self.waiting.push(UserOperation::Add(doc));
+        // Made now, though the page is handed over later: whoever may not write is told at once.
+        self.writing()?;
+        self.take_out(record.id)?;
+        self.waiting.push(Document {
+            id: u64::from(record.id.0),
+            url: record.url.split_once("://").map_or(record.url.as_str(), |(_, rest)| rest).into(),
+            host: host(&record.url).into(),
+            title: record.title.clone(),
+            text: record.text.clone(),
+            language: record.language.clone(),
+        });
         self.waiting_bytes += record.text.len();
         self.ids.insert(record.id);
+        self.fresh.insert(record.id);
         self.pending += 1;
         if self.waiting.len() >= BATCH || self.waiting_bytes >= BATCH_BYTES {
             self.hand_over()?;
@@ -238,11 +267,25 @@ impl Index {
     /// Forgets a page, if it is there.
     pub fn remove(&mut self, id: UrlId) -> Result<(), Problem> {
         if self.ids.contains(id) {
-            self.writer()?;
-            let term = Term::from_field_u64(self.fields.id, u64::from(id.0));
-            self.waiting.push(UserOperation::Delete(term));
+            self.take_out(id)?;
             self.ids.remove(id);
             self.pending += 1;
+        }
+        Ok(())
+    }
+
+    /// Has the writer delete what it knows of a page, if it is there. Only then: every deletion is looked up
+    /// in every segment.
+    fn take_out(&mut self, id: UrlId) -> Result<(), Problem> {
+        if self.fresh.contains(&id) {
+            // A deletion is for segments that the writer knows.
+            self.commit()?;
+        }
+        if self.ids.contains(id) {
+            let term = Term::from_field_u64(self.fields.id, u64::from(id.0));
+            let writing = self.writing()?;
+            writing.writer.delete_term(term);
+            writing.deleted = true;
         }
         Ok(())
     }
@@ -253,10 +296,10 @@ impl Index {
             return Ok(());
         }
         self.hand_over()?;
-        self.writer()?;
-        let (dir, reader, writer) = (&self.dir, &self.reader, self.writer.as_mut());
+        self.writing()?;
+        let (dir, reader, writing) = (&self.dir, &self.reader, self.writing.as_mut());
         let committed = caught(dir, "commit", || {
-            let committed = writer.map_or(Ok(0), |w| w.commit()).and_then(|_| reader.reload());
+            let committed = writing.map_or(Ok(()), Writing::commit).and_then(|()| reader.reload());
             committed.map_err(|e| failed("commit", dir, &e))
         });
         if let Err(problem) = committed {
@@ -265,16 +308,16 @@ impl Index {
         }
         self.pending = 0;
         self.pending_since = None;
+        self.fresh.clear();
         files::share_like_folder(&self.dir);
         Ok(())
     }
 
-    /// Gives the gathered changes to the writer's thread, in order.
+    /// Gives the gathered pages to the worker, in order.
     fn hand_over(&mut self) -> Result<(), Problem> {
-        self.writer()?;
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;
-        if let Err(e) = self.writer()?.run(waiting) {
+        if let Err(e) = self.writing()?.worker.add(waiting) {
             let problem = failed("write to", &self.dir, &e);
             self.fall_back();
             return Err(problem);
@@ -285,7 +328,8 @@ impl Index {
     /// A writer that failed (full disk) refuses everything from then on. It is given up, and with it what was
     /// not committed: `contains` says so, and the caller adds it again when there is space.
     fn fall_back(&mut self) {
-        self.writer = None;
+        self.writing = None;
+        self.fresh.clear();
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.pending = 0;
@@ -313,15 +357,17 @@ impl Index {
     /// Commits, and waits for merges in the background to end.
     pub fn close(mut self) -> Result<(), Problem> {
         self.commit()?;
-        match self.writer.take() {
-            Some(writer) => writer.wait_merging_threads().map_err(|e| failed("close", &self.dir, &e)),
+        match self.writing.take() {
+            Some(Writing { writer, .. }) => {
+                writer.wait_merging_threads().map_err(|e| failed("close", &self.dir, &e))
+            }
             None => Ok(()),
         }
     }
 
     /// Reads on in an index another process writes.
     pub fn refresh(&mut self) -> Result<(), Problem> {
-        if self.writer.is_none() {
+        if self.writing.is_none() {
             self.ids = caught(&self.dir, "read", || {
                 let read = self.reader.reload().and_then(|()| self.read_ids());
                 read.map_err(|e| failed("read", &self.dir, &e))
@@ -366,7 +412,7 @@ impl Index {
         limit: usize,
         offset: usize,
         keep: &dyn Fn(UrlId) -> bool,
-    ) -> Result<Vec<Found>, Problem> {
+    ) -> Result<Vec<IndexHit>, Problem> {
         let fields =
             query::SearchFields { title: self.fields.title, text: self.fields.text, url: self.fields.url };
         caught(&self.dir, "search", || {
@@ -389,7 +435,7 @@ impl Index {
         limit: usize,
         offset: usize,
         keep: &dyn Fn(UrlId) -> bool,
-    ) -> Result<Option<Vec<Found>>, TantivyError> {
+    ) -> Result<Option<Vec<IndexHit>>, TantivyError> {
         let searcher = self.reader.searcher();
         let total = searcher.num_docs() as usize;
         let wanted = offset.saturating_add(limit);
@@ -404,11 +450,11 @@ impl Index {
         loop {
             let hits = searcher.search(query, &TopDocs::with_limit(window).order_by_score())?;
             let exhausted = hits.len() < window || window >= total;
-            let mut kept: Vec<Found> = hits
+            let mut kept: Vec<IndexHit> = hits
                 .iter()
                 .filter_map(|(score, at)| {
                     let id = columns.get(at.segment_ord as usize)?.first(at.doc_id)?;
-                    Some(Found { id: UrlId(u32::try_from(id).ok()?), score: *score })
+                    Some(IndexHit { id: UrlId(u32::try_from(id).ok()?), score: *score })
                 })
                 .filter(|found| keep(found.id))
                 .collect();
@@ -423,19 +469,24 @@ impl Index {
         }
     }
 
-    fn writer(&mut self) -> Result<&mut IndexWriter, Problem> {
-        if self.writer.is_none() {
+    fn writing(&mut self) -> Result<&mut Writing, Problem> {
+        if self.writing.is_none() {
             let options = IndexWriterOptions::builder()
-                .memory_budget_per_thread(HEAP)
+                .memory_budget_per_thread(WRITER_HEAP)
                 .num_worker_threads(1)
                 .num_merge_threads(1)
                 .build();
-            let writer = caught(&self.dir, "write to", || {
-                self.index.writer_with_options(options).map_err(|e| failed("write to", &self.dir, &e))
+            let writing = caught(&self.dir, "write to", || {
+                let writer = self.index.writer_with_options(options);
+                let writing = writer.and_then(|writer| {
+                    let worker = Worker::start(self.index.clone(), self.fields, HEAP)?;
+                    Ok(Writing { worker, writer, deleted: false })
+                });
+                writing.map_err(|e| failed("write to", &self.dir, &e))
             })?;
-            self.writer = Some(writer);
+            self.writing = Some(writing);
         }
-        self.writer.as_mut().ok_or_else(|| Problem::new("the search index has no writer"))
+        self.writing.as_mut().ok_or_else(|| Problem::new("the search index has no writer"))
     }
 
     fn read_ids(&self) -> Result<Ids, TantivyError> {
@@ -509,7 +560,7 @@ fn schema() -> (Schema, Fields) {
 impl Drop for Index {
     /// What merges in the background wrote after the last commit.
     fn drop(&mut self) {
-        if self.writer.take().is_some() {
+        if self.writing.take().is_some() {
             files::share_like_folder(&self.dir);
         }
     }

@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use types::{Assessment, LinkKind, Verdict};
 
 fn record(id: u32, url: &str, title: &str, text: &str) -> Record {
@@ -303,4 +304,108 @@ proptest! {
             at = s.range.end;
         }
     }
+}
+
+/// The files of the only segment in a folder, by their endings.
+fn segment_files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let of_a_segment = |name: &str| !name.starts_with('.') && name != "meta.json";
+    let paths = fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+    let files = paths.filter(|p| of_a_segment(p.file_name().unwrap().to_str().unwrap()));
+    let ending = |p: &Path| p.extension().unwrap().to_str().unwrap().to_string();
+    files.map(|p| (ending(&p), fs::read(&p).unwrap())).collect()
+}
+
+/// The segment that tantivy makes of these pages by itself.
+fn theirs(pages: &[Record]) -> BTreeMap<String, Vec<u8>> {
+    let dir = tempfile::tempdir().unwrap();
+    let (schema, fields) = schema();
+    let index = tantivy::Index::create_in_dir(dir.path(), schema).unwrap();
+    index.tokenizers().register(TOKENIZER, analyzer());
+    let mut writer: IndexWriter = index.writer_with_num_threads(1, 60 << 20).unwrap();
+    for page in pages {
+        let mut doc = tantivy::TantivyDocument::new();
+        doc.add_u64(fields.id, u64::from(page.id.0));
+        doc.add_text(fields.url, page.url.split_once("://").map_or(page.url.as_str(), |(_, rest)| rest));
+        doc.add_text(fields.host, host(&page.url));
+        doc.add_text(fields.title, &page.title);
+        doc.add_text(fields.text, &page.text);
+        doc.add_text(fields.language, &page.language);
+        writer.add_document(doc).unwrap();
+    }
+    writer.commit().unwrap();
+    writer.wait_merging_threads().unwrap();
+    segment_files(dir.path())
+}
+
+fn ours(pages: &[Record]) -> BTreeMap<String, Vec<u8>> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = Index::open_or_create(dir.path()).unwrap();
+    pages.iter().for_each(|page| index.add(page).unwrap());
+    index.close().unwrap();
+    segment_files(dir.path())
+}
+
+fn same_segments(pages: &[Record]) {
+    let (ours, theirs) = (ours(pages), theirs(pages));
+    assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+    assert!(ours.len() >= 6);
+    for (ending, bytes) in &ours {
+        assert!(*bytes == theirs[ending], "the files .{ending} differ");
+    }
+}
+
+/// More pages than a block of postings holds, words of every length, and none at all.
+#[test]
+fn a_segment_is_the_one_that_tantivy_would_write() {
+    let mut pages = Vec::new();
+    for n in 0..700u32 {
+        let long = "abcdefgh".repeat(n as usize % 12);
+        let many = format!("word{} ", n % 7).repeat(n as usize % 300);
+        let text = format!(
+            "the same {n} {} {long}x {long}y Café 数据库 {many}{}",
+            n % 13,
+            "z".repeat(n as usize % 80)
+        );
+        let url = format!("https://h{}.example.org/a/{n}?q={}", n % 5, n * 7919);
+        pages.push(Record {
+            language: ["", "en", "de"][n as usize % 3].into(),
+            ..record(n * 3, &url, if n % 4 == 0 { "" } else { &long }, &text)
+        });
+    }
+    same_segments(&pages);
+    let empty: Vec<Record> = (1..4).map(|n| record(n, "http://e.org/", "", "")).collect();
+    same_segments(&empty);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+    #[test]
+    fn any_segment_is_the_one_that_tantivy_would_write(
+        texts in proptest::collection::vec(("\\PC{0,20}", "([a-f]{1,3}[ .]|[a-z0-9]{6,10} |\\PC){0,120}"), 1..30),
+    ) {
+        let page = |(n, (title, text)): (usize, &(String, String))| record(n as u32, "http://e.org/x", title, text);
+        same_segments(&texts.iter().enumerate().map(page).collect::<Vec<_>>());
+    }
+}
+
+/// Added and taken away again before anything was committed, and several segments at once.
+#[test]
+fn what_is_not_committed_is_replaced_and_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = Index::open_or_create(dir.path()).unwrap();
+    for (id, text) in [(1, "first"), (2, "second"), (1, "third"), (3, "fourth"), (1, "fifth")] {
+        index.add(&record(id, "http://e.org/", "", text)).unwrap();
+    }
+    index.remove(UrlId(3)).unwrap();
+    index.commit().unwrap();
+    assert_eq!(index.len(), 2);
+    for (word, found) in
+        [("first", vec![]), ("second", vec![2]), ("third", vec![]), ("fourth", vec![]), ("fifth", vec![1])]
+    {
+        assert_eq!(ids(&index, word), found, "{word}");
+    }
+    index.close().unwrap();
+    let index = Index::open(dir.path()).unwrap();
+    assert_eq!(index.len(), 2);
+    index.verify().unwrap();
 }

@@ -1,7 +1,7 @@
 //! Text → lower-case words. Scripts written without blanks (Chinese, Japanese, Thai …) give one token per
 //! character, so that a query word becomes a phrase of characters and is found anywhere.
 
-use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 
 /// Longer runs are hashes, base 64 or the like, never a word someone looks for.
 const MAX_WORD: usize = 64;
@@ -52,6 +52,30 @@ impl TokenStream for WordStream<'_> {
     }
     fn token_mut(&mut self) -> &mut Token {
         self.token
+    }
+}
+
+/// Calls `found(word, position)` for every token that `analyzer`, which is made of [`Words`] and a filter for
+/// what is not ASCII, has for the text. Most words are taken from the text as they stand there.
+pub(super) fn each_word(text: &str, analyzer: &mut TextAnalyzer, mut found: impl FnMut(&[u8], u32)) {
+    let (mut at, mut position) = (0, 0);
+    let mut lower = [0; MAX_WORD];
+    while let Some((from, to, letters)) = next_word(text, at) {
+        at = to;
+        if let Some(word) = text.get(from..to).filter(|w| w.len() <= MAX_WORD) {
+            match (letters, lower.get_mut(..word.len())) {
+                (Letters::Ascii, Some(lower)) => {
+                    lower.copy_from_slice(word.as_bytes());
+                    lower.make_ascii_lowercase();
+                    found(lower, position);
+                }
+                (Letters::Any, _) => {
+                    analyzer.token_stream(word).process(&mut |token| found(token.text.as_bytes(), position));
+                }
+                _ => found(word.as_bytes(), position),
+            }
+        }
+        position += 1;
     }
 }
 

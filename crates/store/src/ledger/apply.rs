@@ -5,7 +5,7 @@ use super::codec::{self, Admit, Kind, Seen, Settled, Sight};
 use super::{Ledger, Log, page};
 use crate::traits::{Journal, Revision};
 use frontier::{
-    Applied, Choice, Clock, Fresh, Frontier, Next, Order, Peek, Pick, Refusal, RobotsState, SOURCES_KEPT,
+    Applied, Choice, Clock, Frontier, NewUrl, Next, Order, Peek, Pick, Refusal, RobotsState, SOURCES_KEPT,
     State,
 };
 use std::collections::HashSet;
@@ -364,7 +364,7 @@ impl<L: Log> Ledger<L> {
             seen: seen(c),
         };
         let offset = self.put(Kind::Admit, |o| admit.put(o));
-        let fresh = Fresh {
+        let fresh = NewUrl {
             url: c.url.as_str(),
             print: c.url.fingerprint(self.order.key()),
             offset,

@@ -165,8 +165,8 @@ impl<L: Log> Ledger<L> {
     }
 }
 
-/// The checkpoints in a folder that are not whole, or do not belong to its ledger. They are shortcuts: without
-/// them the ledger is read from its beginning.
+/// The checkpoints in a folder that are not whole, or do not belong to its ledger. They are shortcuts:
+/// without them the ledger is read from its beginning.
 pub fn damaged_checkpoints(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
     let options = Options::default();
     let ledger = Ledger::empty(FileLog::open_read(dir)?, &options);

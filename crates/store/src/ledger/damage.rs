@@ -64,7 +64,8 @@ pub(super) fn hint(name: &str) -> String {
     let dir = Path::new(name).parent().filter(|d| !d.as_os_str().is_empty());
     let dir = dir.map_or_else(|| "DIR".to_string(), |d| d.display().to_string());
     format!(
-        "a crash does not do this: check the disk. `gleaner repair {dir}` brings back what the archive and the rest of the \
+        "a crash does not do this: check the disk. `gleaner repair {dir}` brings back what the archive and \
+         the rest of the \
          ledger still have, and deletes nothing; or restore the folder from a backup. Nothing was changed; \
          `gleaner export` still gives every page before the damage"
     )

@@ -1,5 +1,5 @@
-//! Brings ledgers together in a new one: all of one, a part of one, or several. Every URL gets a number of its own
-//! there; what refers to it is written with that number. The ledgers are only read.
+//! Brings ledgers together in a new one: all of one, a part of one, or several. Every URL gets a number of
+//! its own there; what refers to it is written with that number. The ledgers are only read.
 //!
 //! | a URL in several ledgers | what becomes of it |
 //! |---|---|
@@ -52,7 +52,7 @@ pub struct Part<'a> {
 
 /// A version of a page as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedVersion {
     /// Its number in the new ledger.
     pub id: UrlId,
     /// Which ledger it comes from.
@@ -196,7 +196,7 @@ pub struct Gathering<'g, 'a> {
 }
 
 /// How a URL was found, in one ledger.
-struct Found {
+struct FoundUrl {
     depth: u16,
     site_depth: u16,
     hops: u8,
@@ -241,7 +241,7 @@ impl Gathering<'_, '_> {
         let url = ledger.url(gather.first[id.0 as usize].1)?;
         let host = self.host(url.host_key());
         self.host_of.push(host);
-        let (mut seen, mut met, mut info) = (Vec::new(), HashSet::new(), None::<(Found, Info)>);
+        let (mut seen, mut met, mut info) = (Vec::new(), HashSet::new(), None::<(FoundUrl, Info)>);
         let mut waits: Option<(usize, Info)> = None;
         for (part, was) in gather.owners(id) {
             let Some(ledger) = gather.ledger(part) else { continue };
@@ -422,12 +422,12 @@ impl Gathering<'_, '_> {
         Ok(())
     }
 
-    /// Every version of every page, the oldest first. `moved`: where an answer of a part's archive is now; `None`: it
-    /// is in no archive any more. Comes after [`Gathering::urls`].
+    /// Every version of every page, the oldest first. `moved`: where an answer of a part's archive is now;
+    /// `None`: it is in no archive any more. Comes after [`Gathering::urls`].
     pub fn pages(
         &mut self,
         moved: &dyn Fn(usize, &ArchiveRef) -> Option<ArchiveRef>,
-    ) -> Result<Vec<Placed>, Problem> {
+    ) -> Result<Vec<PlacedVersion>, Problem> {
         let gather = self.gather;
         let mut next = vec![0; gather.parts.len()];
         let mut heads: Vec<Option<Head>> = Vec::new();
@@ -449,7 +449,7 @@ impl Gathering<'_, '_> {
                 info.is_some_and(|i| i.state == State::Settled(Outcome::Fetched))
             };
             let shared = gather.owners(id).filter(pages).count() > 1;
-            let placed = Placed {
+            let placed = PlacedVersion {
                 id,
                 part,
                 was: head.was,
@@ -617,7 +617,7 @@ impl Gather<'_> {
 
 impl Ledger<FileLog> {
     /// Every sighting of a URL, first found first, and what its page links to.
-    fn found(&self, id: UrlId) -> Result<Found, Problem> {
+    fn found(&self, id: UrlId) -> Result<FoundUrl, Problem> {
         let (mut seen, mut children, mut admitted) = (Vec::new(), None, None);
         let sighting = |s: &Seen<'_>| Sighting {
             parent: s.parent,
@@ -640,7 +640,7 @@ impl Ledger<FileLog> {
         })?;
         seen.reverse();
         let (depth, site_depth, hops, model, expires) = admitted.ok_or_else(|| self.unknown(id))?;
-        Ok(Found { depth, site_depth, hops, model, expires, seen, children: children.unwrap_or_default() })
+        Ok(FoundUrl { depth, site_depth, hops, model, expires, seen, children: children.unwrap_or_default() })
     }
 
     /// What was last said of a version, when it was not said at once and that version is the newest.

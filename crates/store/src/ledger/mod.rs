@@ -27,13 +27,13 @@ mod salvage;
 
 pub use checkpoint::damaged_checkpoints;
 pub use damage::{Damage, DamageKind, missing};
-pub use gather::{Gather, Gathering, Part, Placed, Take};
+pub use gather::{Gather, Gathering, Part, PlacedVersion, Take};
 pub use log::{Durability, FileLog, Held, LOG, Log, MemLog, Witness, hold, is_locked, ledger_files, witness};
 pub use mark::{MARK, Mark};
 pub(crate) use query::OUTCOMES;
 pub use query::outcome_name;
-pub use rewrite::{Edit, Rewritten, rewrite};
-pub use salvage::{Found, Salvage, salvage};
+pub use rewrite::{Edit, RewriteReport, rewrite};
+pub use salvage::{Salvage, SalvagedRecord, salvage};
 
 use codec::{FRAME_HEAD, In, Kind};
 use frontier::{Limits, Order};

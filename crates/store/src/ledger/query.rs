@@ -26,7 +26,7 @@ pub(super) enum Link<'a> {
 const LONGEST_CHAIN: usize = 100_000;
 
 /// What a lease needs from the log.
-pub(super) struct Known {
+pub(super) struct LeaseFacts {
     pub url: Url,
     pub kind: LinkKind,
     pub evidence: Vec<u8>,
@@ -75,7 +75,7 @@ impl<L: Log> Ledger<L> {
     }
 
     /// The URL, how it was first found, and the evidence of its best sighting.
-    pub(super) fn known(&self, id: UrlId) -> Result<Known, Problem> {
+    pub(super) fn known(&self, id: UrlId) -> Result<LeaseFacts, Problem> {
         let mut best: Option<(types::Priority, Vec<u8>)> = None;
         // Newest first, so an equal one that was found earlier takes over.
         let mut offer = |seen: &codec::Seen<'_>| {
@@ -95,7 +95,7 @@ impl<L: Log> Ledger<L> {
             _ => ControlFlow::Continue(()),
         })?;
         let Some((at, text, kind)) = found else { return Err(self.unknown(id)) };
-        Ok(Known {
+        Ok(LeaseFacts {
             url: self.parse_url(id, at, &text)?,
             kind,
             evidence: best.map(|b| b.1).unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! Where URLs were seen, as it was read last: the best pending ones are scored again before every fetch, and each would be
-//! gathered from its places in the log every time.
+//! Where URLs were seen, as it was read last: the best pending ones are scored again before every fetch, and
+//! each would be gathered from its places in the log every time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ const ROOM: usize = 4 << 20;
 const BESIDE: usize = 96;
 
 /// The sightings of one URL.
-struct Seen {
+struct UrlSightings {
     /// Its newest record when they were read. A log only grows: as long as that is its newest, this is all.
     newest: u64,
     sources: Vec<Source>,
@@ -23,14 +23,14 @@ pub(super) struct Recent(Mutex<Generations>);
 
 #[derive(Default)]
 struct Generations {
-    young: HashMap<UrlId, Seen>,
-    old: HashMap<UrlId, Seen>,
+    young: HashMap<UrlId, UrlSightings>,
+    old: HashMap<UrlId, UrlSightings>,
     bytes: usize,
 }
 
 impl Recent {
-    /// The sightings of a URL up to `newest`. `read` gets what was known before, up to the record that is named, and
-    /// brings the later ones; nothing was known: all of them.
+    /// The sightings of a URL up to `newest`. `read` gets what was known before, up to the record that is
+    /// named, and brings the later ones; nothing was known: all of them.
     pub fn get<E>(
         &self,
         id: UrlId,
@@ -49,9 +49,9 @@ impl Recent {
             Some(seen) if seen.newest == newest => seen,
             Some(mut seen) => {
                 seen.sources.extend(read(Some(seen.newest))?);
-                Seen { newest, ..seen }
+                UrlSightings { newest, ..seen }
             }
-            None => Seen { newest, sources: read(None)? },
+            None => UrlSightings { newest, sources: read(None)? },
         };
         let sources = known.sources.clone();
         generations.keep(id, known);
@@ -60,7 +60,7 @@ impl Recent {
 }
 
 impl Generations {
-    fn keep(&mut self, id: UrlId, seen: Seen) {
+    fn keep(&mut self, id: UrlId, seen: UrlSightings) {
         let size = seen.size();
         if size > ROOM / 8 {
             return;
@@ -74,7 +74,7 @@ impl Generations {
     }
 }
 
-impl Seen {
+impl UrlSightings {
     fn size(&self) -> usize {
         self.sources.iter().map(|s| BESIDE + s.evidence.len() + s.anchor.len()).sum::<usize>() + BESIDE
     }

@@ -2,7 +2,7 @@
 
 use super::codec::{self, Admit, FRAME_HEAD, In, Kind, Settled, Sight};
 use super::{Ledger, Log, Options, page};
-use frontier::{Fresh, Order, RobotsState, State};
+use frontier::{NewUrl, Order, RobotsState, State};
 use types::{Fingerprint, Outcome, Problem, UrlId};
 
 /// Read at a time. A frame that is larger is read whole.
@@ -18,7 +18,8 @@ enum End {
     Damaged(u64),
 }
 
-/// What a newer version wrote in a way that this one cannot read: what it is, its format, and the newest known one.
+/// What a newer version wrote in a way that this one cannot read: what it is, its format, and the newest
+/// known one.
 fn newer(kind: Kind, payload: &[u8]) -> Option<(&'static str, u32, u32)> {
     let (what, found, known) = match kind {
         Kind::Meta => ("a ledger", In(payload).u32()?, codec::FORMAT),
@@ -183,7 +184,7 @@ impl<L: Log> Ledger<L> {
             Kind::Admit => {
                 let a = Admit::get(payload)?;
                 ((a.host as usize) < self.order.host_count()).then_some(())?;
-                let fresh = Fresh {
+                let fresh = NewUrl {
                     url: a.url,
                     print: Fingerprint::of(a.url, self.order.key()),
                     offset,

@@ -1,8 +1,8 @@
-//! Writes a ledger again, without what is to go and without what was replaced since: earlier states, clocks and
-//! robots answers. Every URL keeps its number.
+//! Writes a ledger again, without what is to go and without what was replaced since: earlier states, clocks
+//! and robots answers. Every URL keeps its number.
 //!
-//! Records of one URL are chained by their places in the log. A record that goes leaves its predecessor in its
-//! place, so that chains stay whole.
+//! Records of one URL are chained by their places in the log. A record that goes leaves its predecessor in
+//! its place, so that chains stay whole.
 
 use super::codec::{self, Admit, FRAME_HEAD, Kind, Out, Settled, Sight};
 use super::log::LOG;
@@ -34,7 +34,7 @@ pub struct Edit<'a> {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rewritten {
+pub struct RewriteReport {
     /// Records of pages that were left out.
     pub dropped: u64,
     /// Records of pages that are there.
@@ -46,7 +46,7 @@ pub struct Rewritten {
 }
 
 /// Writes the ledger of `from` into the folder `to`. What comes after its last whole commit is left out.
-pub fn rewrite(from: &Path, to: &Path, edit: &Edit<'_>) -> Result<Rewritten, Problem> {
+pub fn rewrite(from: &Path, to: &Path, edit: &Edit<'_>) -> Result<RewriteReport, Problem> {
     let path = from.join(LOG);
     let newest = Newest::of(&path)?;
     let mut scan = Scan::open(&path)?;
@@ -67,7 +67,7 @@ pub fn rewrite(from: &Path, to: &Path, edit: &Edit<'_>) -> Result<Rewritten, Pro
         at += size as u64;
     }
     copy.end()?;
-    Ok(Rewritten { before: scan.len, ..copy.done })
+    Ok(RewriteReport { before: scan.len, ..copy.done })
 }
 
 /// Where the newest record of each thing is that a later one replaces.
@@ -151,7 +151,7 @@ struct Copy<'a> {
     base: u64,
     batch: Vec<u8>,
     last: Vec<u8>,
-    done: Rewritten,
+    done: RewriteReport,
 }
 
 impl<'a> Copy<'a> {
@@ -167,7 +167,7 @@ impl<'a> Copy<'a> {
             base: 0,
             batch: vec![0; FRAME_HEAD],
             last: Vec::new(),
-            done: Rewritten::default(),
+            done: RewriteReport::default(),
         })
     }
 

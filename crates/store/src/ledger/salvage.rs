@@ -15,7 +15,7 @@ const WINDOW: usize = 8 << 20;
 const LARGEST_FOUND: usize = 256 << 20;
 
 /// A record behind the damage.
-pub enum Found<'a> {
+pub enum SalvagedRecord<'a> {
     /// A page, whole.
     Page(Box<Record>),
     /// A piece of a named state: its name, whether it is a change, its bytes.
@@ -37,7 +37,7 @@ pub struct Salvage {
 /// damage, in the order it was written. A ledger that is not there is an empty one.
 pub fn salvage(
     dir: &Path,
-    each: &mut dyn FnMut(Found<'_>) -> Result<(), Problem>,
+    each: &mut dyn FnMut(SalvagedRecord<'_>) -> Result<(), Problem>,
 ) -> Result<Salvage, Problem> {
     let path = dir.join(LOG);
     if !path.exists() {
@@ -77,15 +77,15 @@ pub fn salvage(
 fn tell(
     kind: u8,
     payload: &[u8],
-    each: &mut dyn FnMut(Found<'_>) -> Result<(), Problem>,
+    each: &mut dyn FnMut(SalvagedRecord<'_>) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
     match Kind::of(kind) {
         Some(Kind::Page) => match page::get_page(payload) {
-            Some(record) => each(Found::Page(Box::new(record))),
+            Some(record) => each(SalvagedRecord::Page(Box::new(record))),
             None => Ok(()),
         },
         Some(Kind::State) => match codec::get_state(payload) {
-            Some((name, change, bytes)) => each(Found::State(name, change, bytes)),
+            Some((name, change, bytes)) => each(SalvagedRecord::State(name, change, bytes)),
             None => Ok(()),
         },
         _ => Ok(()),

@@ -158,7 +158,8 @@ impl Account {
         let needed = |name: &str| {
             said(name).ok_or_else(|| {
                 Problem::usage(format!("{name} is not set")).hint(
-                    "S3-compatible storage needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment \
+                    "S3-compatible storage needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the \
+                     environment \
                      (AWS_SESSION_TOKEN, AWS_REGION and AWS_ENDPOINT_URL where they apply)",
                 )
             })

@@ -75,7 +75,7 @@ impl<'a> Ask<'a> {
 }
 
 /// What an error answer says.
-struct Said {
+struct ErrorAnswer {
     status: u16,
     code: String,
     message: String,
@@ -193,7 +193,7 @@ impl Bucket {
         let mut pause = FIRST_PAUSE;
         for tries in 1.. {
             let problem = match self.once(ask) {
-                Ok(answer) => match said(&answer).filter(Said::passes) {
+                Ok(answer) => match said(&answer).filter(ErrorAnswer::passes) {
                     None => return Ok((answer, tries)),
                     Some(s) => self.problem(doing, &s),
                 },
@@ -241,12 +241,13 @@ impl Bucket {
 
     fn away(&self, doing: &str, why: &str) -> Problem {
         Problem::new(format!("cannot {doing} {} at {}", self.address, self.endpoint)).because(why).hint(
-            "is the server up, and may this machine reach it (AWS_ENDPOINT_URL)? Run the same command again then; \
+            "is the server up, and may this machine reach it (AWS_ENDPOINT_URL)? Run the same command again \
+             then; \
              nothing committed is lost",
         )
     }
 
-    fn problem(&self, doing: &str, s: &Said) -> Problem {
+    fn problem(&self, doing: &str, s: &ErrorAnswer) -> Problem {
         let mut why = format!("status {}", s.status);
         for part in [&s.code, &s.message] {
             if !part.is_empty() {
@@ -256,14 +257,16 @@ impl Bucket {
         let bucket = &self.address.bucket;
         let hint = match s.code.as_str() {
             "NoSuchBucket" => format!(
-                "make the bucket `{bucket}`, or name another one with --archive ([archive] to); AWS_ENDPOINT_URL says \
+                "make the bucket `{bucket}`, or name another one with --archive ([archive] to); \
+                 AWS_ENDPOINT_URL says \
                  which server is asked"
             ),
             "InvalidAccessKeyId" | "SignatureDoesNotMatch" => {
                 "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into()
             }
             "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired" => {
-                "the session is over: get new credentials (AWS_SESSION_TOKEN belongs to them) and run the same command \
+                "the session is over: get new credentials (AWS_SESSION_TOKEN belongs to them) and run the \
+                 same command \
                  again; nothing committed is lost"
                     .into()
             }
@@ -274,7 +277,8 @@ impl Bucket {
             },
             _ if s.status == 301 || s.status == 307 => "set AWS_REGION to the region of the bucket".into(),
             _ if s.status == 403 || s.status == 401 => format!(
-                "these credentials may not do that: a crawl needs s3:PutObject on `{bucket}`, reading it s3:GetObject"
+                "these credentials may not do that: a crawl needs s3:PutObject on `{bucket}`, reading it \
+                 s3:GetObject"
             ),
             _ => "when it is mended run the same command again; nothing committed is lost".into(),
         };
@@ -282,7 +286,7 @@ impl Bucket {
     }
 }
 
-impl Said {
+impl ErrorAnswer {
     /// Will it perhaps go by itself?
     fn passes(&self) -> bool {
         match self.status {
@@ -298,7 +302,7 @@ impl Said {
 }
 
 /// `None` when it is no error.
-fn said(answer: &Answer) -> Option<Said> {
+fn said(answer: &Answer) -> Option<ErrorAnswer> {
     if (200..300).contains(&answer.status) {
         return None;
     }
@@ -309,7 +313,7 @@ fn said(answer: &Answer) -> Option<Said> {
         // The server's words, not its control characters.
         Some(inner.chars().filter(|c| !c.is_control()).take(300).collect::<String>())
     };
-    Some(Said {
+    Some(ErrorAnswer {
         status: answer.status,
         code: part("Code").unwrap_or_default(),
         message: part("Message").unwrap_or_default(),

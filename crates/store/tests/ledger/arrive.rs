@@ -37,8 +37,8 @@ fn filled(options: SharedOptions) -> Shared {
     a
 }
 
-/// One that has filled the crawl is gone without a word; its successor has these limits, and a part of it all. The URLs
-/// there are, and those that were pending.
+/// One that has filled the crawl is gone without a word; its successor has these limits, and a part of it
+/// all. The URLs there are, and those that were pending.
 fn succeeded(dir: &Path, limits: Limits, now: u64) -> (Shared, u64, u64) {
     let mut a = filled(many(dir, "a", quick()));
     let (urls, pending) = (a.stats().unwrap().urls, a.stats().unwrap().pending);
@@ -132,7 +132,8 @@ fn what_was_meant_to_be_fetched_next_is_there_first() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    // So few at once that no search is made for the best. Hosts that wait for their turn count like all others.
+    // So few at once that no search is made for the best. Hosts that wait for their turn count like all
+    // others.
     let slow = || Limits { delay_ms: 60_000, ..quick() };
     let few = || SharedOptions { load_at_once: 3, ..many(dir.path(), "a", slow()) };
     let top =
@@ -249,7 +250,10 @@ fn a_line_that_is_cut_meanwhile_is_taken_up_again() {
     let mut b = Shared::open(options("a"), Millis(0)).unwrap();
     begun(&mut b);
     for _ in 0..3 {
-        own.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'gleaner'");
+        own.sql(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = \
+                 'gleaner'",
+        );
         let _ = b.maintain(Millis(0), &best);
         std::thread::sleep(Duration::from_millis(30));
     }

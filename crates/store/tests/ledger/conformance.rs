@@ -67,8 +67,8 @@ impl Place for Crashing {
     }
 }
 
-/// A crawl of its own in one database. Of more URLs than `AT_ONCE` everything comes while the crawl goes on, as after a
-/// take-over of millions of them; here it has come.
+/// A crawl of its own in one database. Of more URLs than `AT_ONCE` everything comes while the crawl goes on,
+/// as after a take-over of millions of them; here it has come.
 pub struct Postgres<const AT_ONCE: u32>(tempfile::TempDir);
 impl<const AT_ONCE: u32> Default for Postgres<AT_ONCE> {
     fn default() -> Self {

@@ -13,7 +13,8 @@ fn limits() -> Limits {
     Limits { delay_ms: 100, use_robots: false, max_attempts: 2, ..Limits::default() }
 }
 
-/// Everything a ledger holds that must survive: URLs with state, priority and sightings; hosts; records; state.
+/// Everything a ledger holds that must survive: URLs with state, priority and sightings; hosts; records;
+/// state.
 fn summary(l: &Ledger<CrashLog>) -> String {
     let mut out = String::new();
     for id in (0..l.stats().unwrap().urls as u32).map(UrlId) {
@@ -36,8 +37,8 @@ fn summary(l: &Ledger<CrashLog>) -> String {
     out
 }
 
-/// A little crawl with some of everything, one commit per turn. Returns the log, and after each commit its length and
-/// what the ledger held.
+/// A little crawl with some of everything, one commit per turn. Returns the log, and after each commit its
+/// length and what the ledger held.
 fn crawl(log: &CrashLog, options: Options) -> Vec<(usize, String)> {
     let mut l = Ledger::on(log.clone(), options, Millis(0)).unwrap();
     let len = || log.disk().bytes.len();

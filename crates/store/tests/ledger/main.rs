@@ -1,4 +1,5 @@
-//! The ledger: one conformance suite on every log, then what only some of them can do (crash, fill up, be shared).
+//! The ledger: one conformance suite on every log, then what only some of them can do (crash, fill up, be
+//! shared).
 
 mod arrive;
 mod conformance;

@@ -524,7 +524,8 @@ fn archived(objects: &mut Objects, text: &str) -> types::ArchiveRef {
 fn host_rows(dir: &Path, like: &str) -> String {
     let crawl = dir.file_name().unwrap().to_string_lossy();
     server().unwrap().sql(&format!(
-        "SELECT count(*) FROM gleaner.host h JOIN gleaner.crawl c USING (crawl) WHERE c.name = '{crawl}' AND h.name LIKE '{like}'"
+        "SELECT count(*) FROM gleaner.host h JOIN gleaner.crawl c USING (crawl) WHERE c.name = '{crawl}' \
+         AND h.name LIKE '{like}'"
     ))
 }
 
@@ -547,7 +548,8 @@ fn what_came_of_a_command_does_not_wait_for_company() {
     let end = Instant::now() + Duration::from_secs(20);
     let crawl = dir.path().file_name().unwrap().to_string_lossy().into_owned();
     let applied = format!(
-        "SELECT applied, pages FROM gleaner.worker JOIN gleaner.crawl c USING (crawl) WHERE c.name = '{crawl}'"
+        "SELECT applied, pages FROM gleaner.worker JOIN gleaner.crawl c USING (crawl) WHERE c.name = \
+         '{crawl}'"
     );
     while server().unwrap().sql(&applied) != "7|1" {
         assert!(Instant::now() < end, "{}", server().unwrap().sql(&applied));

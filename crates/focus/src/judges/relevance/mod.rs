@@ -10,7 +10,7 @@ mod line;
 mod prior;
 mod terms;
 
-use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Like, Reasons, WordReason};
+use super::{Example, ExampleKind, Judge, JudgeEntry, JudgeSetup, Like, Needs, Reasons, WordReason};
 use crate::text::Doc;
 use crate::topic::Threshold;
 use features::Features;
@@ -422,14 +422,8 @@ impl Judge for Relevance {
         milestone || label.is_some()
     }
 
-    fn by_score(&self) -> bool {
-        false
-    }
-    fn reads_own_text(&self) -> bool {
-        true
-    }
-    fn remembers_pages(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { assessments: true, own_text: true, pages: true }
     }
 
     fn decide_shown(&self) -> Vec<(Kept, Verdict)> {

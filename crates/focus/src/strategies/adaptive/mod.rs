@@ -92,8 +92,8 @@ const MOST_CHILDREN: usize = 32;
 const CROWD_FROM: f64 = 200.0;
 /// Fewer pages without a relevant one are never a drought.
 const DROUGHT: f64 = 500.0;
-/// After so many pages without a relevant one it searches by places: before the first one was found, and later. Every other
-/// turn of so many pages goes on as before.
+/// After so many pages without a relevant one it searches by places: before the first one was found, and
+/// later. Every other turn of so many pages goes on as before.
 const SEARCH_FIRST: u64 = 100;
 const SEARCH: u64 = 200;
 const TURN: u64 = 50;
@@ -298,8 +298,8 @@ impl Adaptive {
         self.drought as f64 > (5.0 / self.tally.rates()[RELEVANT]).max(DROUGHT)
     }
 
-    /// Nothing that says what a link is worth has led to a relevant page for long: it looks where pages are most like the
-    /// topic, whatever the link says.
+    /// Nothing that says what a link is worth has led to a relevant page for long: it looks where pages are
+    /// most like the topic, whatever the link says.
     fn searches(&self) -> bool {
         let after = if self.has_found { SEARCH } else { SEARCH_FIRST };
         self.parts.search && self.drought.checked_sub(after).is_some_and(|d| (d / TURN).is_multiple_of(2))
@@ -599,9 +599,9 @@ impl Model for Adaptive {
         self.catch_up();
     }
 
-    /// What the user says of a page, and what the judge makes of other pages after it, replaces what was counted of
-    /// them. What the user says is a lesson of its own, too. That the judge moved its line by itself is no news: half
-    /// of what is learnt is the soft score, which stays.
+    /// What the user says of a page, and what the judge makes of other pages after it, replaces what was
+    /// counted of them. What the user says is a lesson of its own, too. That the judge moved its line by
+    /// itself is no news: half of what is learnt is the soft score, which stays.
     fn revise(&mut self, pages: &[Revised]) {
         self.catch_up();
         for page in pages {

@@ -109,8 +109,8 @@ struct Rated {
     lift: [f64; HEADS],
 }
 
-/// Groups that were rated since anything was counted: links of one page, and those that are scored again before a fetch, share
-/// most of theirs.
+/// Groups that were rated since anything was counted: links of one page, and those that are scored again
+/// before a fetch, share most of theirs.
 #[derive(Clone, Debug, Default)]
 struct Memo {
     places: Vec<(u32, Kind, [u32; 2], Rated)>,
@@ -252,8 +252,8 @@ impl Tally {
         out
     }
 
-    /// What the pages of a link's directory are like, whatever the link says. Few pages say little: every rate is drawn to
-    /// that of the next larger group.
+    /// What the pages of a link's directory are like, whatever the link says. Few pages say little: every
+    /// rate is drawn to that of the next larger group.
     pub fn place(&self, base: &Base, g: &Groups) -> [f64; HEADS] {
         let mut dir = self.sum(g.host).shrunk(5.0, base.rates);
         for d in g.dirs.iter().take(usize::from(g.depth).min(DIRS)) {

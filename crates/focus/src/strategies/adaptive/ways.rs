@@ -1,5 +1,5 @@
-//! The way to the last pages. When a relevant page is found, the pages on the way to it get credit for it: they were worth
-//! more as ways to others than their links promised.
+//! The way to the last pages. When a relevant page is found, the pages on the way to it get credit for it:
+//! they were worth more as ways to others than their links promised.
 
 use super::sight::Groups;
 use learn::bytes::{Reader, Writer};

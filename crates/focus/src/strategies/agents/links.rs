@@ -166,7 +166,7 @@ pub struct Reading<'a> {
 }
 
 /// A link, read: its words, its own part of `LS_T`, and of `LS_G` for each genre.
-pub struct Read {
+pub struct ReadLink {
     pub sets: Sets,
     pub own: f64,
     pub genres: Vec<f64>,
@@ -185,7 +185,7 @@ impl<'a> Reading<'a> {
         Reading { doc, genres, span: None, text: Vec::new(), text_genres: Vec::new(), text_score: 0.0 }
     }
 
-    pub fn link(&mut self, i: usize, link: &Link, agent: &Agent) -> Read {
+    pub fn link(&mut self, i: usize, link: &Link, agent: &Agent) -> ReadLink {
         let doc = self.doc;
         let anchor = [doc.anchor(link), doc.label(i)];
         let url = [doc.link_url(i)];
@@ -209,6 +209,6 @@ impl<'a> Reading<'a> {
             *sum += url + text;
         }
         let own = agent.words_score(&sets.anchor) + agent.words_score(&sets.url) + self.text_score;
-        Read { sets, own, genres }
+        ReadLink { sets, own, genres }
     }
 }

@@ -20,7 +20,8 @@ use types::{LinkKind, Priority, Problem, Source, Url};
 
 pub(super) const ENTRY: StrategyEntry = StrategyEntry {
     name: "agents",
-    summary: "several agents learn a table of topic words from their seeds and score links by it and by genre",
+    summary: "several agents learn a table of topic words from their seeds and score links by it and by \
+              genre",
     doc: "\
 ## What it does
 The seeds are dealt out to `agents` agents, which take turns. Each has its own queue and its own knowledge: once its seeds are fetched, the
@@ -222,7 +223,7 @@ impl Strategy for Agents {
         let mut reading = links::Reading::new(visit.doc, &self.genres);
         let ttl = (self.o.ttl > 0).then_some(self.o.ttl);
         let one = |(i, link): (usize, &types::Link)| {
-            let links::Read { sets, own, genres } = reading.link(i, link, agent);
+            let links::ReadLink { sets, own, genres } = reading.link(i, link, agent);
             let genres: Vec<(f64, f64)> = genres.into_iter().zip(page_genres.iter().copied()).collect();
             let genre = genres.iter().map(|g| g.0 + g.1).fold(0.0, f64::max);
             let key = self.o.topic_weight * (own + parent.unwrap_or(0.0)) + self.o.genre_weight * genre;

@@ -85,7 +85,8 @@ fn the_link_score_by_hand() {
 #[test]
 fn genres_by_hand() {
     let web = "== http://a/\nbirch [syllabus](/x)\n[y](/grading)\n== /x\n== /grading\n";
-    let topic = "name = 'n'\n[genre]\nterms = ['syllabus', 'grading']\n[strategy]\nkind = 'agents'\nagents = 1\ntopic_weight = 0\n";
+    let topic = "name = 'n'\n[genre]\nterms = ['syllabus', 'grading']\n[strategy]\nkind = 'agents'\n\
+                 agents = 1\ntopic_weight = 0\n";
     let crawl = run(web, topic);
     // The page: birch, syllabus, y, each once with idf 1; cos = 1 / (√3 · √2).
     let page = 1.0 / (3.0f64.sqrt() * 2.0f64.sqrt());

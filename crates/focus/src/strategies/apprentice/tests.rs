@@ -5,7 +5,8 @@ use crate::text::{TextOptions, word_hash};
 use crate::topic::Topic;
 use types::{Assessment, Verdict};
 
-const ONLINE: &str = "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nwarmup = 4\nbatch = 1\nsplit = 0.5\n";
+const ONLINE: &str = "query = 'sql'\n[judge]\nthreshold = 0.5\n[strategy]\nkind = 'apprentice'\nwarmup = 4\n\
+                      batch = 1\nsplit = 0.5\n";
 
 /// Two link lists; `good` stands before links to sql pages, `bad` before the others.
 const WEB: &str = "

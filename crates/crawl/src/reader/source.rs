@@ -10,47 +10,47 @@ use store::ledger::Damage;
 use store::{LedgerReader, Records, SharedReader, WorkerInfo};
 use types::{Problem, StateKey, UrlId, Verdict};
 
-/// See the module. Everything here goes by what [`Kept::refresh`] last saw; what is known of URLs and pages
-/// is [`Records`].
-pub enum Kept {
+/// See the module. Everything here goes by what [`CollectionSource::refresh`] last saw; what is known of URLs
+/// and pages is [`Records`].
+pub enum CollectionSource {
     /// A ledger in a folder.
     Folder(Box<LedgerReader>),
     /// A crawl in a database.
     Shared(Box<SharedReader>),
 }
 
-impl std::ops::Deref for Kept {
+impl std::ops::Deref for CollectionSource {
     type Target = dyn Records;
     fn deref(&self) -> &Self::Target {
         match self {
-            Kept::Folder(ledger) => &***ledger,
-            Kept::Shared(shared) => &**shared,
+            CollectionSource::Folder(ledger) => &***ledger,
+            CollectionSource::Shared(shared) => &**shared,
         }
     }
 }
 
-impl Kept {
+impl CollectionSource {
     /// Reads on. `true` when there was something new.
     pub fn refresh(&mut self) -> Result<bool, Problem> {
         match self {
-            Kept::Folder(ledger) => ledger.refresh(),
-            Kept::Shared(shared) => shared.refresh(),
+            CollectionSource::Folder(ledger) => ledger.refresh(),
+            CollectionSource::Shared(shared) => shared.refresh(),
         }
     }
 
     /// The crawl in the database, if that is what it is.
     pub fn shared(&self) -> Option<&SharedReader> {
         match self {
-            Kept::Folder(_) => None,
-            Kept::Shared(shared) => Some(shared),
+            CollectionSource::Folder(_) => None,
+            CollectionSource::Shared(shared) => Some(shared),
         }
     }
 
     /// What was said of pages since `mark`, which moves on.
-    pub fn said_since(&self, mark: &mut Mark) -> Result<Said, Problem> {
+    pub fn said_since(&self, mark: &mut Mark) -> Result<PageUpdates, Problem> {
         match self {
-            Kept::Folder(ledger) => said_in_folder(ledger, mark),
-            Kept::Shared(shared) => said_in_database(shared, mark),
+            CollectionSource::Folder(ledger) => said_in_folder(ledger, mark),
+            CollectionSource::Shared(shared) => said_in_database(shared, mark),
         }
     }
 
@@ -58,14 +58,14 @@ impl Kept {
     pub fn visits_since(&self, known: &mut usize) -> Result<Vec<PageVisit>, Problem> {
         let mut new = Vec::new();
         match self {
-            Kept::Folder(ledger) => {
+            CollectionSource::Folder(ledger) => {
                 for place in ledger.state_places(StateKey::Visits).iter().skip(*known) {
                     new.extend(PageVisit::decode(&ledger.state_at(*place)?));
                     *known += 1;
                 }
             }
             // Those of one worker come after those of another: all are read.
-            Kept::Shared(shared) => {
+            CollectionSource::Shared(shared) => {
                 for visit in visits::each(&**shared) {
                     new.push(visit?);
                 }
@@ -79,8 +79,8 @@ impl Kept {
     /// Is anyone crawling into it? `dir` is its folder.
     pub fn is_running(&self, dir: &Path) -> bool {
         match self {
-            Kept::Folder(_) => store::ledger::is_locked(dir),
-            Kept::Shared(shared) => shared.workers().is_ok_and(|w| !w.is_empty()),
+            CollectionSource::Folder(_) => store::ledger::is_locked(dir),
+            CollectionSource::Shared(shared) => shared.workers().is_ok_and(|w| !w.is_empty()),
         }
     }
 
@@ -97,15 +97,15 @@ impl Kept {
     /// How the ledger is damaged, if it is.
     pub fn damage(&self) -> Option<&Damage> {
         match self {
-            Kept::Folder(ledger) => ledger.damage(),
-            Kept::Shared(_) => None,
+            CollectionSource::Folder(ledger) => ledger.damage(),
+            CollectionSource::Shared(_) => None,
         }
     }
 
     /// The full-text index in `dir`. Of a shared crawl, whose workers each know a part only, it is made here:
     /// whatever is missing in it is added first.
     pub fn index(&self, dir: &Path) -> Result<Index, Problem> {
-        let Kept::Shared(shared) = self else { return Index::open(dir) };
+        let CollectionSource::Shared(shared) = self else { return Index::open(dir) };
         std::fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
         let mut index = Index::open_or_create(dir)?;
         let ids = shared.judged().iter().map(|p| p.id);
@@ -137,17 +137,17 @@ pub struct Mark {
 
 /// What was said of pages.
 #[derive(Default)]
-pub struct Said {
+pub struct PageUpdates {
     /// What was said before is void.
     pub anew: bool,
     /// In the order they were fetched.
-    pub lines: Vec<Line>,
+    pub lines: Vec<PageUpdate>,
     /// When a verdict changed since: all that were changed after the page was fetched.
     pub revised: Option<HashMap<UrlId, Verdict>>,
 }
 
 /// A page, and what was said of it when it came.
-pub struct Line {
+pub struct PageUpdate {
     /// The page.
     pub id: UrlId,
     /// The judge's verdict.
@@ -160,8 +160,8 @@ pub struct Line {
     pub simhash: u64,
 }
 
-fn said_in_folder(ledger: &LedgerReader, mark: &mut Mark) -> Result<Said, Problem> {
-    let mut said = Said::default();
+fn said_in_folder(ledger: &LedgerReader, mark: &mut Mark) -> Result<PageUpdates, Problem> {
+    let mut said = PageUpdates::default();
     let places = ledger.state_places(StateKey::Pages);
     // Judged again as a whole: what was said before is void.
     if places.first().copied() != mark.first || places.len() < mark.pieces {
@@ -172,7 +172,7 @@ fn said_in_folder(ledger: &LedgerReader, mark: &mut Mark) -> Result<Said, Proble
         let line = ledger.state_at(*place)?;
         if let Some(PageLine { judged: j, copy_of, .. }) = PageLine::read(&line) {
             let (relevant, score, simhash) = (j.relevant, j.score, j.simhash);
-            said.lines.push(Line { id: j.id, relevant, score, copy_of, simhash });
+            said.lines.push(PageUpdate { id: j.id, relevant, score, copy_of, simhash });
         }
     }
     mark.pieces = places.len();
@@ -184,8 +184,8 @@ fn said_in_folder(ledger: &LedgerReader, mark: &mut Mark) -> Result<Said, Proble
     Ok(said)
 }
 
-fn said_in_database(shared: &SharedReader, mark: &mut Mark) -> Result<Said, Problem> {
-    let mut said = Said::default();
+fn said_in_database(shared: &SharedReader, mark: &mut Mark) -> Result<PageUpdates, Problem> {
+    let mut said = PageUpdates::default();
     let revisions = Some(shared.revisions());
     if mark.revisions != revisions {
         // Whatever was said last is in the pages' own rows.
@@ -194,7 +194,7 @@ fn said_in_database(shared: &SharedReader, mark: &mut Mark) -> Result<Said, Prob
         said.revised = Some(shared.revised()?.into_iter().collect());
     }
     let new = shared.judged().get(mark.pieces..).unwrap_or_default();
-    said.lines.extend(new.iter().map(|p| Line {
+    said.lines.extend(new.iter().map(|p| PageUpdate {
         id: p.id,
         relevant: p.relevant,
         score: p.score,

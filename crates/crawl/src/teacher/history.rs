@@ -1,7 +1,7 @@
 //! What the teacher was asked and what it cost, in the ledger: a crawl that is taken up again asks nothing
 //! twice and spends nothing that is spent already.
 
-use super::answer::Said;
+use super::answer::TeacherAnswer;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use store::{Journal, Records};
@@ -15,7 +15,7 @@ const ANSWERS: StateKey = StateKey::TeacherAnswers;
 /// What was spent over all runs, and what came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Spent {
+pub struct TeacherSpending {
     /// Requests that reached the server.
     pub calls: u64,
     /// Sent and received; an estimate where the server does not say.
@@ -32,14 +32,17 @@ pub struct Spent {
     pub failed: u64,
 }
 
-impl Spent {
+impl TeacherSpending {
     /// Reads what a collection has spent.
-    pub fn read(store: &(impl Records + ?Sized)) -> Result<Spent, Problem> {
-        Ok(store.state(SPENT)?.pop().map_or_else(Spent::default, |bytes| Spent::parse(&bytes)))
+    pub fn read(store: &(impl Records + ?Sized)) -> Result<TeacherSpending, Problem> {
+        Ok(store
+            .state(SPENT)?
+            .pop()
+            .map_or_else(TeacherSpending::default, |bytes| TeacherSpending::parse(&bytes)))
     }
 
     /// As it was written; of nothing, nothing.
-    pub(super) fn parse(bytes: &[u8]) -> Spent {
+    pub(super) fn parse(bytes: &[u8]) -> TeacherSpending {
         serde_json::from_slice(bytes).unwrap_or_default()
     }
 
@@ -58,7 +61,7 @@ impl Spent {
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     /// Topic and text.
-    said: HashMap<(u64, u64), Said>,
+    said: HashMap<(u64, u64), TeacherAnswer>,
     /// Topic and page.
     asked: HashSet<(u64, UrlId)>,
 }
@@ -80,7 +83,7 @@ impl Answers {
     }
 
     /// What was answered at one time, for whoever keeps it.
-    pub fn entry(topic: u64, new: &[(UrlId, u64, Said)]) -> Vec<u8> {
+    pub fn entry(topic: u64, new: &[(UrlId, u64, TeacherAnswer)]) -> Vec<u8> {
         let mut entry = Vec::with_capacity(21 * new.len());
         for (id, text, said) in new {
             entry.extend(topic.to_le_bytes());
@@ -97,7 +100,7 @@ impl Answers {
     }
 
     /// What was said of a page with this text.
-    pub fn of_text(&self, topic: u64, text: u64) -> Option<Said> {
+    pub fn of_text(&self, topic: u64, text: u64) -> Option<TeacherAnswer> {
         self.said.get(&(topic, text)).copied()
     }
 
@@ -106,7 +109,7 @@ impl Answers {
         &mut self,
         store: &mut (impl Journal + ?Sized),
         topic: u64,
-        new: &[(UrlId, u64, Said)],
+        new: &[(UrlId, u64, TeacherAnswer)],
     ) -> Result<(), Problem> {
         let entry = Answers::entry(topic, new);
         store.put_state(ANSWERS, true, &entry)?;
@@ -121,20 +124,20 @@ impl Answers {
         Ok(())
     }
 
-    fn note(&mut self, topic: u64, id: UrlId, text: u64, said: Said) {
+    fn note(&mut self, topic: u64, id: UrlId, text: u64, said: TeacherAnswer) {
         self.said.insert((topic, text), said);
         self.asked.insert((topic, id));
     }
 }
 
-fn parse(line: &[u8; 21]) -> Option<(u64, UrlId, u64, Said)> {
+fn parse(line: &[u8; 21]) -> Option<(u64, UrlId, u64, TeacherAnswer)> {
     let (topic, rest) = line.split_first_chunk::<8>()?;
     let (id, rest) = rest.split_first_chunk::<4>()?;
     let (text, rest) = rest.split_first_chunk::<8>()?;
     let said = match rest {
-        [0] => Said::No,
-        [1] => Said::Yes,
-        [2] => Said::Unsure,
+        [0] => TeacherAnswer::No,
+        [1] => TeacherAnswer::Yes,
+        [2] => TeacherAnswer::Unsure,
         _ => return None,
     };
     Some((u64::from_le_bytes(*topic), UrlId(u32::from_le_bytes(*id)), u64::from_le_bytes(*text), said))
@@ -149,14 +152,21 @@ mod tests {
     fn answers_and_costs_are_kept() {
         let mut ledger = Ledger::in_memory(frontier::Limits::default());
         let mut answers = Answers::default();
-        let said = [(UrlId(7), 70, Said::Yes), (UrlId(8), 80, Said::No), (UrlId(9), 90, Said::Unsure)];
+        let said = [
+            (UrlId(7), 70, TeacherAnswer::Yes),
+            (UrlId(8), 80, TeacherAnswer::No),
+            (UrlId(9), 90, TeacherAnswer::Unsure),
+        ];
         answers.add(&mut ledger, 1, &said).unwrap();
-        let spent = Spent { calls: 3, tokens: 99, ..Spent::default() };
+        let spent = TeacherSpending { calls: 3, tokens: 99, ..TeacherSpending::default() };
         spent.write(&mut ledger).unwrap();
         let again = Answers::read(&ledger).unwrap();
-        assert_eq!(Spent::read(&ledger).unwrap(), spent);
+        assert_eq!(TeacherSpending::read(&ledger).unwrap(), spent);
         let of = |topic, text| again.of_text(topic, text);
-        assert_eq!([of(1, 70), of(1, 80), of(1, 90)], [Some(Said::Yes), Some(Said::No), Some(Said::Unsure)]);
+        assert_eq!(
+            [of(1, 70), of(1, 80), of(1, 90)],
+            [Some(TeacherAnswer::Yes), Some(TeacherAnswer::No), Some(TeacherAnswer::Unsure)]
+        );
         assert_eq!((of(2, 70), of(1, 71)), (None, None), "another topic, another text");
         assert!(
             again.was_asked(1, UrlId(9)) && !again.was_asked(2, UrlId(9)) && !again.was_asked(1, UrlId(10))
