@@ -3,8 +3,8 @@
 
     lab/derive_topics.py WEB OUT
 
-WEB is the unpacked recorded web; OUT gets `labels.tsv` (the old labels plus one per derived topic) and one topic file per
-derived topic. A page has the derived label when it has the human label and its text uses the keyword at least twice, or in
+WEB is the unpacked recorded web; OUT gets `labels.tsv` (the old labels plus one per derived topic), one topic file per
+derived topic, and topic files for whole human labels. A page has the derived label when it has the human label and its text uses the keyword at least twice, or in
 its title. What is generated belongs to the recorded web: never commit it.
 """
 import html, os, re, sys
@@ -30,6 +30,16 @@ TOPICS = [
     ("course_architecture", "course", r"computer architecture|architecture|pipelin\w+", COURSE, '["architecture", "processor", "cache", "pipelining", "instruction set", "memory"]', '["course", "courses", "class"]'),
     ("student_networks", "student", r"networks?|networking|multimedia", PERSON, '["networks", "networking", "multimedia", "protocols", "internet", "distributed systems"]', '["people", "home", "students"]'),
     ("faculty_ai", "faculty", r"artificial intelligence|machine learning", FACULTY, '["artificial intelligence", "machine learning", "reasoning", "knowledge", "planning", "neural networks"]', '["faculty", "people"]'),
+]
+
+# Whole human labels: name, genre terms, content terms, url terms. Their pages are those with the labels that sources.toml names.
+SCIENCE = '["computer science", "research", "programming", "software", "systems"]'
+BROAD = [
+    ("student", PERSON, SCIENCE, '["people", "home", "students"]'),
+    ("people", PERSON, SCIENCE, '["people", "home", "faculty", "students", "staff"]'),
+    ("teaching", COURSE, SCIENCE, '["course", "courses", "class", "classes"]'),
+    ("research", PROJECT, SCIENCE, '["project", "projects", "research", "faculty"]'),
+    ("organisation", '["department", "faculty", "staff", "graduate program", "admissions", "directory", "office", "phone", "welcome"]', SCIENCE, '["department", "info", "people"]'),
 ]
 
 
@@ -62,6 +72,8 @@ def main(web, out):
     for name, _, _, genre, content, urls in TOPICS:
         write_topic(out, name, genre, content, urls)
         print(f"{name}\t{found[name]} pages")
+    for name, genre, content, urls in BROAD:
+        write_topic(out, name, genre, content, urls)
 
 
 if __name__ == "__main__":

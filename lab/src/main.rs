@@ -84,6 +84,7 @@ fn run(args: &Args) -> Result<String, Problem> {
         rng: &args.rng,
         pages: args.pages,
         threads: args.threads,
+        crawls: None,
         progress: &|text| eprintln!("{text}"),
     };
     let (lab, _scratch) = setting.open()?;
@@ -93,6 +94,7 @@ fn run(args: &Args) -> Result<String, Problem> {
         name: "ablation",
         claim: "every mechanism of `adaptive` earns its place",
         source: "ours; docs/adaptive.md",
+        turn: 1,
         run: |_| Err(Problem::new("this one is run by `lab`")),
     };
     let markdown = experiment.markdown(&finding);

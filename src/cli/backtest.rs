@@ -189,6 +189,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         on_disk: args.on_disk.then(|| args.out.clone()),
         teach,
         own: None,
+        graph: None,
+        best_order: true,
     };
     if plan.labels.is_none() && plan.teach.is_some() {
         return Err(Problem::usage("--teach needs labels: they give the answers")

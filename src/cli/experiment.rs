@@ -5,13 +5,15 @@ use clap::Args as ClapArgs;
 use console::style;
 use eval::experiments::kept::Kept;
 use eval::experiments::suite::Setting;
-use eval::experiments::{self, Experiment, Finding, Verdict, claims_table};
+use eval::experiments::{self, Experiment, Finding, Verdict, claims_table, runs_table};
 use std::fmt::Write;
 use std::fs;
+use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use types::Problem;
 
 const EXAMPLES: &str = "\
@@ -20,8 +22,9 @@ Examples:
   gleaner experiment policies                          on small generated webs
   gleaner experiment all --suite suite.toml --webs webs --topics topics --rng 2..6 --out results
 
-With --out every result is kept in a file of its own: stopped and started again, only what is missing is run. DIR/claims.md is
-the one table: claim, source's figure, ours, verdict, why they differ. A file that is deleted is run again.
+With --out every result is kept in a file of its own, and every crawl in DIR/crawls: stopped and started again, only what is
+missing is run. DIR/claims.md is the one table: claim, source's figure, ours, verdict, why they differ. A file that is deleted is
+run again. The experiments that the sources stand on come first.
 
 A suite file lists topics on webs:
   [[site]]
@@ -67,9 +70,10 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         return Ok(ExitCode::SUCCESS);
     };
     let chosen: Vec<&'static Experiment> =
-        if name == "all" { experiments::ALL.iter().collect() } else { vec![experiments::find(name)?] };
+        if name == "all" { experiments::in_turn() } else { vec![experiments::find(name)?] };
     let started = Instant::now();
     let many = chosen.len() > 1;
+    let steps = Steps::default();
     let setting = Setting {
         suite: args.suite.as_deref(),
         webs: &args.webs,
@@ -77,7 +81,8 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         rng: &args.rng,
         pages: args.pages,
         threads: args.threads,
-        progress: &|text| line(text),
+        crawls: args.out.as_ref().map(|dir| dir.join("crawls")),
+        progress: &|text| steps.tell(text),
     };
     let (lab, _scratch) = setting.open()?;
     let kept = args.out.as_deref().map(|dir| Kept::open(dir, lab.settings()?)).transpose()?;
@@ -119,7 +124,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         }
         results.push((experiment, finding));
         if let Some(dir) = &args.out {
-            write(dir, &results, kept.as_ref())?;
+            write(dir, &results, kept.as_ref(), lab.rngs.len())?;
         }
     }
     if many {
@@ -129,6 +134,23 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         eprintln!("wrote {} and {}", dir.join("claims.md").display(), dir.join("experiments.md").display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Steps as they are made: on a terminal one replaces the other, in a log there is one a minute.
+#[derive(Default)]
+struct Steps(Mutex<Option<Instant>>);
+
+impl Steps {
+    fn tell(&self, text: &str) {
+        if std::io::stderr().is_terminal() {
+            return line(text);
+        }
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|at| at.elapsed() >= Duration::from_secs(60)) {
+            *last = Some(Instant::now());
+            eprintln!("  {text}");
+        }
+    }
 }
 
 type Results = Vec<(&'static Experiment, Result<Finding, Problem>)>;
@@ -160,7 +182,7 @@ fn summary(results: &Results) {
 
 /// The table of all claims, the sections with the numbers, and everything for programs. Results of
 /// experiments that were not asked for now are in, too, when the folder has them.
-fn write(dir: &Path, results: &Results, kept: Option<&Kept>) -> Result<(), Problem> {
+fn write(dir: &Path, results: &Results, kept: Option<&Kept>, draws: usize) -> Result<(), Problem> {
     let put = |name: &str, text: &str| {
         let path = dir.join(name);
         fs::write(&path, text).map_err(|e| Problem::io("write", &path, &e))
@@ -187,7 +209,9 @@ fn write(dir: &Path, results: &Results, kept: Option<&Kept>) -> Result<(), Probl
         json.push(value);
     }
     let table: Vec<(&Experiment, &Finding)> = done.iter().map(|(e, f)| (*e, f)).collect();
-    put("claims.md", &claims_table(&table))?;
+    let runs: Vec<(&Experiment, &Finding, Option<f64>)> =
+        done.iter().map(|(e, f)| (*e, f, kept.and_then(|k| k.find(e.name)).map(|d| d.seconds))).collect();
+    put("claims.md", &format!("{}\n{}", claims_table(&table), runs_table(&runs, draws)))?;
     put("experiments.md", &text)?;
     put("experiments.json", &format!("{:#}\n", serde_json::json!({ "experiments": json })))
 }

@@ -3,7 +3,8 @@
 use crate::common::{Ran, file, folder, run};
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 #[test]
 fn they_are_listed() {
@@ -61,7 +62,11 @@ fn all_of_them_run() {
         }
     }
     assert!(tested > 40, "{tested} of {claims}");
-    assert_eq!(table.lines().count(), claims + 2);
+    // Head and line of both tables, an empty line between them.
+    assert_eq!(
+        table.lines().count(),
+        claims + 2 + 1 + 2 + list.iter().filter(|e| e["finding"].is_object()).count()
+    );
     let markdown = fs::read_to_string(out.join("experiments.md")).unwrap();
     assert!(markdown.contains("| FS-2 |") && markdown.contains("| mean | from | to |"), "{markdown}");
 }
@@ -97,6 +102,18 @@ fn a_run_goes_on_where_it_was_stopped() {
     fs::write(&kept, &marked).unwrap();
     experiment("link-context", &suite, &out, "0").ok().shows(&["mean of before"]);
     assert_eq!(fs::read_to_string(&kept).unwrap(), marked);
+    // Its result is gone, its crawls are there: it is the same result, and nothing is crawled.
+    let crawls = files(&out.join("crawls"));
+    assert!(!crawls.is_empty());
+    fs::remove_file(&kept).unwrap();
+    for file in &crawls {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o444)).unwrap();
+    }
+    experiment("link-context", &suite, &out, "0").ok();
+    assert_eq!(json(&kept)["finding"], serde_json::from_str::<serde_json::Value>(&first).unwrap()["finding"]);
+    assert_eq!(files(&out.join("crawls")), crawls);
+    let untouched = |file: &PathBuf| fs::metadata(file).unwrap().permissions().readonly();
+    assert!(crawls.iter().all(untouched), "a crawl was run again");
     // Another one beside it: the table has both.
     experiment("idf", &suite, &out, "0").ok();
     let table = fs::read_to_string(out.join("claims.md")).unwrap();
@@ -108,6 +125,13 @@ fn a_run_goes_on_where_it_was_stopped() {
     // A file where the folder should be.
     let blocked = file(dir.path(), "blocked", "");
     experiment("idf", &suite, &blocked, "0").fails(1, &["blocked"]);
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let below = |p: PathBuf| if p.is_dir() { files(&p) } else { vec![p] };
+    let mut all: Vec<PathBuf> = fs::read_dir(dir).unwrap().flat_map(|e| below(e.unwrap().path())).collect();
+    all.sort();
+    all
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crawl::scope::Scope;
 use crawl::{Crawl, Event, Parts, Rules, replay};
 use focus::strategies::{Model, Reason, Rescore, Scored, Strategy, Visit, Wants};
 use frontier::Limits;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -54,6 +55,10 @@ pub struct Plan<'a> {
     pub threads: NonZeroUsize,
     /// Most pages taken into the link graph.
     pub max_pages: usize,
+    /// The web's link graph, where it is known; else it is made from all seeds.
+    pub graph: Option<&'a Graph>,
+    /// Looks for the best order there is: takes as long as a few crawls.
+    pub best_order: bool,
     /// Keep every crawl's ledger in a folder below this one while it runs, as a live crawl does.
     pub on_disk: Option<PathBuf>,
     /// A model file and the strategy that starts from it.
@@ -82,6 +87,8 @@ impl<'a> Plan<'a> {
             per_host: None,
             threads: NonZeroUsize::MIN,
             max_pages: 2_000_000,
+            graph: None,
+            best_order: true,
             on_disk: None,
             strategy_model: None,
             teach: None,
@@ -161,8 +168,8 @@ pub type Tell<'a> = &'a (dyn Fn(usize, usize, &Run) + Sync);
 
 /// What measuring needs: the whole web as far as any seed reaches, what the labels say of it, and what each
 /// draw can reach. Crawling needs none of it, so it is made beside the first runs.
-struct WholeWeb {
-    graph: Graph,
+struct WholeWeb<'a> {
+    graph: Cow<'a, Graph>,
     /// By node. Seeds count neither way.
     classes: Vec<Class>,
     /// By draw.
@@ -175,7 +182,7 @@ struct ReachablePart {
     oracle: Option<Vec<u32>>,
 }
 
-impl WholeWeb {
+impl WholeWeb<'_> {
     fn is_relevant(&self, node: u32) -> bool {
         self.classes.get(node as usize) == Some(&Class::Relevant)
     }
@@ -264,14 +271,36 @@ impl Plan<'_> {
         numbers.iter().map(of).collect()
     }
 
-    fn execute(&self, jobs: &[Job], tell: Tell) -> Result<Outcome, Problem> {
+    /// Runs of settings of a topic's (a name for it, settings, and which draw of the seeds); each is told with how many are
+    /// done and its place in the list, and what is made of it comes back in the order of the list.
+    pub fn run_jobs<T: Send>(
+        &self,
+        jobs: &[(String, Config, usize)],
+        then: &(dyn Fn(usize, usize, Run) -> T + Sync),
+    ) -> Result<Vec<T>, Problem> {
+        let of = |(name, config, rng): &(String, Config, usize)| Job {
+            topic: name.clone(),
+            strategy: String::new(),
+            config: config.clone(),
+            rng: *rng,
+            labels: 0,
+        };
+        Ok(self.on_all_threads(&jobs.iter().map(of).collect::<Vec<_>>(), then)?.0)
+    }
+
+    /// What is made of the run of each job, in their order.
+    fn on_all_threads<T: Send>(
+        &self,
+        jobs: &[Job],
+        then: &(dyn Fn(usize, usize, Run) -> T + Sync),
+    ) -> Result<(Vec<T>, WholeWeb<'_>), Problem> {
         let draws: Vec<Vec<Url>> = self.rngs.iter().map(|rng| self.drawn(*rng)).collect();
         let made: OnceLock<WholeWeb> = OnceLock::new();
         // Whoever comes first makes it, the others wait for it.
         let field = || made.get_or_init(|| self.field(&draws, jobs.len()));
         let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
-        let results: Mutex<Vec<(usize, Result<Run, Problem>)>> = Mutex::new(Vec::new());
+        let results: Mutex<Vec<(usize, Result<T, Problem>)>> = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for thread in 0..self.threads.get().min(jobs.len() + 1) {
                 let (next, done, results, field, draws) = (&next, &done, &results, &field, &draws);
@@ -284,12 +313,11 @@ impl Plan<'_> {
                         let Some(job) = jobs.get(i) else { break };
                         let result = self.one(&draws[job.rng], job, field);
                         let n = done.fetch_add(1, Ordering::Relaxed) + 1;
-                        if let Ok(run) = &result {
-                            tell(n, jobs.len(), run);
-                        } else {
+                        if result.is_err() {
                             // No point in running the rest of a tournament that cannot be finished.
                             next.store(jobs.len(), Ordering::Relaxed);
                         }
+                        let result = result.map(|run| then(n, i, run));
                         results.lock().unwrap_or_else(|e| e.into_inner()).push((i, result));
                     }
                 });
@@ -297,18 +325,27 @@ impl Plan<'_> {
         });
         let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
         results.sort_by_key(|(i, _)| *i);
+        let results = results.into_iter().map(|r| r.1).collect::<Result<Vec<T>, Problem>>()?;
+        let field = made.into_inner().unwrap_or_else(|| self.field(&draws, 0));
+        Ok((results, field))
+    }
+
+    fn execute(&self, jobs: &[Job], tell: Tell) -> Result<Outcome, Problem> {
+        let told = |n: usize, _: usize, run: Run| {
+            tell(n, jobs.len(), &run);
+            run
+        };
+        let (results, field) = self.on_all_threads(jobs, &told)?;
         let mut runs: Vec<Run> = Vec::new();
-        for (i, result) in results {
-            let mut run = result?;
+        for (mut run, job) in results.into_iter().zip(jobs) {
             match runs.last_mut() {
                 // What labels make of it belongs to the run without any.
-                Some(without) if jobs.get(i).is_some_and(|job| job.labels > 0) => {
+                Some(without) if job.labels > 0 => {
                     without.result.teach.append(&mut run.result.teach);
                 }
                 _ => runs.push(run),
             }
         }
-        let field = field();
         let oracle_curve = match field.known.first().and_then(|k| k.oracle.as_ref().map(|o| (k, o))) {
             Some((k, order)) => {
                 let hits: Vec<bool> = order.iter().map(|&n| field.is_relevant(n)).collect();
@@ -346,11 +383,17 @@ impl Plan<'_> {
         rng.map_or_else(|| self.seeds.clone(), |rng| Seeds::draw(&self.seeds, rng))
     }
 
-    fn field(&self, draws: &[Vec<Url>], jobs: usize) -> WholeWeb {
+    /// The link graph of everything that these pages lead to.
+    pub fn graph_from(&self, pages: &[Url]) -> Graph {
+        Graph::build(pages, |url| self.ask(url), self.threads, self.max_pages)
+    }
+
+    fn field(&self, draws: &[Vec<Url>], jobs: usize) -> WholeWeb<'_> {
         // Runs have a thread each already.
         let spare = self.threads.get().saturating_sub(jobs);
         let threads = NonZeroUsize::new(spare).unwrap_or(NonZeroUsize::MIN);
-        let graph = Graph::build(&self.seeds, |url| self.ask(url), threads, self.max_pages);
+        let make = || Graph::build(&self.seeds, |url| self.ask(url), threads, self.max_pages);
+        let graph = self.graph.map_or_else(|| Cow::Owned(make()), Cow::Borrowed);
         let class = |node: u32| match (self.labels, Canon::exact().parse(graph.url(node))) {
             (Some(labels), Ok(url)) => self.label_rules.class(labels.of(&url)),
             _ => Class::Neutral,
@@ -367,12 +410,17 @@ impl Plan<'_> {
 
     fn know(&self, field: &WholeWeb, seeds: &[Url]) -> ReachablePart {
         let reach = field.graph.reach(seeds);
-        let oracle =
-            self.labels.is_some().then(|| oracle(&field.graph, &reach, |n| field.is_relevant(n)).order);
+        let wanted = self.best_order && self.labels.is_some();
+        let oracle = wanted.then(|| oracle(&field.graph, &reach, |n| field.is_relevant(n)).order);
         ReachablePart { reach, oracle }
     }
 
-    fn one<'a>(&self, seeds: &[Url], job: &Job, field: impl Fn() -> &'a WholeWeb) -> Result<Run, Problem> {
+    fn one<'b>(
+        &'b self,
+        seeds: &[Url],
+        job: &Job,
+        field: impl Fn() -> &'b WholeWeb<'b>,
+    ) -> Result<Run, Problem> {
         let (name, strategy, rng) = (&job.topic, &job.strategy, self.rngs[job.rng]);
         let started = Instant::now();
         let clock = Arc::new(Clock::default());
@@ -429,7 +477,7 @@ impl Plan<'_> {
             steps.push(Step { class, judged, score });
             order.push(Line { url, score, labels, class, judged });
         }
-        let relevant = match &known.oracle {
+        let relevant = match self.labels {
             Some(_) => known.reach.relevant_reachable(|n| field.is_relevant(n)),
             // Judged by the judge itself: what this run found is all that is known.
             None => steps.iter().filter(|s| s.class == Class::Relevant).count(),

@@ -1,11 +1,12 @@
 //! Findings of Assis 2008 about the order of crawls: queueing policies, and the crawler with an SVM.
 
 use super::assis::OWN_HOSTS;
+use super::crawled::Run;
 use super::elsewhere::Elsewhere;
 use super::lab::{Lab, Variant, by_variant, over_draws};
-use super::{Claim, Experiment, Finding, Row, Table, at_least, better, lower};
+use super::{Claim, Experiment, Finding, Row, TOPICS, Table, at_least, better, lower};
 use crate::labels::Class;
-use crate::tournament::{Line, Run};
+use crate::tournament::Line;
 use std::time::Duration;
 use types::Problem;
 
@@ -54,11 +55,12 @@ pub(super) const POLICIES: Experiment = Experiment {
     name: "policies",
     claim: "FS-2 finds 90 % of the relevant pages within 60 % of the visits; PS is worst early; a change threshold helps; FS beats PFS below 30 %; PFS is best for full recall",
     source: "Assis 2008, Fig. 4.3, 4.7",
+    turn: 0,
     run: policies,
 };
 
 fn policies(lab: &Lab) -> Result<Finding, Problem> {
-    let lab = &lab.narrow();
+    let lab = &lab.narrow().at_most(TOPICS);
     let names = ["FS-1", "FS-2", "PS", "PFS-1", "PFS-2", "breadth-first"];
     let policy = |n: &&str| match *n {
         "breadth-first" => as_assis_crawled(n, GENRE, "kind = 'breadth-first'"),
@@ -92,6 +94,10 @@ fn policies(lab: &Lab) -> Result<Finding, Problem> {
             .what("FS-2 is better than no policy (area under the curve)")
             .figure("not drawn")
             .why("Without a policy the queue is first come, first served."),
+        better(("FS-2", &one_by_one[1]), ("breadth-first", &one_by_one[5]))
+            .what("the same with one request at a time")
+            .figure("not done")
+            .why("Ten at once is what Assis's crawler did."),
         better(("the others", &both(&fs, &pfs)), ("PS", &early(2)))
             .what("PS is worse than the policies with siblings when few pages are visited (10 and 20 %)")
             .figure("\"much worse\", one topic")
@@ -132,6 +138,7 @@ pub(super) const CRAWLERS: Experiment = Experiment {
     name: "crawlers",
     claim: "fewer visits per relevant page retrieved than the SVM crawler; sibling queueing helps the SVM crawler too",
     source: "Assis 2008, Fig. 4.5, 4.6, Tab. 4.5",
+    turn: 1,
     run: crawlers,
 };
 
@@ -155,7 +162,7 @@ fn own_best(order: &[Line]) -> f64 {
 }
 
 fn crawlers(lab: &Lab) -> Result<Finding, Problem> {
-    let lab = &lab.narrow();
+    let lab = &lab.narrow().at_most(TOPICS);
     let names = ["genre FS-2", "SVM crawler", "SVM crawler, siblings"];
     let mut visits: Vec<Row> = vec![Vec::new(); names.len()];
     let mut areas: Vec<Row> = vec![Vec::new(); names.len()];

@@ -1,11 +1,11 @@
 //! Findings of Batsakis: crawls of 1,000 pages, measured by their similarity to fifty relevant pages.
 
+use super::crawled::Run;
 use super::elsewhere::taught;
 use super::lab::{Lab, Site, Variant, over_draws};
-use super::{Experiment, Finding, Row, Table, alike, better};
+use super::{Experiment, Finding, Row, TOPICS, Table, alike, better};
 use crate::labels::Class;
 use crate::metrics::{SIMILAR, against_examples};
-use crate::tournament::Run;
 use crawl::train::TrainingPage;
 use focus::text::{Doc, DocFreq, SparseVec};
 use learn::rng::Rng;
@@ -106,10 +106,12 @@ pub(super) const BEST_FIRST: Experiment = Experiment {
     name: "best-first",
     claim: "page and anchor > anchor > page > breadth-first",
     source: "Batsakis, Fig. 12, 13",
+    turn: 0,
     run: best_first,
 };
 
 fn best_first(lab: &Lab) -> Result<Finding, Problem> {
+    let lab = &lab.at_most(TOPICS);
     let names = ["best-first", "best-first-anchor", "best-first-page", "breadth-first"];
     let rows = measured(lab, &names, |_, _, _| Ok(names.map(Variant::strategy).to_vec()))?;
     let mut claims = Vec::new();
@@ -137,10 +139,12 @@ pub(super) const WORDNET: Experiment = Experiment {
     name: "wordnet",
     claim: "synset expansion ≥ best-first, marginally; Ehrig and SSRM with WordNet do not help",
     source: "Batsakis, Fig. 14, 15, §4.7",
+    turn: 2,
     run: wordnet,
 };
 
 fn wordnet(lab: &Lab) -> Result<Finding, Problem> {
+    let lab = &lab.at_most(TOPICS);
     let names = ["synset", "best-first", "ehrig", "ssrm", "best-first-anchor"];
     let rows = measured(lab, &names, |_, _, _| Ok(names.map(Variant::strategy).to_vec()))?;
     let mut claims = Vec::new();
@@ -167,6 +171,7 @@ pub(super) const HMM: Experiment = Experiment {
     name: "hmm",
     claim: "hybrid-hmm-anchor > hybrid-hmm > hmm; K-means = X-means",
     source: "Batsakis, Fig. 16, 17",
+    turn: 1,
     run: hmm,
 };
 
@@ -226,6 +231,7 @@ fn browsing(
 }
 
 fn hmm(lab: &Lab) -> Result<Finding, Problem> {
+    let lab = &lab.at_most(TOPICS);
     let names = ["hybrid-hmm-anchor", "hybrid-hmm", "hmm", "hmm, X-means"];
     let kinds = ["hybrid-hmm-anchor", "hybrid-hmm", "hmm", "hmm"];
     let rows = measured(lab, &names, |site, reached, docs| {

@@ -1,7 +1,8 @@
 //! Findings of Chakrabarti et al. 2002 about features: what the words around a link, and where they stand, tell of the
 //! page behind it. Links and relevances are those of a baseline crawl with a naive Bayes critic.
 
-use super::elsewhere::Elsewhere;
+use super::chakrabarti_crawls::Bench;
+use super::crawled::Run;
 use super::lab::{Lab, Site, Variant};
 use super::{Claim, Experiment, Finding, Row, Table, alike, best_of, better, interval, mean};
 use crate::tournament::Line;
@@ -16,13 +17,11 @@ pub(super) const OFFSETS: Experiment = Experiment {
     name: "offsets",
     claim: "offset features beat the same words without offsets; accuracy levels off at d_max 4 to 6, because negatives are rejected better; topic and cocitation features hardly matter",
     source: "Chakrabarti et al. 2002, Fig. 5–8, §3.8",
+    turn: 2,
     run: offsets,
 };
 
 const WINDOWS: [u32; 6] = [0, 2, 4, 5, 6, 8];
-
-/// Part of the web that the baseline crawl fetches for training.
-const SHARE: f64 = 0.4;
 
 /// The pages of a crawl in the order they were fetched, with what its judge says of them.
 pub(super) fn recorded(order: &[Line]) -> Vec<TrainingPage> {
@@ -64,6 +63,11 @@ impl Accuracy {
         let n = usize::from(high);
         (self.all[n] > 0).then(|| self.right[n] as f64 / self.all[n] as f64)
     }
+    /// Of "always the larger class".
+    fn majority(&self) -> Option<f64> {
+        let all = self.all[0] + self.all[1];
+        (all > 0).then(|| self.all[0].max(self.all[1]) as f64 / all as f64)
+    }
     /// Over all links, whichever their class: the "average" of Fig. 6.
     fn micro(&self) -> Option<f64> {
         let all = self.all[0] + self.all[1];
@@ -80,6 +84,7 @@ struct Way {
 }
 
 fn offsets(lab: &Lab) -> Result<Finding, Problem> {
+    let lab = &lab.broad();
     let way = |name: String, options: String, by_host: bool| Way { name, options, by_host };
     let mut ways: Vec<Way> = Vec::new();
     for on in [true, false] {
@@ -99,31 +104,22 @@ fn offsets(lab: &Lab) -> Result<Finding, Problem> {
     let mut relevances: Vec<Row> = vec![Vec::new(); 10];
     let mut majority: Row = Vec::new();
     for site in &lab.sites {
-        let Some(crawled) = Crawled::of(lab, site)? else {
-            rows.iter_mut().flatten().chain(&mut gains).chain(&mut relevances).for_each(|r| r.push(None));
-            majority.push(None);
-            continue;
+        let draws = Links::of_each_draw(lab, site, &ways)?;
+        let over_draws = |value: &dyn Fn(&Links) -> Option<f64>| {
+            let known: Vec<f64> = draws.iter().filter_map(value).collect();
+            (!known.is_empty()).then(|| crate::stats::mean(&known))
         };
-        (lab.progress)(&format!("{}: training {} apprentices", site.name, ways.len()));
-        let all = lab.each(&ways, |way| crawled.accuracy(way));
-        for (n, accuracy) in all.into_iter().enumerate() {
-            let a = accuracy?;
-            rows[0][n].push(a.micro());
-            rows[1][n].push(a.class(false));
-            rows[2][n].push(a.class(true));
-            if n == 0 {
-                let most = a.all[0].max(a.all[1]) as f64;
-                majority.push((a.all[0] + a.all[1] > 0).then(|| most / (a.all[0] + a.all[1]) as f64));
-            }
+        for n in 0..ways.len() {
+            rows[0][n].push(over_draws(&|l| l.accuracy[n].micro()));
+            rows[1][n].push(over_draws(&|l| l.accuracy[n].class(false)));
+            rows[2][n].push(over_draws(&|l| l.accuracy[n].class(true)));
         }
-        let gain = crawled.gain_by_distance();
+        majority.push(over_draws(&|l| l.accuracy[0].majority()));
         for (row, d) in gains.iter_mut().zip(&distances) {
-            row.push(gain.get(d).copied());
+            row.push(over_draws(&|l| l.gain.get(d).copied()));
         }
         for (n, row) in relevances.iter_mut().enumerate() {
-            let in_step = |p: &&TrainingPage| ((p.verdict.relevance * 10.0) as usize).min(9) == n;
-            let count = crawled.pages.iter().filter(in_step).count();
-            row.push((!crawled.pages.is_empty()).then(|| count as f64 / crawled.pages.len() as f64));
+            row.push(over_draws(&|l| Some(l.relevances[n])));
         }
     }
     let names: Vec<&str> = ways.iter().map(|w| w.name.as_str()).collect();
@@ -190,7 +186,7 @@ fn offsets(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(
         claims,
         tables,
-        "As Chakrabarti et al.: the critic is naive Bayes over a taxonomy (a class per label), trained on pages that the crawl does not reach; the apprentice learns from the links of a baseline crawl driven by it (here 40 % of the web, one draw), split at the median; accuracy is that on links of pages it was not trained on (every third page).",
+        "As Chakrabarti et al.: the critic is naive Bayes over a taxonomy (a class per label), trained on pages that the crawl does not reach; topics of which any order loses more than half are left out, as in `apprentice`; the apprentice learns from the links of a baseline crawl driven by it (20 % of the web, from examples of the topic, one per draw of them), split at the median; accuracy is that on links of pages it was not trained on (every third page).",
     ))
 }
 
@@ -218,25 +214,55 @@ fn bimodal(relevances: &[Row]) -> Claim {
         .map(|s| Some(relevances.first()?.get(s).copied()?? + relevances.last()?.get(s).copied()??))
         .collect();
     let i = interval(&ends);
+    let ours = match i.n {
+        0 => super::NO_VALUE.into(),
+        _ => format!("{:.0} % below 0.1 or above 0.9", 100.0 * i.mean),
+    };
     Claim {
-        ours: format!("{:.0} % below 0.1 or above 0.9", 100.0 * i.mean),
+        ours,
         ..super::at_least("the critic's relevances are near 0 or 1 (nine of ten pages)", &ends, 0.9)
     }
     .figure("\"strongly bimodal\"")
 }
 
+/// What the links of one baseline crawl say.
+struct Links {
+    /// Of each way to train.
+    accuracy: Vec<Accuracy>,
+    /// See [`Crawled::gain_by_distance`].
+    gain: BTreeMap<i64, f64>,
+    /// Shares of the pages by tenths of relevance.
+    relevances: [f64; 10],
+}
+
+impl Links {
+    /// One per draw of the seeds; none without a critic.
+    fn of_each_draw(lab: &Lab, site: &Site, ways: &[Way]) -> Result<Vec<Links>, Problem> {
+        let Some(bench) = Bench::of(lab, site)? else { return Ok(Vec::new()) };
+        let mut out = Vec::new();
+        for run in bench.baselines(lab)? {
+            let crawled = Crawled::of(lab, site, &bench.critic, &run)?;
+            if crawled.pages.is_empty() {
+                continue;
+            }
+            (lab.progress)(&format!("{}: training {} apprentices", site.name, ways.len()));
+            let accuracy = lab.each(ways, |way| crawled.accuracy(way));
+            out.push(Links {
+                accuracy: accuracy.into_iter().collect::<Result<_, Problem>>()?,
+                gain: crawled.gain_by_distance(),
+                relevances: crawled.relevances(),
+            });
+        }
+        Ok(out)
+    }
+}
+
 impl<'a> Crawled<'a> {
-    /// `None` without a critic, or without a crawl.
-    fn of(lab: &Lab, site: &'a Site) -> Result<Option<Crawled<'a>>, Problem> {
-        let Some(elsewhere) = Elsewhere::of(lab, site)? else { return Ok(None) };
-        let Some(critic) = elsewhere.critic(lab, site)? else { return Ok(None) };
-        let baseline = Variant::new("baseline", &format!("{critic}[strategy]\nkind = 'classifier'"));
-        let runs = lab.crawl_site(site, &[baseline.budget(SHARE)])?;
-        let Some(run) = runs.into_iter().flatten().next() else { return Ok(None) };
+    fn of(lab: &Lab, site: &'a Site, critic: &str, run: &Run) -> Result<Crawled<'a>, Problem> {
         let mut pages = recorded(&run.order);
         let urls: Vec<Url> = pages.iter().map(|p| p.url.clone()).collect();
         // The names of the critic's classes are the topic features.
-        let assessed = lab.assess(site, &Variant::new("critic", &critic), &urls, 0)?;
+        let assessed = lab.assess(site, &Variant::new("critic", critic), &urls, 0)?;
         for (page, a) in pages.iter_mut().zip(assessed) {
             page.assessment = a.unwrap_or_default();
         }
@@ -248,7 +274,15 @@ impl<'a> Crawled<'a> {
         let second: HashSet<&str> = hosts.into_iter().skip(1).step_by(2).collect();
         let by_host = urls.iter().map(|u| second.contains(u.host())).collect();
         let by_page = (0..urls.len()).map(|i| i % 3 == 2).collect();
-        Ok((!pages.is_empty()).then_some(Crawled { site, pages, docs, held_out: [by_page, by_host] }))
+        Ok(Crawled { site, pages, docs, held_out: [by_page, by_host] })
+    }
+
+    fn relevances(&self) -> [f64; 10] {
+        let mut out = [0.0; 10];
+        for page in &self.pages {
+            out[((page.verdict.relevance * 10.0) as usize).min(9)] += 1.0 / self.pages.len() as f64;
+        }
+        out
     }
 
     /// The step (of 256, as the apprentice counts) in the middle of all relevances: above it is high.

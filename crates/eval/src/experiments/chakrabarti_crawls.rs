@@ -2,13 +2,15 @@
 //! crawls, and inside the baseline's own pages.
 
 use super::chakrabarti::{odds, recorded, shown};
+use super::crawled::Run;
 use super::elsewhere::{Elsewhere, taught};
 use super::lab::{Lab, Site, Variant, over_draws};
 use super::{Claim, Experiment, Finding, Row, Table, at_least, at_most, better, lower};
 use crate::metrics;
-use crate::tournament::{Line, Run};
+use crate::tournament::Line;
 use crawl::collection::TopicParts;
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
 use types::{Canon, Problem, Url};
 
 /// Mean of 1 − Pr over pages of a crawl.
@@ -18,13 +20,15 @@ fn loss(order: &[Line], from: usize, to: usize) -> Option<f64> {
 }
 
 /// A topic with its critic, and how far it is crawled.
-struct Bench<'a> {
-    site: &'a Site,
-    critic: String,
+pub(super) struct Bench<'a> {
+    pub site: &'a Site,
+    pub critic: String,
     /// What the critic gives each page that the crawl can reach, best first.
     grades: Vec<f64>,
     /// 10 and 20 % of them.
     pages: [usize; 2],
+    /// Where crawls begin, by draw.
+    starts: Vec<Vec<Url>>,
 }
 
 const APPRENTICE: &str = "[strategy]\nkind = 'apprentice'\nsplit = 'median'\n";
@@ -32,7 +36,7 @@ const APPRENTICE: &str = "[strategy]\nkind = 'apprentice'\nsplit = 'median'\n";
 impl<'a> Bench<'a> {
     /// `None` without a critic, or when most of what a tenth of the web fetches is lost in any order: their topics are
     /// "neither too broad nor too narrow".
-    fn of(lab: &Lab, site: &'a Site) -> Result<Option<Bench<'a>>, Problem> {
+    pub fn of(lab: &Lab, site: &'a Site) -> Result<Option<Bench<'a>>, Problem> {
         let Some(elsewhere) = Elsewhere::of(lab, site)? else { return Ok(None) };
         let Some(critic) = elsewhere.critic(lab, site)? else { return Ok(None) };
         let share = |s: f64| ((elsewhere.reached.len() as f64 * s) as usize).max(20);
@@ -44,34 +48,49 @@ impl<'a> Bench<'a> {
         if least_loss(&grades, pages[0]).is_none_or(|least| least > 0.5) {
             return Ok(None);
         }
-        Ok(Some(Bench { site, critic, grades, pages }))
+        Ok(Some(Bench { site, critic, grades, pages, starts: elsewhere.starts(lab, site) }))
+    }
+
+    fn crawl(&self, lab: &Lab, variants: &[Variant]) -> Result<Vec<Vec<Run>>, Problem> {
+        lab.crawl_from(self.site, variants, &self.starts)
     }
 
     fn variant(&self, name: &str, strategy: &str) -> Variant {
         Variant::new(name, &format!("{}{strategy}", self.critic)).pages(self.pages[1] as u64)
     }
 
+    /// The crawl that the critic drives.
     fn baseline(&self) -> Variant {
         self.variant("baseline", "[strategy]\nkind = 'classifier'\n")
     }
 
-    /// §3.5: one apprentice per baseline crawl, trained on all its links, started where that one started.
-    /// `settings` of the model file's name.
+    /// It, one per draw.
+    pub fn baselines(&self, lab: &Lab) -> Result<Vec<Run>, Problem> {
+        Ok(self.crawl(lab, &[self.baseline()])?.into_iter().flatten().collect())
+    }
+
+    /// §3.5: one apprentice per baseline crawl, trained on all its links, started where that one started. `then` makes
+    /// the settings of its crawl of the name of the model file.
     fn trained(
         &self,
         lab: &Lab,
         baseline: &[Run],
-        settings: &dyn Fn(&Run, &str) -> Result<Variant, Problem>,
+        then: &(dyn Fn(&Run, &str) -> Result<Variant, Problem> + Sync),
     ) -> Result<Vec<Run>, Problem> {
-        let mut out = Vec::new();
-        for (run, rng) in baseline.iter().zip(&lab.rngs) {
-            let pages = recorded(&run.order);
+        let draws: Vec<(usize, &Run, &Vec<Url>)> =
+            baseline.iter().zip(&self.starts).enumerate().map(|(n, (run, from))| (n, run, from)).collect();
+        let one = |(n, run, from): &(usize, &Run, &Vec<Url>)| -> Result<Vec<Run>, Problem> {
             let base = format!("{}{APPRENTICE}", self.critic);
-            let Some(model) = taught(lab, self.site, &base, &pages, "apprentice")? else { continue };
-            let one = Lab { rngs: vec![*rng], ..lab.clone() };
-            out.extend(one.crawl_site(self.site, &[settings(run, &model)?])?.into_iter().flatten());
-        }
-        Ok(out)
+            let name = format!("apprentice-{n}");
+            (lab.progress)(&format!("{}: training {name}", self.site.name));
+            let model = taught(lab, self.site, &base, &recorded(&run.order), &name)?;
+            let Some(model) = model else { return Ok(Vec::new()) };
+            let alone = Lab { threads: NonZeroUsize::MIN, ..lab.clone() };
+            let runs = alone.crawl_from(self.site, &[then(run, &model)?], &[from.to_vec()])?;
+            Ok(runs.into_iter().flatten().collect())
+        };
+        let runs = lab.each(&draws, one).into_iter().collect::<Result<Vec<_>, Problem>>()?;
+        Ok(runs.into_iter().flatten().collect())
     }
 
     fn offline(&self, lab: &Lab, baseline: &[Run]) -> Result<Vec<Run>, Problem> {
@@ -91,23 +110,27 @@ pub(super) const LOSS: Experiment = Experiment {
     name: "apprentice",
     claim: "the apprentice cuts the loss by 30–90 % against its critic-driven baseline; trained online, the loss falls when it takes over",
     source: "Chakrabarti et al. 2002, §3.5, §3.7, Fig. 10, 13, 14",
+    turn: 0,
     run: apprentice,
 };
 
 fn apprentice(lab: &Lab) -> Result<Finding, Problem> {
+    let lab = &lab.broad();
     let names = ["baseline (critic)", "apprentice, trained on the baseline's crawl", "apprentice, online"];
     let mut rows: [Vec<Row>; 2] = std::array::from_fn(|_| vec![Vec::new(); names.len() + 1]);
     let mut after: Vec<Row> = vec![Vec::new(); 3];
     let mut frontier: Vec<Row> = vec![Vec::new(); 3];
+    let mut fifths: Vec<Row> = vec![Vec::new(); 15];
     for site in &lab.sites {
         let Some(bench) = Bench::of(lab, site)? else {
-            rows.iter_mut().flatten().chain(&mut after).chain(&mut frontier).for_each(|r| r.push(None));
+            let all = rows.iter_mut().flatten().chain(&mut after).chain(&mut frontier).chain(&mut fifths);
+            all.for_each(|r| r.push(None));
             continue;
         };
         let [tenth, fifth] = bench.pages;
         let online = bench.variant(names[2], &format!("{APPRENTICE}warmup = {tenth}\n"));
         let early = bench.variant(names[2], APPRENTICE);
-        let runs = lab.crawl_site(site, &[bench.baseline(), online, early])?;
+        let runs = bench.crawl(lab, &[bench.baseline(), online, early])?;
         let offline = bench.offline(lab, &runs[0])?;
         for (at, n) in [tenth, fifth].into_iter().enumerate() {
             for (row, list) in rows[at].iter_mut().zip([&runs[0], &offline, &runs[2]]) {
@@ -118,12 +141,17 @@ fn apprentice(lab: &Lab) -> Result<Finding, Problem> {
         after[0].push(over_draws(&runs[1], |r| loss(&r.order, 0, tenth)));
         after[1].push(over_draws(&runs[1], |r| loss(&r.order, tenth, fifth)));
         after[2].push(over_draws(&runs[0], |r| loss(&r.order, tenth, fifth)));
-        let outlook = match runs[0].first() {
-            Some(run) => outlook(lab, &bench, run)?,
-            None => None,
+        let outlooks = runs[0].iter().map(|run| outlook(lab, &bench, run));
+        let outlooks: Vec<Outlook> = outlooks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        let over_draws = |value: &dyn Fn(&Outlook) -> f64| {
+            let values: Vec<f64> = outlooks.iter().map(value).collect();
+            (!values.is_empty()).then(|| crate::stats::mean(&values))
         };
-        for (row, value) in frontier.iter_mut().zip(outlook.map_or([None; 3], |o| o.map(Some))) {
-            row.push(value);
+        for (n, row) in frontier.iter_mut().enumerate() {
+            row.push(over_draws(&|o| o.mean[n]));
+        }
+        for (n, row) in fifths.iter_mut().enumerate() {
+            row.push(over_draws(&|o| o.fifths[n / 5][n % 5]));
         }
     }
     let cut = |at: usize, which: usize| -> Row {
@@ -201,20 +229,51 @@ fn apprentice(lab: &Lab) -> Result<Finding, Problem> {
         Table::of(
             lab,
             "Mean expected relevance of the links that wait at 10 % of the web, and what they are worth.",
-            &["by the baseline", "by the apprentice", "by the critic, when read"],
+            &WHO,
             &frontier,
+        ),
+        Table::of(
+            lab,
+            "Shares of these links by relevance.",
+            &WHO.iter().flat_map(|w| FIFTHS.map(|f| format!("{f} {w}"))).collect::<Vec<_>>(),
+            &fifths,
         ),
     ];
     Ok(Finding::of(
         claims,
         tables,
-        "As §3.5: a critic trained on pages outside the crawl (naive Bayes, a class per label), the baseline crawls by it, the apprentice learns from all links between the baseline's pages and crawls again from the same seeds. One apprentice per draw. Chakrabarti et al. fetch 15,000–25,000 pages of the open Web; here 10 and 20 % of a web of some thousand. Topics of which any order loses more than half in the first tenth are left out: too narrow for this claim.",
+        "As §3.5: a critic trained on pages outside the crawl (naive Bayes, a class per label), crawls begin at examples of the topic (thirty, drawn; pages that count as fetched, as theirs do), the baseline crawls by the critic, the apprentice learns from all links between the baseline's pages and crawls again from the same pages. One apprentice per draw. Chakrabarti et al. fetch 15,000–25,000 pages of the open Web; here 10 and 20 % of a web of some thousand. Topics of which any order loses more than half in the first tenth are left out: too narrow for this claim.",
     ))
+}
+
+/// Who says what a link is worth.
+const WHO: [&str; 3] = ["by the baseline", "by the apprentice", "by the critic, when read"];
+const FIFTHS: [&str; 5] = ["0 to 0.2", "0.2 to 0.4", "0.4 to 0.6", "0.6 to 0.8", "0.8 to 1"];
+
+/// What the links that wait are worth, as each of [`WHO`] has it: the mean, and shares by fifths.
+struct Outlook {
+    mean: [f64; 3],
+    fifths: [[f64; 5]; 3],
+}
+
+impl Outlook {
+    /// `None` without links.
+    fn of(links: &[[f64; 3]]) -> Option<Outlook> {
+        let n = links.len() as f64;
+        let mut out = Outlook { mean: [0.0; 3], fifths: [[0.0; 5]; 3] };
+        for link in links {
+            for (who, value) in link.iter().enumerate() {
+                out.mean[who] += value / n;
+                out.fifths[who][((value * 5.0) as usize).min(4)] += 1.0 / n;
+            }
+        }
+        (!links.is_empty()).then_some(out)
+    }
 }
 
 /// Links that wait when a baseline crawl has fetched a tenth of the web: mean relevance as the baseline expects it, as
 /// an apprentice trained on those pages does, and as the critic finds it.
-fn outlook(lab: &Lab, bench: &Bench, run: &Run) -> Result<Option<[f64; 3]>, Problem> {
+fn outlook(lab: &Lab, bench: &Bench, run: &Run) -> Result<Option<Outlook>, Problem> {
     let site = bench.site;
     let settings = format!("{}{APPRENTICE}mode = 'offline'\n", bench.critic);
     let topic = Variant::new("apprentice", &settings).config(site)?.topic()?;
@@ -240,22 +299,18 @@ fn outlook(lab: &Lab, bench: &Bench, run: &Run) -> Result<Option<[f64; 3]>, Prob
     let mut urls: Vec<Url> = waiting.keys().cloned().collect();
     urls.sort();
     let worth = lab.assess(site, &Variant::new("critic", &bench.critic), &urls, 0)?;
-    let mut sums = [0.0; 3];
-    let mut n = 0.0;
-    for (url, a) in urls.iter().zip(worth) {
-        let (Some(a), Some((base, apprentice))) = (a, waiting.get(url)) else { continue };
-        for (sum, value) in sums.iter_mut().zip([*base, *apprentice, a.score]) {
-            *sum += value;
-        }
-        n += 1.0;
-    }
-    Ok((n > 0.0).then(|| sums.map(|s| s / n)))
+    let known = urls.iter().zip(worth).filter_map(|(url, a)| {
+        let (base, apprentice) = waiting.get(url)?;
+        Some([*base, *apprentice, a?.score])
+    });
+    Ok(Outlook::of(&known.collect::<Vec<_>>()))
 }
 
 pub(super) const RECALL: Experiment = Experiment {
     name: "recall-mode",
     claim: "kept to the baseline's pages, the apprentice fetches the same pages, the good ones earlier; free, it shares 3–17 % of the URLs with the baseline",
     source: "Chakrabarti et al. 2002, §3.6, Fig. 11, 12",
+    turn: 1,
     run: recall,
 };
 
@@ -283,6 +338,7 @@ fn pages_and_ways(lab: &Lab, site: &Site, order: &[Line]) -> Result<Vec<String>,
 }
 
 fn recall(lab: &Lab) -> Result<Finding, Problem> {
+    let lab = &lab.broad();
     let names = ["baseline", "recall mode", "apprentice, free"];
     let mut rows: [Vec<Row>; 2] = std::array::from_fn(|_| vec![Vec::new(); names.len()]);
     let (mut overlap, mut same): (Row, Row) = (Vec::new(), Vec::new());
@@ -293,7 +349,7 @@ fn recall(lab: &Lab) -> Result<Finding, Problem> {
             same.push(None);
             continue;
         };
-        let baseline = lab.crawl_site(site, &[bench.baseline()])?.into_iter().next().unwrap_or_default();
+        let baseline = bench.baselines(lab)?;
         let free = bench.offline(lab, &baseline)?;
         let recalled = bench.trained(lab, &baseline, &|run, model| {
             let ways = pages_and_ways(lab, site, &run.order)?;
@@ -387,6 +443,11 @@ mod tests {
         // The best two of three: (0 + 0.5) / 2.
         assert_eq!(least_loss(&[1.0, 0.5, 0.0], 2), Some(0.25));
         assert_eq!((least_loss(&[1.0], 9), least_loss(&[], 2)), (Some(0.0), None));
+        let o = Outlook::of(&[[1.0, 0.1, 0.5], [0.5, 0.3, 0.0]]).unwrap();
+        assert_eq!(o.mean, [0.75, 0.2, 0.25]);
+        assert_eq!(o.fifths[0], [0.0, 0.0, 0.5, 0.0, 0.5]);
+        assert_eq!(o.fifths[1], [0.5, 0.5, 0.0, 0.0, 0.0]);
+        assert!(Outlook::of(&[]).is_none());
         assert_eq!(share_of(&["a", "b", "c", "d"], &["b", "a", "x"]), Some(0.5));
         assert_eq!(share_of(&[], &["x"]), None);
     }

@@ -19,6 +19,9 @@ const LEAST: usize = 10;
 /// Chakrabarti et al.: at most so many examples of a class.
 const MOST: usize = 300;
 
+/// Pages of the topic that a crawl of Chakrabarti et al. begins at.
+const STARTS: usize = 30;
+
 /// The class of the wanted pages in the taxonomy of [`Elsewhere::critic`].
 const WANTED: &str = "wanted";
 
@@ -58,6 +61,22 @@ impl Elsewhere {
         let found = Elsewhere::outside(lab, site, &scope, false)?;
         let inside = found.reached.iter().filter(|u| site.class(u) == Class::Relevant).count();
         Ok((found.relevant.len() >= LEAST && inside >= LEAST).then_some(found))
+    }
+
+    /// Where crawls of Chakrabarti et al. begin: at examples of the topic (§3.5), here such as the crawl can reach from
+    /// the entry pages. One list per draw.
+    pub fn starts(&self, lab: &Lab, site: &Site) -> Vec<Vec<Url>> {
+        let inside = self.reached.iter().filter(|u| site.class(u) == Class::Relevant);
+        let mut relevant: Vec<Url> = inside.cloned().collect();
+        relevant.sort();
+        let draw = |rng: u64| {
+            let mut list = relevant.clone();
+            Rng(rng).shuffle(&mut list);
+            // More would leave nothing to be found.
+            list.truncate(STARTS.min(relevant.len().div_ceil(4)));
+            list
+        };
+        lab.draws().into_iter().map(draw).collect()
     }
 
     /// Pages of other hosts than a crawl with these settings visits.
@@ -120,8 +139,19 @@ impl Elsewhere {
     }
 
     /// Settings with a naive Bayes judge over the taxonomy of these pages: the wanted ones are one class, the others
-    /// a class per label, each of at most 300 examples. `None` when there is only one class.
+    /// a class per label, each of at most 300 examples. It is trained once. `None` when there is only one class.
     pub fn critic(&self, lab: &Lab, site: &Site) -> Result<Option<String>, Problem> {
+        let file = lab.scratch.join(format!("critic-{}.model", plain(&site.name)));
+        if !file.exists() && !self.train_critic(lab, site, &file)? {
+            return Ok(None);
+        }
+        let file = toml::Value::String(file.display().to_string());
+        Ok(Some(format!("{}[judge]\nkind = 'bayes'\nthreshold = 0.5\nmodel = {file}\n", self.scope)))
+    }
+
+    /// `false` when there is only one class.
+    fn train_critic(&self, lab: &Lab, site: &Site, file: &Path) -> Result<bool, Problem> {
+        (lab.progress)(&format!("{}: training a critic", site.name));
         let mut config = site.config.clone();
         config.judge = JudgeSection {
             kind: Some("bayes".into()),
@@ -145,16 +175,14 @@ impl Elsewhere {
             .flatten()
             .collect();
         if taxonomy.iter().all(|p| p.path == WANTED) {
-            return Ok(None);
+            return Ok(false);
         }
         let book = TrainingMaterial { examples: Vec::new(), taxonomy, idf: None };
         let judge = judges::build(&book.setup(&topic, 0))?;
-        let Some(body) = judge.trained() else { return Ok(None) };
+        let Some(body) = judge.trained() else { return Ok(false) };
         let part = Part::new(Role::Judge, "bayes", String::new(), &topic.text.options, body);
-        let file = lab.scratch.join(format!("critic-{}.model", plain(&site.name)));
-        keep_model(&file, part)?;
-        let file = toml::Value::String(file.display().to_string());
-        Ok(Some(format!("{}[judge]\nkind = 'bayes'\nthreshold = 0.5\nmodel = {file}\n", self.scope)))
+        keep_model(file, part)?;
+        Ok(true)
     }
 }
 
@@ -181,7 +209,7 @@ pub(super) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
-/// A strategy taught with a finished crawl, as the settings that start from it; `None` when it learnt nothing.
+/// A strategy taught with a finished crawl, once, as the name of its model file; `None` when it learnt nothing.
 /// `name` tells its file from others.
 pub(super) fn taught(
     lab: &Lab,
@@ -190,6 +218,14 @@ pub(super) fn taught(
     pages: &[crawl::train::TrainingPage],
     name: &str,
 ) -> Result<Option<String>, Problem> {
+    let of: Vec<(&Url, f64, bool)> =
+        pages.iter().map(|p| (&p.url, p.verdict.relevance, p.verdict.relevant)).collect();
+    let what = xxhash_rust::xxh3::xxh3_64(format!("{settings} {of:?}").as_bytes());
+    let file = lab.scratch.join(format!("{}-{}-{what:x}.model", plain(name), plain(&site.name)));
+    let quoted = toml::Value::String(file.display().to_string()).to_string();
+    if file.exists() {
+        return Ok(Some(quoted));
+    }
     let config = super::Variant::new(name, settings).config(site)?;
     let topic = config.topic()?;
     let mut made = TopicParts::new(&topic, &Canon::exact(), &|url| Ok(site.web.answer(url)), 0, 0)?;
@@ -199,9 +235,8 @@ pub(super) fn taught(
     })?;
     let Some(body) = made.strategy.model().and_then(|m| m.export()) else { return Ok(None) };
     let part = Part::new(Role::Strategy, &topic.strategy.kind, String::new(), &topic.text.options, body);
-    let file = lab.scratch.join(format!("{}-{}.model", plain(name), plain(&site.name)));
     keep_model(&file, part)?;
-    Ok(Some(toml::Value::String(file.display().to_string()).to_string()))
+    Ok(Some(quoted))
 }
 
 #[cfg(test)]

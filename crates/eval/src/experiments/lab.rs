@@ -1,16 +1,19 @@
 //! Where experiments are run: topics on webs, with labels; and crawls with settings that differ in what is
 //! looked into.
 
+use super::crawled::{self, Folder, Run, Shelf};
+use crate::graph::Graph;
 use crate::labels::{Class, Labels, Rules};
 use crate::metrics;
-use crate::tournament::{Plan, Run};
+use crate::tournament::{self, Plan};
 use crate::webs::Recorded;
 use crawl::config::Config;
 use crawl::{Analyst, collection::TopicParts};
 use focus::text::Doc;
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use types::{Assessment, Canon, Problem, Url};
 
@@ -61,8 +64,28 @@ pub struct Lab<'a> {
     pub threads: NonZeroUsize,
     /// A folder for model and idf files.
     pub scratch: PathBuf,
+    /// Crawls that have ended.
+    pub crawls: Folder,
+    /// Link graphs of the webs.
+    pub graphs: Graphs,
     /// Called with a line for people before each step.
     pub progress: Progress<'a>,
+}
+
+/// The link graph of each web, by its state: made once, from all its pages.
+#[derive(Clone, Default)]
+pub struct Graphs(Arc<Mutex<HashMap<u64, Arc<Graph>>>>);
+
+impl Graphs {
+    fn of(&self, site: &Site, threads: NonZeroUsize) -> Arc<Graph> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || {
+            let pages: Vec<Url> = (0..site.web.pages()).filter_map(|n| site.web.page(n)).collect();
+            let from: Vec<Url> = site.seeds.iter().cloned().chain(pages).collect();
+            Arc::new(Plan { threads, ..Plan::on(site.web.as_ref()) }.graph_from(&from))
+        };
+        all.entry(site.web.identity().state).or_insert_with(make).clone()
+    }
 }
 
 /// Settings laid over a site's own.
@@ -150,6 +173,21 @@ impl<'a> Lab<'a> {
         if self.sites.iter().any(|s| s.narrow) { self.only(|s| s.narrow) } else { self.clone() }
     }
 
+    /// The topics that are not narrow, as Chakrabarti et al. have them; all when there are none.
+    pub fn broad(&self) -> Lab<'a> {
+        if self.sites.iter().any(|s| !s.narrow) { self.only(|s| !s.narrow) } else { self.clone() }
+    }
+
+    /// At most so many topics, spread over the list.
+    pub fn at_most(&self, n: usize) -> Lab<'a> {
+        let all = self.sites.len();
+        if all <= n {
+            return self.clone();
+        }
+        let sites = (0..n).map(|i| self.sites[i * all / n].clone()).collect();
+        Lab { sites, ..self.clone() }
+    }
+
     /// Crawls begin at all seeds, once: for what does not depend on where they begin.
     pub fn whole(&self) -> Lab<'a> {
         Lab { rngs: vec![None], ..self.clone() }
@@ -193,51 +231,69 @@ impl<'a> Lab<'a> {
         Ok(out)
     }
 
-    /// Runs of each variant on one site: `[variant]`, one per draw of the seeds.
+    /// Runs of each variant on one site: `[variant]`, one per draw of the seeds. What was crawled before is not
+    /// crawled again.
     pub fn crawl_site(&self, site: &Site, variants: &[Variant]) -> Result<Vec<Vec<Run>>, Problem> {
-        let mut out: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
-        // Those that share the settings of the loop run together, on all cores.
-        let mut todo: Vec<usize> = (0..variants.len()).collect();
-        while let Some(&first) = todo.first() {
-            let alike = |v: &Variant| {
-                let key = |v: &Variant| (v.concurrency, v.delay, v.budget.to_bits(), v.pages);
-                key(v) == key(&variants[first])
-            };
-            let (now, later): (Vec<usize>, Vec<usize>) =
-                todo.iter().copied().partition(|i| alike(&variants[*i]));
+        let shelf = |v: &Variant| Shelf::of(self, site, v, self.pages(site, v));
+        let shelves = variants.iter().map(shelf).collect::<Result<Vec<Shelf>, Problem>>()?;
+        let find = |s: &Shelf| self.rngs.iter().map(|rng| s.find(*rng)).collect::<Vec<Option<Run>>>();
+        let mut out: Vec<Vec<Option<Run>>> = shelves.iter().map(find).collect();
+        let mut todo: Vec<(usize, usize)> = (0..variants.len())
+            .flat_map(|v| (0..self.rngs.len()).map(move |r| (v, r)))
+            .filter(|(v, r)| out[*v][*r].is_none())
+            .collect();
+        while let Some(&(first, _)) = todo.first() {
+            // Those that share the settings of the loop run together, on all cores.
+            let key = |v: &Variant| (v.concurrency, v.delay, v.budget.to_bits(), v.pages);
+            let alike = |(v, _): &(usize, usize)| key(&variants[*v]) == key(&variants[first]);
+            let (now, later): (Vec<_>, Vec<_>) = todo.into_iter().partition(alike);
             todo = later;
-            let configs = now
-                .iter()
-                .map(|i| Ok((i.to_string(), variants[*i].config(site)?)))
-                .collect::<Result<Vec<_>, Problem>>()?;
-            let plan = self.plan(site, &variants[first]);
-            let tell = |done: usize, of: usize, run: &Run| {
-                let name = run.result.strategy.parse::<usize>().ok().and_then(|i| variants.get(i));
-                (self.progress)(&format!(
-                    "{}: {done} of {of} crawls ({})",
-                    site.name,
-                    name.map_or("", |v| &v.name)
-                ));
-            };
-            for run in plan.run_variants(&site.name, &configs, &tell)?.runs {
-                if let Some(list) = run.result.strategy.parse::<usize>().ok().and_then(|i| out.get_mut(i)) {
-                    list.push(run);
-                }
+            for ((v, r), run) in self.crawl_alike(site, variants, &shelves, &now)? {
+                out[v][r] = Some(run);
             }
         }
-        Ok(out)
+        Ok(out.into_iter().map(|runs| runs.into_iter().flatten().collect()).collect())
+    }
+
+    /// The crawls of these (variant, draw), which share the settings of the loop; each is kept as soon as it ends.
+    fn crawl_alike(
+        &self,
+        site: &Site,
+        variants: &[Variant],
+        shelves: &[Shelf],
+        which: &[(usize, usize)],
+    ) -> Result<Vec<((usize, usize), Run)>, Problem> {
+        let Some(&(first, _)) = which.first() else { return Ok(Vec::new()) };
+        let graph = self.graphs.of(site, self.threads);
+        let plan = Plan { graph: Some(&graph), best_order: false, ..self.plan(site, &variants[first]) };
+        let jobs = which
+            .iter()
+            .map(|(v, r)| Ok((site.name.clone(), variants[*v].config(site)?, *r)))
+            .collect::<Result<Vec<_>, Problem>>()?;
+        let done = |n: usize, i: usize, run: tournament::Run| {
+            let (v, r) = which[i];
+            let run = Run::from(run);
+            shelves[v].keep(self.rngs[r], &run);
+            (self.progress)(&format!("{}: {n} of {} crawls ({})", site.name, which.len(), variants[v].name));
+            ((v, r), run)
+        };
+        plan.run_jobs(&jobs, &done)
+    }
+
+    /// After how many pages a crawl ends.
+    fn pages(&self, site: &Site, variant: &Variant) -> Option<u64> {
+        // A share of what is reachable is not known before the graph is built: of all pages is near enough.
+        let share = || ((site.web.pages() as f64 * variant.budget) as u64).max(50);
+        variant.pages.or_else(|| (variant.budget < 1.0).then(share))
     }
 
     fn plan<'b>(&self, site: &'b Site, variant: &Variant) -> Plan<'b> {
-        // A share of what is reachable is not known before the graph is built: of all pages is near enough.
-        let share = || ((site.web.pages() as f64 * variant.budget) as u64).max(50);
-        let pages = variant.pages.or_else(|| (variant.budget < 1.0).then(share));
         Plan {
             labels: Some(&site.labels),
             label_rules: site.rules.clone(),
             seeds: site.seeds.clone(),
             rngs: self.rngs.clone(),
-            pages,
+            pages: self.pages(site, variant),
             concurrency: variant.concurrency,
             delay: variant.delay,
             threads: self.threads,
@@ -253,10 +309,17 @@ impl<'a> Lab<'a> {
         seeds: &[Vec<Url>],
     ) -> Result<Vec<Vec<Run>>, Problem> {
         let mut out: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
-        let lab = self.whole();
-        for seeds in seeds.iter().filter(|s| !s.is_empty()) {
-            let there = Site { seeds: seeds.clone(), ..site.clone() };
-            for (list, runs) in out.iter_mut().zip(lab.crawl_site(&there, variants)?) {
+        let seeds: Vec<&Vec<Url>> = seeds.iter().filter(|s| !s.is_empty()).collect();
+        // Threads take variants, or lists of seeds where there are too few variants.
+        let many = variants.len() >= self.threads.get();
+        let apart = if many { self.threads } else { NonZeroUsize::MIN };
+        let one = |seeds: &&Vec<Url>| {
+            let there = Site { seeds: seeds.to_vec(), ..site.clone() };
+            Lab { threads: apart, ..self.whole() }.crawl_site(&there, variants)
+        };
+        let all = if many { seeds.iter().map(one).collect() } else { self.each(&seeds, one) };
+        for runs in all {
+            for (list, runs) in out.iter_mut().zip(runs?) {
                 list.extend(runs);
             }
         }
@@ -265,11 +328,13 @@ impl<'a> Lab<'a> {
 
     /// Every page that all seeds together reach with these settings, in the order of a breadth-first crawl.
     pub fn reached(&self, site: &Site, settings: &str) -> Result<Vec<Url>, Problem> {
-        let plain = "[judge]\nkind = 'query'\nquery = 'a'\n[strategy]\nkind = 'breadth-first'";
-        let v = Variant::new("breadth-first", &format!("{settings}\n{plain}"));
-        let runs = self.whole().crawl_site(site, &[v])?;
-        let order = runs.into_iter().flatten().next().map(|r| r.order).unwrap_or_default();
-        Ok(order.iter().filter_map(|l| Canon::exact().parse(&l.url).ok()).collect())
+        crawled::reached_once(self, site, settings, || {
+            let plain = "[judge]\nkind = 'query'\nquery = 'a'\n[strategy]\nkind = 'breadth-first'";
+            let v = Variant::new("breadth-first", &format!("{settings}\n{plain}"));
+            let runs = self.whole().crawl_site(site, &[v])?;
+            let order = runs.into_iter().flatten().next().map(|r| r.order).unwrap_or_default();
+            Ok(order.iter().filter_map(|l| Canon::exact().parse(&l.url).ok()).collect())
+        })
     }
 
     /// What a judge measures on each of the pages; `None` for what cannot be read.
@@ -351,17 +416,16 @@ pub fn by_variant(runs: &[Vec<Vec<Run>>], value: impl Fn(&Run) -> Option<f64>) -
 /// Share of the reachable pages fetched until a share of the relevant ones was found; 1 if it never was.
 pub fn share_until(run: &Run, percent: usize) -> Option<f64> {
     let hits: Vec<bool> = run.order.iter().map(|l| l.class == Class::Relevant).collect();
-    let r = &run.result;
-    if r.relevant_reachable == 0 || r.reachable == 0 {
+    if run.relevant_reachable == 0 || run.reachable == 0 {
         return None;
     }
-    let n = metrics::search_length(&hits, r.relevant_reachable, percent).unwrap_or(r.reachable);
-    Some(n as f64 / r.reachable as f64)
+    let n = metrics::search_length(&hits, run.relevant_reachable, percent).unwrap_or(run.reachable);
+    Some(n as f64 / run.reachable as f64)
 }
 
 /// Area under the recall curve, for [`over_draws`].
 pub fn auc(run: &Run) -> Option<f64> {
-    run.result.auc
+    run.auc
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod assis_crawling;
 mod batsakis;
 mod chakrabarti;
 mod chakrabarti_crawls;
+pub mod crawled;
 mod elsewhere;
 mod engine;
 pub mod kept;
@@ -35,6 +36,8 @@ pub struct Experiment {
     pub claim: &'static str,
     /// Author, year and section.
     pub source: &'static str,
+    /// When it is run: 0 what the source stands on, 2 what takes longest.
+    pub turn: u8,
     /// Crawls what it needs and compares.
     pub run: fn(&Lab) -> Result<Finding, Problem>,
 }
@@ -60,6 +63,13 @@ pub const ALL: &[Experiment] = &[
     siqueira::SEED_QUERIES,
     siqueira::LINK_CONTEXT,
 ];
+
+/// All of them in the order in which they are run.
+pub fn in_turn() -> Vec<&'static Experiment> {
+    let mut all: Vec<_> = ALL.iter().collect();
+    all.sort_by_key(|e| e.turn);
+    all
+}
 
 /// The experiment of this name, or a problem with the nearest names.
 pub fn find(name: &str) -> Result<&'static Experiment, Problem> {
@@ -236,6 +246,13 @@ impl Finding {
         }
         Finding { outcome: Verdict::of_all(&claims), claims, tables, how: how.into() }
     }
+
+    /// Topics that have a number in any of the tables.
+    pub fn topics(&self) -> usize {
+        // The last three columns are the mean and its interval.
+        let known = |row: &Row| row.iter().rev().skip(3).flatten().count();
+        self.tables.iter().flat_map(|t| t.rows.iter().map(|r| known(&r.1))).max().unwrap_or(0)
+    }
 }
 
 impl Experiment {
@@ -288,6 +305,21 @@ pub fn claims_table(results: &[(&Experiment, &Finding)]) -> String {
     }
     out
 }
+
+/// What was run: experiment · what it comes to · topics · draws · minutes that it took when it was run to its end.
+pub fn runs_table(results: &[(&Experiment, &Finding, Option<f64>)], draws: usize) -> String {
+    let mut out =
+        String::from("| experiment | comes to | topics | draws | minutes |\n|---|---|---|---|---|\n");
+    for (e, finding, seconds) in results {
+        let minutes = seconds.map_or("–".into(), |s| format!("{:.1}", s / 60.0));
+        let (outcome, topics) = (finding.outcome.words(), finding.topics());
+        let _ = writeln!(out, "| `{}` | {outcome} | {topics} | {draws} | {minutes} |", e.name);
+    }
+    out
+}
+
+/// Most topics of an experiment: enough for an interval, and all of them together end within hours.
+const TOPICS: usize = 12;
 
 /// In place of our figure, when no topic has one.
 const NO_VALUE: &str = "no value";
@@ -429,6 +461,12 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), ALL.len());
+        let turn = in_turn();
+        assert_eq!(turn.len(), ALL.len());
+        assert!(turn.is_sorted_by_key(|e| e.turn) && turn[0].name == "judges");
+        let of = |source: &str| turn.iter().position(|e| e.source.contains(source));
+        let sources = ["Assis", "Chakrabarti", "Pappas", "Batsakis", "Siqueira"];
+        assert!(sources.iter().all(|s| of(s).is_some_and(|n| turn[n].turn == 0)), "one of each comes first");
         assert!(find("judge").err().unwrap().to_string().contains("did you mean `judges`"));
     }
 
@@ -494,6 +532,17 @@ mod tests {
         let none = Finding::of(vec![better(("A", &[None]), ("B", &[Some(1.0)])).why("x")], Vec::new(), "");
         assert_eq!((none.outcome, none.claims[0].verdict), (NotTested, NotTested));
         assert!(none.claims[0].why.contains("No topic"), "{none:?}");
+    }
+
+    #[test]
+    fn what_was_run_by_hand() {
+        let rows = vec![("a".to_string(), vec![Some(0.1), None, Some(0.3), Some(0.2), Some(0.0), Some(0.4)])];
+        let table = Table { title: String::new(), head: Vec::new(), rows };
+        let finding = Finding::of(Vec::new(), vec![table], "");
+        assert_eq!((finding.topics(), Finding::of(Vec::new(), Vec::new(), "").topics()), (2, 0));
+        let out = runs_table(&[(&ALL[0], &finding, Some(90.0)), (&ALL[1], &finding, None)], 5);
+        let rows: Vec<&str> = out.lines().skip(2).collect();
+        assert_eq!(rows, ["| `judges` | not tested | 2 | 5 | 1.5 |", "| `idf` | not tested | 2 | 5 | – |"]);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Findings of Pappas et al. 2012: agents that begin at search results and look for pages that contain a query.
 
 use super::assis::quoted;
+use super::crawled::Run;
 use super::engine::Engine;
 use super::lab::{Lab, Site, Variant, over_draws};
 use super::{
-    Claim, Experiment, Finding, Row, Table, Verdict, alike, as_good, at_least, best_of, better, interval,
-    lower,
+    Claim, Experiment, Finding, Row, TOPICS, Table, Verdict, alike, as_good, at_least, best_of, better,
+    interval, lower,
 };
 use crate::labels::Class;
-use crate::tournament::{Line, Run};
+use crate::tournament::Line;
 use crate::webs::{Identity, Recorded};
 use learn::rng::Rng;
 use std::collections::{HashMap, HashSet};
@@ -155,6 +156,7 @@ pub(super) const AGENTS: Experiment = Experiment {
     name: "agents",
     claim: "precision is steady from 1 to 12 requests at once and time falls; disambiguation cuts irrelevant pages; three agents explore more widely, one agent with the same seeds is more precise",
     source: "Pappas et al. 2012, §V.A, C, D, Fig. 3, 5, 7",
+    turn: 0,
     run: agents,
 };
 
@@ -166,6 +168,7 @@ const PAGES: [u64; 3] = [150, 1000, 500];
 const LIFETIMES: [u32; 4] = [0, 20, 100, 400];
 
 fn agents(lab: &Lab) -> Result<Finding, Problem> {
+    let lab = &lab.at_most(TOPICS);
     let mut parallel: [Vec<Row>; 2] = std::array::from_fn(|_| vec![Vec::new(); AT_ONCE.len()]);
     let mut teams: [Vec<Row>; 2] = std::array::from_fn(|_| vec![Vec::new(); 2]);
     let mut lifetimes: Vec<Row> = vec![Vec::new(); LIFETIMES.len()];
@@ -341,6 +344,7 @@ pub(super) const TABLES: Experiment = Experiment {
     name: "agent-tables",
     claim: "a table of 50 words is best among fixed sizes; a growing one improves with 50 % added; topic and genre summed are best",
     source: "Pappas et al. 2012, §V.E, F, Fig. 6, 8",
+    turn: 1,
     run: agent_tables,
 };
 
@@ -348,6 +352,7 @@ pub(super) const TABLES: Experiment = Experiment {
 const TABLE_PAGES: u64 = 400;
 
 fn agent_tables(lab: &Lab) -> Result<Finding, Problem> {
+    let lab = &lab.at_most(TOPICS);
     let sizes = [10, 25, 50, 100, 250, 1000];
     let mut variants: Vec<(String, String)> =
         sizes.iter().map(|n| (format!("{n} words"), format!("agents = 1\nsize = {n}"))).collect();
@@ -416,6 +421,7 @@ pub(super) const BEYOND: Experiment = Experiment {
     name: "beyond-search",
     claim: "agents explore domains that the search engine lists beyond its own results (about 30 % of the shared domains)",
     source: "Pappas et al. 2012, §V.B, Fig. 4",
+    turn: 1,
     run: beyond,
 };
 
@@ -423,6 +429,7 @@ pub(super) const BEYOND: Experiment = Experiment {
 const SHOWN: usize = 50;
 
 fn beyond(lab: &Lab) -> Result<Finding, Problem> {
+    let lab = &lab.at_most(TOPICS);
     let names = ["explored further", "with new pages that contain the query"];
     let mut rows: Vec<Row> = vec![Vec::new(); names.len()];
     let mut precise: Row = Vec::new();

@@ -1,11 +1,13 @@
 //! Findings of Siqueira et al.: thresholds estimated from seed pages, queries that find seed pages, and the context of
 //! links as their first score.
 
+use super::crawled::Run;
 use super::engine::Engine;
 use super::lab::{Judged, Lab, Site, Variant, best_f1, by_variant, f1_at, over_draws};
-use super::{Claim, Experiment, Finding, Row, Table, Verdict, at_least, best_of, better, interval, mean};
+use super::{
+    Claim, Experiment, Finding, Row, TOPICS, Table, Verdict, at_least, best_of, better, interval, mean,
+};
 use crate::labels::Class;
-use crate::tournament::Run;
 use focus::topic::Estimator;
 use focus::topic::queries::Builder;
 use focus::topic::threshold::{Subset, two_means};
@@ -32,6 +34,7 @@ pub(super) const THRESHOLDS: Experiment = Experiment {
     name: "thresholds",
     claim: "the K-means threshold has the best F1 on two of three topics; IQR is the best subset of the seeds for the means",
     source: "Siqueira et al., Tab. 2–4",
+    turn: 0,
     run: thresholds,
 };
 
@@ -49,7 +52,7 @@ fn clusters(values: &[f64]) -> Option<[f64; 3]> {
 }
 
 fn thresholds(lab: &Lab) -> Result<Finding, Problem> {
-    let lab = &lab.narrow();
+    let lab = &lab.narrow().at_most(TOPICS);
     let mut names: Vec<String> = Estimator::ALL.iter().map(|e| e.name().to_string()).collect();
     names.extend(["kmeans, lower cluster", "kmeans, larger cluster", "the best threshold"].map(String::from));
     let kmeans = 2;
@@ -187,6 +190,7 @@ pub(super) const SEED_QUERIES: Experiment = Experiment {
     name: "seed-queries",
     claim: "of ten ways to ask a search engine for seeds `unionFirst` is best; it raises efficiency by 53 %",
     source: "Siqueira et al., §2.1 (after Mangaravite et al. 2014)",
+    turn: 1,
     run: seed_queries,
 };
 
@@ -203,7 +207,7 @@ fn efficiency(site: &Site, run: &Run) -> Option<f64> {
 }
 
 fn seed_queries(lab: &Lab) -> Result<Finding, Problem> {
-    let lab = &lab.narrow();
+    let lab = &lab.narrow().at_most(TOPICS);
     let names: Vec<&str> = Builder::ALL.iter().map(|b| b.name()).chain(["seeds chosen by hand"]).collect();
     let mut rows: Vec<Row> = vec![Vec::new(); names.len()];
     let mut without: Vec<Row> = rows.clone();
@@ -278,11 +282,12 @@ pub(super) const LINK_CONTEXT: Experiment = Experiment {
     name: "link-context",
     claim: "link context as first score raises efficiency by 100 %",
     source: "Siqueira et al., §2.1 (after Mangaravite et al. 2012)",
+    turn: 1,
     run: link_context,
 };
 
 fn link_context(lab: &Lab) -> Result<Finding, Problem> {
-    let lab = &lab.narrow();
+    let lab = &lab.narrow().at_most(TOPICS);
     let of = |name: &str| {
         let settings = format!("[judge]\nkind = 'genre'\n[strategy]\nkind = '{name}'\nchange = 'relevant'\n");
         Variant::new(name, &settings).budget(BUDGET)

@@ -1,5 +1,7 @@
 //! The topics and webs of an experiment: read from a suite file, or small generated webs.
 
+use super::crawled::Folder;
+use super::lab::Graphs;
 use super::{Lab, Site};
 use crate::Tally;
 use crate::cache::{self, CachedWeb};
@@ -27,6 +29,8 @@ pub struct Setting<'a> {
     pub pages: u32,
     /// `None`: all cores.
     pub threads: Option<NonZeroUsize>,
+    /// Where crawls are kept; `None`: as long as the experiments run.
+    pub crawls: Option<PathBuf>,
     /// Called with a line for people before each step.
     pub progress: super::lab::Progress<'a>,
 }
@@ -81,6 +85,8 @@ impl<'a> Setting<'a> {
             rngs: crate::tournament::parse_rngs(Some(self.rng))?,
             threads,
             scratch: scratch.0.clone(),
+            crawls: Folder::new(self.crawls.as_deref().unwrap_or(&scratch.0.join("crawls"))),
+            graphs: Graphs::default(),
             progress: self.progress,
         };
         Ok((lab, scratch))
