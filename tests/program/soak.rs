@@ -62,7 +62,7 @@ fn web(ask: &Ask) -> Reply {
     for next in [2 * n + 1, 2 * n + 2, n / 2, n / 3, n + HOSTS] {
         text += &format!("<a href='{}'>page {next}</a> ", url(next));
     }
-    let reply = Reply { gzip: dice % 3 == 0, ..Reply::html(text) };
+    let reply = Reply { gzip: dice.is_multiple_of(3), ..Reply::html(text) };
     match dice % 100 {
         6 if first => Reply { behaviour: Behaviour::Cut(300), ..reply },
         7..=9 => Reply { delay_ms: 200, ..reply },
