@@ -15,8 +15,8 @@ pub(super) enum Aim {
 
 /// The line is not drawn below: where nothing is likely, nothing is relevant.
 const LOWEST: f64 = 0.2;
-/// Once a label said yes, probabilities are more than a guess. The best line is half of the best F1, and of a rare topic no more
-/// than 0.4 is to be expected for long (ADR 56).
+/// Once a label said yes, probabilities are more than a guess. The best line is half of the best F1, and of a rare topic no
+/// more than 0.4 is to be expected for long (ADR 56).
 const LOWEST_TAUGHT: f64 = 0.1;
 /// Nor above, however sure the judge is: what is more likely than not is relevant.
 const HIGHEST: f64 = 0.5;
