@@ -50,7 +50,8 @@ robots = false
 sitemaps = false
 nofollow = false
 """.replace("DENY", ", ".join(f'"{kind}"' for kind in NOT_PAGES.split()))
-LEAN_TOPIC = 'name = "links only"\nquery = "zzzxqj"\n[strategy]\nkind = "breadth-first"\n' + COMMON
+# No other crawler judges pages: the judge that costs least looks for a word that is nowhere.
+LEAN_TOPIC = 'name = "links only"\nquery = "zzzxqj"\n[judge]\nkind = "query"\n[strategy]\nkind = "breadth-first"\n' + COMMON
 SUBJECT = """
 [genre]
 preset = "syllabus"

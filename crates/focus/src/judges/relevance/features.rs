@@ -2,7 +2,6 @@
 //! as buckets. Half a kilobyte a page, enough to judge it again without reading it again.
 
 use super::terms::TopicTerms;
-use crate::text::vector::Plain;
 use crate::text::{Doc, Language, Token};
 use learn::bytes::{Reader, Writer};
 use std::collections::HashMap;
@@ -361,19 +360,45 @@ fn body_words(own: &[&[Token]], length: usize) -> Vec<(u32, u8)> {
 
 /// The most frequent buckets, sorted; how often is kept in steps of doubling: 1, 2, 3–4, 5–8 …
 fn most_frequent(buckets: impl Iterator<Item = u32>, most: usize) -> Vec<(u32, u8)> {
-    // A page says most of its words several times.
-    let expected = buckets.size_hint().0 / 2;
-    let mut counts: HashMap<u32, (u32, u32), Plain> = HashMap::with_capacity_and_hasher(expected, Plain);
-    for (at, bucket) in buckets.enumerate() {
-        counts.entry(bucket).or_insert((0, at as u32)).0 += 1;
-    }
-    let mut all: Vec<(u32, u32, u32)> = counts.into_iter().map(|(b, (n, at))| (b, n, at)).collect();
+    let mut all = counted(&buckets.collect::<Vec<u32>>());
     if all.len() > most {
-        all.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.2.cmp(&b.2)));
+        // No two stand at the same place first: which ones are kept is certain.
+        all.select_nth_unstable_by(most, |a, b| b.times.cmp(&a.times).then(a.first.cmp(&b.first)));
         all.truncate(most);
     }
-    all.sort_unstable_by_key(|w| w.0);
-    all.into_iter().map(|(bucket, n, _)| (bucket, (32 - (n - 1).leading_zeros()).min(7) as u8)).collect()
+    all.sort_unstable_by_key(|c| c.bucket);
+    let step = |times: u32| (32 - (times - 1).leading_zeros()).min(7) as u8;
+    all.iter().map(|c| (c.bucket, step(c.times))).collect()
+}
+
+/// How often a bucket occurs, and where first.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    bucket: u32,
+    times: u32,
+    first: u32,
+}
+
+/// Each different bucket, in no order. A page has a thousand words: they are counted where they are hashed to.
+fn counted(buckets: &[u32]) -> Vec<Count> {
+    let mask = (2 * buckets.len()).next_power_of_two() - 1;
+    let mut counts = vec![Count::default(); mask + 1];
+    for (first, &bucket) in (0..).zip(buckets) {
+        let mut at = (bucket.wrapping_mul(0x9e37_79b9) >> 14) as usize & mask;
+        while let Some(count) = counts.get_mut(at) {
+            if count.times == 0 {
+                *count = Count { bucket, times: 1, first };
+                break;
+            }
+            if count.bucket == bucket {
+                count.times += 1;
+                break;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+    counts.retain(|c| c.times > 0);
+    counts
 }
 
 #[cfg(test)]
