@@ -10,7 +10,8 @@ FOLDER holds PDF files at any depth (`.pdf`, `.pdf.gz`). From Debian's documenta
 
 Office files and books are made by pandoc, of the texts of the first `--made` PDF files, in each format. Files are put into /tmp,
 read by `gleaner extract --text`, and scored by the longest common subsequence of words: of the words that the other program finds, how many are found
-in the same order, of the first 12,000 (and how many at all: in columns and tables, programs go different ways). Both sides leave out what is not a word. A file that either cannot read counts as it is: `unread` is in the table.
+in the same order, of the first 12,000 (and how many at all: in columns and tables, programs go different ways). PDF files are compared twice: with
+`pdftotext`, which puts what it takes for columns one after another, and with `pdftotext -raw`, which keeps the order of the file. Both sides leave out what is not a word. A file that either cannot read counts as it is: `unread` is in the table.
 """
 import argparse, gzip, re, statistics, subprocess, sys, tempfile, time
 from collections import Counter
@@ -74,7 +75,7 @@ def main():
     rows = []
     texts = []
 
-    def compare(kind, path, wanted):
+    def compare(kind, path, wanted, as_written=None):
         if wanted is None or len(words(wanted)) < 50:
             return
         began = time.monotonic()
@@ -83,7 +84,9 @@ def main():
         a, b = words(wanted), words(got or "")
         share = common(a, b) / len(a)
         there = (Counter(a) & Counter(b)).total() / len(a)
-        rows.append((kind, path.name, share, len(a), len(b), path.stat().st_size, took, got is None, there))
+        c = words(as_written or "") or a
+        written = common(c, b) / len(c)
+        rows.append((kind, path.name, share, len(a), len(b), path.stat().st_size, took, got is None, there, written))
         print(f"{share:6.1%} {kind:5} {len(a):6} {len(b):6} words {took:5.1f} s  {path.name}", file=sys.stderr)
 
     found = [f for f in files(args.folder, scratch) if f.stat().st_size <= args.largest]
@@ -93,7 +96,7 @@ def main():
         text = run("pdftotext", "-enc", "UTF-8", str(path), "-")
         if text and len(words(text)) >= 500 and len(texts) < args.made:
             texts.append(text)
-        compare("pdf", path, text)
+        compare("pdf", path, text, run("pdftotext", "-raw", "-enc", "UTF-8", str(path), "-"))
     for n, text in enumerate(texts):
         source = scratch / f"{n}.md"
         # Paragraphs, and headings every now and then; what Markdown would take for marks is taken out.
@@ -108,7 +111,7 @@ def main():
             back = source if kind == "pptx" else made
             compare(kind, made, run("pandoc", str(back), "-t", "plain", "--wrap=none"))
 
-    lines = ["| kind | files | unread | in order: mean | median | 5 % are below | ≥ 95 % | in any order: mean | median | ≥ 95 % | s per MB |", "|---|" + "---|" * 10]
+    lines = ["| kind | files | unread | in order: mean | median | 5 % are below | ≥ 95 % | as written: mean | median | ≥ 95 % | in any order: mean | median | ≥ 95 % | s per MB |", "|---|" + "---|" * 13]
     for kind in ["pdf", *MADE]:
         own = sorted(r[2] for r in rows if r[0] == kind)
         if not own:
@@ -118,15 +121,17 @@ def main():
         unread = sum(r[7] for r in rows if r[0] == kind)
         good = sum(s >= 0.95 for s in own) / len(own)
         there = [r[8] for r in rows if r[0] == kind]
+        written = [r[9] for r in rows if r[0] == kind]
         lines.append(
             f"| {kind} | {len(own)} | {unread} | {statistics.mean(own):.1%} | {statistics.median(own):.1%} "
-            f"| {own[len(own) // 20]:.1%} | {good:.0%} | {statistics.mean(there):.1%} | {statistics.median(there):.1%} "
+            f"| {own[len(own) // 20]:.1%} | {good:.0%} | {statistics.mean(written):.1%} | {statistics.median(written):.1%} "
+            f"| {sum(s >= 0.95 for s in written) / len(written):.0%} | {statistics.mean(there):.1%} | {statistics.median(there):.1%} "
             f"| {sum(s >= 0.95 for s in there) / len(there):.0%} | {took / size:.2f} |"
         )
     print("\n".join(lines))
     if args.out:
-        every = ["| share | kind | words there | words here | file |", "|---|---|---|---|---|"]
-        every += [f"| {r[2]:.1%} | {r[0]} | {r[3]} | {r[4]} | {r[1]} |" for r in sorted(rows, key=lambda r: r[2])]
+        every = ["| share | as written | kind | words there | words here | file |", "|---|---|---|---|---|---|"]
+        every += [f"| {r[2]:.1%} | {r[9]:.1%} | {r[0]} | {r[3]} | {r[4]} | {r[1]} |" for r in sorted(rows, key=lambda r: r[2])]
         args.out.write_text("\n".join(lines + [""] + every) + "\n")
 
 

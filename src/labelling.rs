@@ -1,6 +1,6 @@
-//! How labels reach a collection: a folder that nobody crawls into is taught here and now; a crawl that
-//! another process runs finds them in its inbox; the workers of a shared crawl are told through their
-//! database. The command line and the dashboard go the same ways.
+//! How a label reaches a collection. If nobody crawls into the folder, the judge is taught here and now. If
+//! another process crawls, the label goes into the folder's inbox. If workers share the crawl, it goes to
+//! them through their database. The command line and the dashboard use the same routes.
 
 use crate::pages::{PageSourceArgs, Pages};
 use crawl::collection::Collection;

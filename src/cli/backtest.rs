@@ -247,7 +247,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Labels made of the topic's relevant example pages (S3's measure).
+/// Labels made of the topic's relevant example pages (the measure of Batsakis).
 fn like_examples(web: &dyn Recorded, topics: &[(String, Config)], similar: f64) -> Result<Labels, Problem> {
     let [(name, config)] = topics else {
         return Err(Problem::usage("--labels examples measures one topic: each has examples of its own")
@@ -280,7 +280,7 @@ fn like_examples(web: &dyn Recorded, topics: &[(String, Config)], similar: f64) 
     Ok(labels)
 }
 
-/// What S3 reports of each run: pages like the examples, their share, and the mean similarity.
+/// What Batsakis reports of each run: pages like the examples, their share, and the mean similarity.
 fn against_examples(labels: &Labels, outcome: &Outcome, similar: f64) -> Vec<String> {
     let mut out = Vec::new();
     for run in &outcome.runs {

@@ -59,16 +59,16 @@ pub struct Args {
     json_feed: Option<PathBuf>,
     /// Tell whom [notify] in the collection's topic names (a webhook, a mail) what is new since they were
     /// last told
-    #[arg(long, conflicts_with_all = ["store", "kind", "all", "html", "atom", "json_feed"])]
+    #[arg(long, conflicts_with_all = ["kind", "all", "html", "atom", "json_feed"])]
     notify: bool,
     /// Show what could not be delivered
-    #[arg(long, conflicts_with_all = ["store", "notify", "kind", "all", "html", "atom", "json_feed"])]
+    #[arg(long, conflicts_with_all = ["notify", "kind", "all", "html", "atom", "json_feed"])]
     undelivered: bool,
     /// Send again what could not be delivered
-    #[arg(long, conflicts_with_all = ["store", "notify", "undelivered", "kind", "all", "html", "atom", "json_feed"])]
+    #[arg(long, conflicts_with_all = ["notify", "undelivered", "kind", "all", "html", "atom", "json_feed"])]
     resend: bool,
     /// Forget what could not be delivered
-    #[arg(long, conflicts_with_all = ["store", "notify", "undelivered", "resend", "kind", "all", "html", "atom", "json_feed"])]
+    #[arg(long, conflicts_with_all = ["notify", "undelivered", "resend", "kind", "all", "html", "atom", "json_feed"])]
     forget_undelivered: bool,
 }
 
@@ -140,7 +140,11 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
 
 /// Letters to whom `[notify]` names.
 fn post(args: &Args, reader: &Reader) -> Result<ExitCode, Problem> {
-    let dir = reader.dir();
+    // What others were told of a shared crawl is remembered on this machine.
+    let dir = &match &args.shared.store {
+        Some(url) => setup::notes_folder(url, reader.ledger().shared_name().unwrap_or("crawl"))?,
+        None => reader.dir().to_path_buf(),
+    };
     let print = |value: &serde_json::Value| println!("{value:#}");
     if args.undelivered {
         let letters = notify::undelivered(dir)?;
@@ -179,7 +183,7 @@ fn post(args: &Args, reader: &Reader) -> Result<ExitCode, Problem> {
         setup::warn(&format!(
             "not delivered: {}; `gleaner changes {} --undelivered` shows what is kept, --resend tries again",
             strip_controls(why),
-            dir.display()
+            args.dir.as_ref().map_or_else(|| "--store …".to_string(), |dir| dir.display().to_string())
         ));
         return Ok(ExitCode::FAILURE);
     }

@@ -313,10 +313,9 @@ fn documents() -> Finding {
 fn rendering(flags: &FetchFlags) -> Finding {
     flags.name_browser();
     match crawl::rendering::browser() {
-        Ok(Some(program)) => Finding::fine(
-            "rendering",
-            format!("pages that need a browser are shown in {}", program.display()),
-        ),
+        Ok(Some(browser)) => {
+            Finding::fine("rendering", format!("pages that need a browser are shown in {browser}"))
+        }
         Ok(None) => Finding::warning(
             "rendering",
             "no browser is installed: pages that scripts write are read as they are sent",

@@ -41,6 +41,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let (content_type, body) = fetched.readable();
     let x_robots_tag = fetched.header("x-robots-tag");
     let options = extract::Options::default();
+    let options = options.for_answer(&fetched);
     let page = Documents::usual().read(&fetched.url, content_type, x_robots_tag, body, &options);
     let page = page.map_err(|e| Problem::new(format!("cannot read {}", args.source)).because(e))?;
     if args.json {

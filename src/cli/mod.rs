@@ -235,7 +235,10 @@ pub fn main() -> ExitCode {
 }
 
 fn complain(problem: &Problem) -> ExitCode {
-    eprintln!("{} {problem}", console::style("error:").red().bold().for_stderr());
+    // It may quote what a page, a file or somebody else's message says.
+    let quiet = |c: char| if c.is_control() && c != '\n' { ' ' } else { c };
+    let problem_text: String = problem.to_string().chars().map(quiet).collect();
+    eprintln!("{} {problem_text}", console::style("error:").red().bold().for_stderr());
     ExitCode::from(problem.exit_code())
 }
 

@@ -8,10 +8,11 @@ use crate::text::{count, duration, things, time};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
+use crawl::config::LoadedConfig;
 use crawl::units::Span;
 use crawl::{Event, Progress, RefreshPlan, Refreshed, Stop, live};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,6 +26,7 @@ Examples:
   gleaner refresh db --pages 200                       as many as you have time for: what has most likely changed
   gleaner refresh db --new 50                          and fetch up to 50 new pages beside
   gleaner changes db --since 1d                        what was new, changed, gone or moved
+  gleaner refresh --store postgres://… --crawl db      a shared crawl: pages of the hosts this worker gets
 
 The server is asked whether a page changed (ETag, Last-Modified). An unchanged page costs a `revisit` record in the archive;
 a changed one becomes a new version, is judged again, and its links are looked at. A page that is not there is asked for
@@ -34,8 +36,11 @@ that was stopped or killed.";
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Collection folder
-    dir: PathBuf,
+    /// Collection folder. With --store: where this worker keeps its archive (default: named after the crawl)
+    #[arg(required_unless_present = "store")]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    shared: setup::WorkerArgs,
     /// Relevant pages only
     #[arg(long)]
     relevant: bool,
@@ -83,6 +88,7 @@ pub struct Args {
 impl Args {
     fn table(&self) -> Table {
         let mut t = Table::new();
+        self.shared.lay(&mut t);
         self.fetch.lay(&mut t);
         if let Some(n) = self.concurrency {
             set(&mut t, "fetch", "concurrency", number(n));
@@ -110,20 +116,21 @@ impl Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let dir = &args.dir;
-    Collection::check_remains(dir)?;
-    if !Collection::exists(dir) {
-        return Err(Problem::usage(format!("{} is not a collection", dir.display()))
-            .hint("name the folder that `gleaner crawl` wrote (--out)"));
-    }
-    let loaded = setup::load(Some(&Collection::topic_file(dir)), args.table())?;
+    let (dir, loaded, shared) = match args.shared.begun(args.dir.as_deref(), args.table())? {
+        Some(worker) => (worker.dir, worker.loaded, Some(worker.store)),
+        None => {
+            let dir = args.dir.clone().unwrap_or_default();
+            (dir.clone(), collection(&dir, &args)?, None)
+        }
+    };
+    let dir = &dir;
     let mode = match (args.json, args.quiet, std::io::stderr().is_terminal()) {
         (true, ..) => Mode::Json,
         (_, true, _) => Mode::Quiet,
         (_, _, true) => Mode::Panel,
         _ => Mode::Lines,
     };
-    let mut open = Collection::open(dir, &loaded, &[], 0)?;
+    let mut open = Collection::open_in(dir, shared.as_ref(), &loaded, &[], 0)?;
     for note in &open.notes {
         setup::warn(note);
     }
@@ -147,10 +154,13 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     let (stop, progress) = live::run(&mut open.crawl, open.web.clone(), open.analyst.clone(), &orders)?;
     let reason = open.crawl.ended().map_or_else(|| stop.reason().to_string(), |ended| ended.reason());
     drop(open);
-    crate::report::write(dir)?;
+    if shared.is_none() {
+        crate::report::write(dir)?;
+    }
     job.end();
     if talks {
-        summary(&args, &plan, stop, &reason, &progress);
+        let which = shared.as_ref().map_or_else(|| dir.display().to_string(), setup::store_flags);
+        summary(&args, (dir, &which), &plan, stop, &reason, &progress);
     }
     Ok(match stop {
         Stop::User => ExitCode::from(3),
@@ -161,14 +171,33 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     })
 }
 
+fn collection(dir: &Path, args: &Args) -> Result<LoadedConfig, Problem> {
+    Collection::check_remains(dir)?;
+    if !Collection::exists(dir) {
+        return Err(Problem::usage(format!("{} is not a collection", dir.display()))
+            .hint("name the folder that `gleaner crawl` wrote (--out)"));
+    }
+    setup::load(Some(&Collection::topic_file(dir)), args.table())
+}
+
 fn begin(plan: &Refreshed) {
     if let Some(at) = plan.goes_on {
         eprintln!("goes on with the refresh that began at {}", time(at));
     }
     eprintln!("{} to visit again", things(plan.planned, "page"));
+    if plan.elsewhere > 0 {
+        eprintln!("{} on hosts that other workers have: left to them", things(plan.elsewhere, "page"));
+    }
 }
 
-fn summary(args: &Args, plan: &Refreshed, stop: Stop, reason: &str, p: &Progress) {
+fn summary(
+    args: &Args,
+    (dir, which): (&Path, &str),
+    plan: &Refreshed,
+    stop: Stop,
+    reason: &str,
+    p: &Progress,
+) {
     let r = p.refreshed.clone().unwrap_or_default();
     let elapsed = duration(Duration::from_millis(p.elapsed_ms));
     eprintln!(
@@ -178,16 +207,22 @@ fn summary(args: &Args, plan: &Refreshed, stop: Stop, reason: &str, p: &Progress
     eprintln!("  {}", crate::text::refreshed(&r));
     if r.new_links > 0 {
         let how = match args.new {
-            0 => format!("; `gleaner crawl --out {}` (or --new N here) fetches them", args.dir.display()),
+            0 if args.shared.store.is_some() => {
+                "; `gleaner crawl --store …` (or --new N here) fetches them".into()
+            }
+            0 => format!("; `gleaner crawl --out {}` (or --new N here) fetches them", dir.display()),
             _ => String::new(),
         };
         eprintln!("  {} found{how}", things(r.new_links, "new link"));
     }
     if matches!(stop, Stop::Disk | Stop::DiskFull) {
-        super::crawl::say_space(&args.dir);
+        super::crawl::say_space(dir);
+    }
+    if r.elsewhere > 0 {
+        eprintln!("  {} on hosts that other workers have", things(r.elsewhere, "page"));
     }
     if stop != Stop::Refreshed && plan.planned > r.visited {
         eprintln!("  {} left; the same command goes on", count(plan.planned - r.visited));
     }
-    eprintln!("  what changed   gleaner changes {} --since 1d", args.dir.display());
+    eprintln!("  what changed   gleaner changes {which} --since 1d");
 }

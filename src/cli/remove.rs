@@ -5,9 +5,10 @@ use crate::text::{count, size, strip_controls, things, time};
 use clap::Args as ClapArgs;
 use console::style;
 use crawl::collection::Collection;
-use crawl::reader::Reader;
+use crawl::config::Config;
 use crawl::remove::{Order, Removal, Removed, Selector, remove};
-use std::path::{Path, PathBuf};
+use crawl::remove_shared::{SharedCrawl, remove_shared};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use types::Problem;
 
@@ -18,6 +19,7 @@ Examples:
   gleaner remove db 'www.example.org/private/*' --because privacy          a pattern: * stands for anything
   gleaner remove db www.example.org --dry-run                              what would go
   gleaner remove db --list                                                 what went, when, by whom and why
+  gleaner remove --store postgres://… --crawl db --warc w1/warc www.example.org --because privacy
 
 Text, title, links' words and every version go from the archive (WARC files are written again), the ledger, the search index,
 the report and whatever was learnt of the page. Its address stays, so that it is never fetched or imported again. Exports that
@@ -27,11 +29,17 @@ moment, the collection is as it was, or the next command that writes finishes th
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Collection folder
-    dir: PathBuf,
+    /// Collection folder (left out with --store)
+    #[arg(required_unless_present = "store")]
+    dir: Option<PathBuf>,
     /// An address, a host, or a pattern with *
-    #[arg(value_name = "URL|HOST|PATTERN", required_unless_present = "list")]
+    #[arg(value_name = "URL|HOST|PATTERN", required_unless_present_any = ["list", "store"])]
     what: Option<String>,
+    #[command(flatten)]
+    shared: setup::StoreArgs,
+    /// With --store: a folder with archive files of its workers (may be repeated)
+    #[arg(long, value_name = "DIR", requires = "store")]
+    warc: Vec<PathBuf>,
     /// Why; stands in the list
     #[arg(long, value_name = "REASON", required_unless_present_any = ["list", "dry_run"])]
     because: Option<String>,
@@ -56,19 +64,19 @@ pub struct Args {
 const SHOWN: usize = 20;
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let dir = &args.dir;
-    let Some(what) = args.what.as_deref().filter(|_| !args.list) else { return list(&args) };
+    if args.list {
+        return list(&args);
+    }
+    if let Some(store) = &args.shared.store {
+        return run_shared(&args, store);
+    }
+    let (Some(dir), Some(what)) = (&args.dir, args.what.as_deref()) else { return list(&args) };
     Collection::check_remains(dir)?;
     if !Collection::exists(dir) {
         return Err(Problem::usage(format!("{} is not a collection", dir.display()))
             .hint("name the folder that `gleaner crawl` wrote (--out)"));
     }
-    let because = args.because.as_deref().unwrap_or_default().trim();
-    if because.is_empty() && !args.dry_run {
-        return Err(
-            Problem::usage("--because is empty").hint("say why: it stands in the list of what was removed")
-        );
-    }
+    let because = because(&args)?;
     let loaded = setup::load(Some(&Collection::topic_file(dir)), toml::Table::new())?;
     let by = args.by.clone().unwrap_or_else(user);
     let order = Order {
@@ -85,7 +93,65 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     if args.json {
         println!("{}", json(&removed)?);
     } else {
-        show(&removed, args.dry_run, dir);
+        show(&removed, args.dry_run, &dir.display().to_string());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn because(args: &Args) -> Result<&str, Problem> {
+    let because = args.because.as_deref().unwrap_or_default().trim();
+    if because.is_empty() && !args.dry_run {
+        return Err(
+            Problem::usage("--because is empty").hint("say why: it stands in the list of what was removed")
+        );
+    }
+    Ok(because)
+}
+
+fn run_shared(args: &Args, store: &str) -> Result<ExitCode, Problem> {
+    // With --store there is no folder: what is named first is what goes.
+    let (None, Some(what)) = (&args.what, args.dir.as_ref().and_then(|what| what.to_str())) else {
+        return Err(Problem::usage("--store names a database: name one address, host or pattern beside it")
+            .hint("gleaner remove --store postgres://… www.example.org --because \"…\""));
+    };
+    let because = because(args)?;
+    let reader = store::SharedReader::open(store, args.shared.crawl.as_deref())?;
+    let loaded = Config::load(reader.topic(), "the topic in the database", toml::Table::new())?;
+    let by = args.by.clone().unwrap_or_else(user);
+    let order = Order {
+        what: Selector::parse(what, &Collection::canon(&loaded.config))?,
+        by: &by,
+        because,
+        with_damaged: args.with_damaged,
+        dry_run: args.dry_run,
+    };
+    let name = reader.name().to_string();
+    drop(reader);
+    let removed = remove_shared(&SharedCrawl { store, crawl: Some(&name), warc: &args.warc }, &order)?;
+    if args.json {
+        println!("{}", json(&removed)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    show(&removed, args.dry_run, &format!("--store … --crawl {name}"));
+    let left = &removed.removal.left;
+    if !left.is_empty() {
+        println!(
+            "{} {} of it in archive files that were not named with --warc (file offset+length):",
+            style("note:").yellow(),
+            things(left.len() as u64, "answer")
+        );
+        for place in left.iter().take(SHOWN) {
+            println!("  {}", strip_controls(place));
+        }
+        if left.len() > SHOWN {
+            println!("  and {} more (--json, --list --json)", count((left.len() - SHOWN) as u64));
+        }
+    }
+    if !args.dry_run {
+        println!(
+            "PostgreSQL overwrites deleted rows in its files when it needs the room; `VACUUM FULL` of the \
+             tables in the schema gleaner does it now"
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -104,7 +170,7 @@ fn user() -> String {
     }
 }
 
-fn show(removed: &Removed, dry_run: bool, dir: &Path) {
+fn show(removed: &Removed, dry_run: bool, which: &str) {
     let r = &removed.removal;
     for url in removed.gone.iter().take(SHOWN) {
         println!("  {}", style(strip_controls(url)).cyan());
@@ -124,7 +190,7 @@ fn show(removed: &Removed, dry_run: bool, dir: &Path) {
             if removed.freed > 0 {
                 println!("{} are free", size(removed.freed as u64));
             }
-            println!("it stands in the list: gleaner remove {} --list", dir.display());
+            println!("it stands in the list: gleaner remove {which} --list");
         }
     }
     if !removed.copies.is_empty() {
@@ -141,7 +207,7 @@ fn show(removed: &Removed, dry_run: bool, dir: &Path) {
 }
 
 fn list(args: &Args) -> Result<ExitCode, Problem> {
-    let reader = Reader::open(&args.dir)?;
+    let reader = setup::read_from(args.dir.as_deref(), &args.shared)?;
     let removals = Removal::list(&**reader.ledger())?;
     if args.json {
         println!("{}", json(&removals)?);

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use console::style;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use store::index::{Segment, snippet};
+use store::index::{Index, Segment, snippet};
 use types::Problem;
 
 #[derive(ClapArgs, Debug)]
@@ -38,23 +38,35 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let reader = args.date.view(setup::read_from(Some(Path::new(&args.dir)), &args.shared)?)?;
-    let then = reader.date().map(|_| Scratch::new()).transpose()?;
-    let index = match &then {
-        Some(scratch) => reader.index_then(&scratch.0)?,
-        None => reader.index()?,
-    };
+fn tell_if_made_again(index: &Index) {
     if let Some(why) = index.was_reset() {
         setup::warn(&format!("{why}; it was made again from the ledger: {} pages", index.len()));
     }
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Problem> {
+    let reader = args.date.view(setup::read_from(Some(Path::new(&args.dir)), &args.shared)?)?;
+    let then = reader.date().map(|_| Scratch::new()).transpose()?;
+    let mut index = match &then {
+        Some(scratch) => reader.index_then(&scratch.0)?,
+        None => reader.index()?,
+    };
+    tell_if_made_again(&index);
     let mut query = args.query.join(" ");
     if args.shared.store.is_some() {
         query = format!("{} {query}", args.dir).trim().to_string();
     }
     // Nobody wants to be led to a page that is gone.
     let keep = |id| args.all || (reader.is_relevant(id) && reader.away(id).is_none());
-    let found = index.search(&query, args.limit, args.offset, &keep)?;
+    let found = match index.search(&query, args.limit, args.offset, &keep) {
+        Err(why) if then.is_none() => {
+            drop(index);
+            index = reader.index_again(why)?;
+            tell_if_made_again(&index);
+            index.search(&query, args.limit, args.offset, &keep)?
+        }
+        found => found?,
+    };
     if found.is_empty() && !args.json {
         let pages = match reader.date() {
             Some(_) => index.len() as u64,

@@ -1,4 +1,4 @@
-//! `gleaner seeds TOPIC.toml --engine …`: seed pages from a search engine, by the query builders of S4.
+//! `gleaner seeds TOPIC.toml --engine …`: seed pages from a search engine, by the query builders of Siqueira.
 
 use super::reach::{self, Reach};
 use super::setup::{self, FetchFlags};
@@ -219,7 +219,7 @@ fn sections(named: Option<&str>, engine: Option<&dyn SearchEngine>) -> Result<Se
     Ok(Sections { list, named: true })
 }
 
-/// The queries: every builder for each genre of the topic (S2 asks per genre), in the sections where it may
+/// The queries: every builder for each genre of the topic (Pappas asks per genre), in the sections where it may
 /// be found.
 fn queries(
     topic: &Topic,

@@ -1,12 +1,14 @@
 //! Flags that several commands share, and how they become settings.
 
 use clap::Args;
+use crawl::collection::SharedStore;
 use crawl::config::{Config, LoadedConfig};
 use crawl::reader::Reader;
 use crawl::units::{Size, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use store::archive::parse_rfc3339;
 use toml::{Table, Value};
 use types::{Canon, Millis, Problem, Url};
@@ -69,9 +71,12 @@ pub struct FetchFlags {
         value_parser = ["auto", "never", "always"]
     )]
     pub render: Option<String>,
-    /// The browser's program (default: Chromium or Chrome, if one is installed)
+    /// The browser's program, or the DevTools address of one that runs, as http://127.0.0.1:9222 (default: Chromium or Chrome, if one is installed)
     #[arg(long, value_name = "PATH")]
     pub browser: Option<PathBuf>,
+    /// The browser of --browser may run on another machine
+    #[arg(long, requires = "browser")]
+    pub browser_elsewhere: bool,
 }
 
 /// A language model that is asked. Its key is in the environment only (GLEANER_TEACHER_KEY).
@@ -104,6 +109,67 @@ pub struct StoreArgs {
     /// With --store: which crawl, when the database has several
     #[arg(long, value_name = "NAME", requires = "store")]
     pub crawl: Option<String>,
+}
+
+/// A shared crawl that this process joins as a worker.
+#[derive(clap::Args, Debug, Default)]
+pub struct WorkerArgs {
+    /// Join a shared crawl as a worker instead (postgres://…)
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+    /// With --store: which crawl, when the database has several
+    #[arg(long, value_name = "NAME", requires = "store")]
+    pub crawl: Option<String>,
+    /// With --store: write WARC files into a bucket of S3-compatible storage
+    #[arg(long, value_name = "s3://BUCKET/PREFIX", requires = "store")]
+    pub archive: Option<String>,
+    /// With --store: a worker that is silent for this long has lost its hosts to the others [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = span, requires = "store")]
+    pub lease: Option<Span>,
+}
+
+/// What a worker of a crawl that was begun works with.
+pub struct Worker {
+    /// Its own folder.
+    pub dir: PathBuf,
+    /// The topic in the database, and the command line above it.
+    pub loaded: LoadedConfig,
+    /// The crawl.
+    pub store: SharedStore,
+}
+
+impl WorkerArgs {
+    /// Lays the flags over the settings.
+    pub fn lay(&self, t: &mut Table) {
+        if let Some(to) = &self.archive {
+            set(t, "archive", "to", to.as_str());
+            set(t, "archive", "warc", true);
+        }
+    }
+
+    /// The crawl that `--store` names, which must be there; `None`: no store is named.
+    pub fn begun(&self, dir: Option<&Path>, flags: Table) -> Result<Option<Worker>, Problem> {
+        let Some(url) = &self.store else { return Ok(None) };
+        let reader = store::SharedReader::open(url, self.crawl.as_deref())?;
+        let loaded = Config::load(reader.topic(), "the topic in the database", flags)?;
+        let dir = dir.map_or_else(|| PathBuf::from(crate::text::slug(reader.name())), Path::to_path_buf);
+        Ok(Some(Worker { dir, loaded, store: self.store_of(url, reader.name()) }))
+    }
+
+    /// How it is joined.
+    pub fn store_of(&self, url: &str, crawl: &str) -> SharedStore {
+        SharedStore {
+            url: url.to_string(),
+            crawl: crawl.to_string(),
+            lease: self.lease.map_or(Duration::from_secs(30), |lease| lease.0.max(Duration::from_secs(1))),
+            load_at_once: store::LOAD_AT_ONCE,
+        }
+    }
+}
+
+/// How a shared crawl is named on the command line, for hints: without the password that its address has.
+pub fn store_flags(store: &SharedStore) -> String {
+    format!("--store … --crawl {}", store.crawl)
 }
 
 /// Opens the collection in a folder, or the one that `--store` names.
@@ -164,6 +230,21 @@ pub fn cache_folder() -> PathBuf {
     base.unwrap_or_else(std::env::temp_dir).join("gleaner")
 }
 
+/// Where this machine remembers what it told others of a shared crawl. Crawls of one name in two databases
+/// have two of these.
+pub fn notes_folder(store: &str, crawl: &str) -> Result<PathBuf, Problem> {
+    let dir = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let base = dir("XDG_STATE_HOME").or_else(|| dir("HOME").map(|h| h.join(".local/state")));
+    // Without user and password, which may change.
+    let place = store.split_once("://").map_or(store, |(_, rest)| rest);
+    let place = place.rsplit_once('@').map_or(place, |(_, rest)| rest);
+    let print = types::Fingerprint::of(place, (0, 0)).0;
+    let folder =
+        base.unwrap_or_else(std::env::temp_dir).join("gleaner").join(format!("{crawl}-{print:016x}"));
+    std::fs::create_dir_all(&folder).map_err(|e| Problem::io("create", &folder, &e))?;
+    Ok(folder)
+}
+
 /// Sets `section.key` in a table of flags.
 pub fn set(table: &mut Table, section: &str, key: &str, value: impl Into<Value>) {
     let entry = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
@@ -213,8 +294,8 @@ impl TopicFlags {
 impl FetchFlags {
     /// Not in the table: that is kept with the collection, and a topic must not name programs.
     pub fn name_browser(&self) {
-        if let Some(program) = &self.browser {
-            crawl::rendering::use_browser(program.clone());
+        if let Some(browser) = &self.browser {
+            crawl::rendering::use_browser(browser.clone(), self.browser_elsewhere);
         }
     }
 

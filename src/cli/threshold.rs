@@ -1,5 +1,5 @@
 //! `gleaner threshold TOPIC.toml`: where the line between relevant and not could be drawn, by every estimator
-//! of S4. `gleaner threshold DIR`: what a collection would be at other lines (`lines.rs`).
+//! of Siqueira. `gleaner threshold DIR`: what a collection would be at other lines (`lines.rs`).
 
 use super::lines;
 use super::setup::{self, FetchFlags};

@@ -8,7 +8,7 @@ use crate::dashboard::{CRAWLS, Job, Server, Shelf};
 use crate::text::{count, duration, things, time};
 use clap::Args as ClapArgs;
 use console::style;
-use crawl::collection::Collection;
+use crawl::collection::{Collection, SharedStore};
 use crawl::config::LoadedConfig;
 use crawl::marks::Marks;
 use crawl::reader::Reader;
@@ -31,6 +31,7 @@ Examples:
   gleaner watch db --pages 2000                        look after the collection in db, 2,000 pages a round
   gleaner watch db --rounds 1                          one round (from cron or a systemd timer)
   gleaner watch db --serve                             with the dashboard
+  gleaner watch db.toml --store postgres://… --crawl db   a shared crawl: one worker looks after it
   gleaner changes db --since 1d                        what came of it
 
 A round visits known pages again and fetches new ones, out of one budget: what is worth most comes first.
@@ -43,11 +44,14 @@ a watch that was stopped or killed.";
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Topic file, or the folder of a collection
-    #[arg(value_name = "TOPIC|DIR")]
-    what: PathBuf,
-    /// Collection folder (default: named after the topic file)
+    #[arg(value_name = "TOPIC|DIR", required_unless_present = "store")]
+    what: Option<PathBuf>,
+    /// Collection folder (default: named after the topic file). With --store: where this worker keeps its
+    /// archive
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    shared: setup::WorkerArgs,
     /// Where to start, if the collection is new (may be repeated)
     #[arg(long, value_name = "URL")]
     seed: Vec<String>,
@@ -84,7 +88,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Open the dashboard: see each round in the browser, and what it found
-    #[arg(long)]
+    #[arg(long, conflicts_with = "store")]
     serve: bool,
     #[command(flatten)]
     listen: ListenFlags,
@@ -96,6 +100,7 @@ pub struct Args {
 impl Args {
     fn table(&self) -> Table {
         let mut t = Table::new();
+        self.shared.lay(&mut t);
         self.fetch.lay(&mut t);
         if let Some(n) = self.concurrency {
             set(&mut t, "fetch", "concurrency", number(n));
@@ -127,15 +132,19 @@ impl Args {
         }
     }
 
-    /// The topic and the folder of the collection.
-    fn collection(&self) -> Result<(LoadedConfig, PathBuf), Problem> {
+    /// The topic, the folder of the collection, and the shared crawl if it is one.
+    fn collection(&self) -> Result<(LoadedConfig, PathBuf, Option<SharedStore>), Problem> {
         if self.every.0 < Duration::from_secs(1) {
             return Err(Problem::usage("--every is too short").hint("a second at least; 6h is a good choice"));
         }
-        if self.what.is_dir() {
-            Collection::check_remains(&self.what)?;
-            if !Collection::exists(&self.what) {
-                return Err(Problem::usage(format!("{} is not a collection", self.what.display()))
+        if let Some(url) = &self.shared.store {
+            return self.shared_crawl(url);
+        }
+        let what = self.what.clone().unwrap_or_default();
+        if what.is_dir() {
+            Collection::check_remains(&what)?;
+            if !Collection::exists(&what) {
+                return Err(Problem::usage(format!("{} is not a collection", what.display()))
                     .hint("name a topic file (`gleaner new` writes one), or the folder of a collection"));
             }
             if self.out.is_some() {
@@ -143,23 +152,43 @@ impl Args {
                     .hint("leave --out away, or name a topic file instead of DIR"));
             }
             return Ok((
-                setup::load(Some(&Collection::topic_file(&self.what)), self.table())?,
-                self.what.clone(),
+                setup::load(Some(&Collection::topic_file(&what)), self.table())?,
+                what.clone(),
+                None,
             ));
         }
-        let loaded = setup::load(Some(&self.what), self.table())?;
-        let out = self.out.clone().unwrap_or_else(|| default_folder(Some(&self.what), &loaded));
+        let loaded = setup::load(Some(&what), self.table())?;
+        let out = self.out.clone().unwrap_or_else(|| default_folder(Some(&what), &loaded));
         if Collection::exists(&out) {
-            let topic = TopicArgs { topic: Some(self.what.clone()), ..TopicArgs::default() };
+            let topic = TopicArgs { topic: Some(what.clone()), ..TopicArgs::default() };
             let args = CrawlArgs { topic, ..CrawlArgs::default() };
             refuse_another_topic(&out, &loaded, &args, self.mode())?;
         }
-        Ok((loaded, out))
+        Ok((loaded, out, None))
+    }
+
+    /// One that was begun, or the one that a topic file begins.
+    fn shared_crawl(&self, url: &str) -> Result<(LoadedConfig, PathBuf, Option<SharedStore>), Problem> {
+        store::check_address(url)?;
+        let Some(topic) = &self.what else {
+            let worker = self.shared.begun(self.out.as_deref(), self.table())?;
+            let worker = worker.ok_or_else(|| Problem::usage("--store names no database"))?;
+            return Ok((worker.loaded, worker.dir, Some(worker.store)));
+        };
+        if topic.is_dir() {
+            return Err(Problem::usage("--store names a database, and DIR a folder")
+                .hint("name a topic file, or leave it out for a crawl that was begun (--crawl NAME)"));
+        }
+        let loaded = setup::load(Some(topic), self.table())?;
+        let out = self.out.clone().unwrap_or_else(|| default_folder(Some(topic), &loaded));
+        let folder = out.file_name().and_then(|name| name.to_str()).unwrap_or("crawl").to_string();
+        let crawl = self.shared.crawl.clone().unwrap_or(folder);
+        Ok((loaded, out, Some(self.shared.store_of(url, &crawl))))
     }
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Problem> {
-    let (loaded, dir) = args.collection()?;
+    let (loaded, dir, shared) = args.collection()?;
     let mode = args.mode();
     let door = args.serve.then(|| args.listen.open()).transpose()?;
     if mode != Mode::Json && mode != Mode::Quiet {
@@ -167,7 +196,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
     }
     let bell = Arc::new(Bell::default());
     bell.ring_on_ctrl_c()?;
-    let mut watch = Watch { args: &args, loaded, dir, mode, bell, door, server: None };
+    let mut watch = Watch { args: &args, loaded, dir, shared, mode, bell, door, server: None };
     let mut done = 0;
     let mut due = watch.due()?;
     loop {
@@ -182,7 +211,7 @@ pub fn run(args: Args) -> Result<ExitCode, Problem> {
         match ran.stop {
             Stop::User => return Ok(ExitCode::from(3)),
             Stop::Disk | Stop::DiskFull => {
-                if watch.talks() {
+                if watch.talks() && watch.shared.is_none() {
                     super::crawl::say_space(&watch.dir);
                 }
                 return Ok(ExitCode::FAILURE);
@@ -209,6 +238,7 @@ struct Watch<'a> {
     args: &'a Args,
     loaded: LoadedConfig,
     dir: PathBuf,
+    shared: Option<SharedStore>,
     mode: Mode,
     bell: Arc<Bell>,
     /// Where the dashboard will be, until there is something to show.
@@ -223,10 +253,12 @@ impl Watch<'_> {
 
     /// When the next round of an earlier run is due.
     fn due(&self) -> Result<Option<Millis>, Problem> {
-        if !Collection::exists(&self.dir) {
-            return Ok(None);
-        }
-        let watched = Reader::open(&self.dir)?.watched()?;
+        let watched = match &self.shared {
+            Some(s) if !store::SharedReader::exists(&s.url, &s.crawl) => return Ok(None),
+            Some(s) => Reader::open_shared(&s.url, Some(&s.crawl), &setup::cache_folder())?.watched()?,
+            None if !Collection::exists(&self.dir) => return Ok(None),
+            None => Reader::open(&self.dir)?.watched()?,
+        };
         Ok(watched.filter(|w| w.until.is_none_or(|until| Millis::now() < until)).and_then(|w| w.due))
     }
 
@@ -242,19 +274,27 @@ impl Watch<'_> {
         // A clock that is put back does not make it longer than it was to be.
         let most = due.since(asked).min(self.args.every.0);
         let is_due = |slept: Duration| Millis::now() >= due || slept >= most;
-        self.bell.sleep_until(is_due) && self.bell.sleep_until(|_| !store::ledger::is_locked(&self.dir))
+        // A shared crawl is shared with whoever works on it.
+        let is_free = |_| self.shared.is_some() || !store::ledger::is_locked(&self.dir);
+        self.bell.sleep_until(is_due) && self.bell.sleep_until(is_free)
     }
 
     fn round(&mut self) -> Result<Ran, Problem> {
         let canon = Collection::canon(&self.loaded.config);
         let seeds = setup::seeds(&self.loaded.config, &self.args.seed, &self.args.seeds, &canon)?;
-        Collection::check_remains(&self.dir)?;
-        if seeds.is_empty() && !Collection::exists(&self.dir) {
+        let begun = match &self.shared {
+            Some(s) => seeds.is_empty() && store::SharedReader::exists(&s.url, &s.crawl),
+            None => {
+                Collection::check_remains(&self.dir)?;
+                Collection::exists(&self.dir)
+            }
+        };
+        if seeds.is_empty() && !begun {
             return Err(Problem::nothing("there is nowhere to start: no seeds").hint(
                 "give --seed URL or --seeds FILE, or put urls = [\"…\"] under [seeds] in the topic file",
             ));
         }
-        let mut open = Collection::open(&self.dir, &self.loaded, &seeds, 0)?;
+        let mut open = Collection::open_in(&self.dir, self.shared.as_ref(), &self.loaded, &seeds, 0)?;
         for note in &open.notes {
             setup::warn(note);
         }
@@ -278,7 +318,9 @@ impl Watch<'_> {
         let (round, due) = (watched.last.filter(|_| watched.now.is_none()), watched.due);
         drop(open);
         self.bell.goes_nowhere();
-        crate::report::write(&self.dir)?;
+        if self.shared.is_none() {
+            crate::report::write(&self.dir)?;
+        }
         job.end();
         Ok(Ran { stop, reason, round, due })
     }
@@ -344,11 +386,13 @@ impl Watch<'_> {
             None => eprintln!("{}; the same command goes on with this round", style(&ran.reason).bold()),
         }
         if ran.round.is_some() {
+            let folder = || self.dir.display().to_string();
+            let which = self.shared.as_ref().map_or_else(folder, setup::store_flags);
             let next = match ran.due {
                 Some(due) => format!("the next round is due {}", time(due)),
                 None => "the watch is over".into(),
             };
-            eprintln!("  {next}; what came of it: gleaner changes {} --since 1d", self.dir.display());
+            eprintln!("  {next}; what came of it: gleaner changes {which} --since 1d");
         }
     }
 }

@@ -214,6 +214,19 @@ impl From<Refusal> for Denial {
 
 async fn respond(request: Request<Incoming>, app: &Arc<App>, visitor: &Visitor) -> Result<Reply, Denial> {
     let (head, body) = request.into_parts();
+    // Where such a body ends a proxy in front of us may see elsewhere than we do, and what follows would be a
+    // request that it never saw.
+    if head.headers.contains_key("transfer-encoding") {
+        let problem = Problem::new("a request must say how long it is")
+            .hint("send Content-Length, not Transfer-Encoding");
+        return Err(Refusal::new(411, problem).with("connection", "close").into());
+    }
+    // As one asks a proxy: the host in it would count, and nobody looks at it.
+    if head.uri.authority().is_some() {
+        return Err(Refusal::bad("the dashboard is no proxy: ask for a path")
+            .with("connection", "close")
+            .into());
+    }
     let query: Vec<(String, String)> =
         form_urlencoded::parse(head.uri.query().unwrap_or("").as_bytes()).into_owned().collect();
     let token = query.iter().find(|(k, _)| k == "token").map(|(_, v)| v.as_str());

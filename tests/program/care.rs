@@ -553,6 +553,11 @@ fn killed_at_any_moment_whatever_was_being_done_can_be_done_again() {
     let archive: Vec<String> =
         crate::common::warcs(&small.whole()).iter().map(|p| p.to_str().unwrap().to_string()).collect();
     let words = |all: &[&str]| all.iter().map(|a| a.to_string()).collect::<Vec<String>>();
+    // What asks the web again.
+    let resolve = small.resolve();
+    let again = |more: &[&str]| {
+        words(&[&["--allow-private", "--delay", "1ms", "--resolve", &resolve], more].concat())
+    };
     // What is done, and what happened to the collection before.
     let whole: fn(&Path) = |_| ();
     let orders: Vec<(&str, Vec<String>, fn(&Path))> = vec![
@@ -571,6 +576,9 @@ fn killed_at_any_moment_whatever_was_being_done_can_be_done_again() {
         }),
         ("import", archive, whole),
         ("report", words(&[]), whole),
+        ("refresh", again(&["--confirm", "1ms"]), whole),
+        ("watch", again(&["--rounds", "1", "--every", "1s", "--confirm", "1ms"]), whole),
+        ("compact", words(&[]), whole),
     ];
     let mut rng = Rng(44);
     let (mut kills, mut ended) = (0, 0);

@@ -1,8 +1,9 @@
-//! A collection that something happened to: whatever file is cut, zeroed, changed or gone, no command panics or hangs, no
-//! page is gone without a word, no byte of the archive is deleted, and `gleaner repair` brings back what is there.
+//! A collection that something happened to: whatever file is cut, zeroed, changed or gone, no command panics
+//! or hangs, no page is gone without a word, no byte of the archive is deleted, and `gleaner repair` brings
+//! back what is there.
 //!
-//! The short form damages every file of a small real collection once or twice; `GLEANER_LONG=1` (`./test long`) tries
-//! every kind of damage on each, many times.
+//! The short form damages every file of a small real collection once or twice; `GLEANER_LONG=1` (`./test
+//! long`) tries every kind of damage on each, many times.
 
 use crate::common;
 use crate::common::{Ran, Rng, crawl, file, finish, folder, gleaner, long, run, serve, warcs};
@@ -15,7 +16,8 @@ use std::process::Command;
 const TOPIC: &str = "name = \"courses\"\nquery = \"sql\"\n[archive]\nfile_size = \"6KB\"\n";
 pub const PAGES: usize = 24;
 
-/// A small web on three hosts, with a redirect, a page that is missing, a duplicate and one that is compressed.
+/// A small web on three hosts, with a redirect, a page that is missing, a duplicate and one that is
+/// compressed.
 fn web() -> String {
     let url = |n: usize| format!("http://h{}.example/{n}", n % 3);
     let mut web = String::new();
@@ -81,6 +83,10 @@ impl Small {
         let mut command = crawl(&self.server, &self.topic, out);
         command.args(["--seed", "http://h0.example/0", "--delay", "1ms"]);
         command
+    }
+
+    pub fn resolve(&self) -> String {
+        self.server.resolve()
     }
 
     /// Requests so far.
@@ -182,7 +188,7 @@ fn no_byte_is_gone(before: &BTreeMap<PathBuf, Vec<u8>>, dir: &Path, what: &str) 
     }
 }
 
-// ---- every file, every damage -----------------------------------------------------------------------------------------
+// ---- every file, every damage -----------------------------------------------------------------------------
 
 #[derive(Clone, Copy, Debug)]
 pub enum Harm {
@@ -191,6 +197,8 @@ pub enum Harm {
     ZeroEnd,
     Flip(u64),
     Remove,
+    /// A folder stands there instead, with the file in it.
+    Folder,
 }
 
 pub fn harm(path: &Path, harm: Harm) {
@@ -208,6 +216,11 @@ pub fn harm(path: &Path, harm: Harm) {
             }
         }
         Harm::Remove => return fs::remove_file(path).unwrap(),
+        Harm::Folder => {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+            return fs::write(path.join("inside"), bytes).unwrap();
+        }
     }
     fs::write(path, bytes).unwrap();
 }
@@ -223,7 +236,7 @@ fn whatever_happens_to_a_file_nothing_is_lost_without_a_word() {
     let mut rng = Rng(20_261_116);
     let mut cases: Vec<(PathBuf, Harm)> = Vec::new();
     for path in &all {
-        let mut harms = vec![Harm::Remove, Harm::Zero, Harm::ZeroEnd];
+        let mut harms = vec![Harm::Remove, Harm::Zero, Harm::ZeroEnd, Harm::Folder];
         harms.extend([0, 10, 33, 50, 90, 99].map(Harm::Cut));
         harms.extend((0..if long() { 8 } else { 3 }).map(|_| Harm::Flip(rng.next())));
         if !long() {
@@ -297,7 +310,7 @@ fn whatever_happens_to_a_file_nothing_is_lost_without_a_word() {
     assert!(repaired > 2, "the damage was too small: {repaired} repairs");
 }
 
-// ---- anywhere, several at once ------------------------------------------------------------------------------------------
+// ---- anywhere, several at once ----------------------------------------------------------------------------
 
 /// What can happen to a file that another one, or an older one, is there for.
 #[derive(Clone, Debug)]
@@ -333,8 +346,8 @@ fn strike(out: &Path, path: &Path, blow: &Blow, older: &Path) {
     }
 }
 
-/// One to three blows on a collection that was crawled in two runs, labelled and judged again. `GLEANER_LONG=1` tries a
-/// thousand (`GLEANER_CASES` says how many, `GLEANER_SEED` which).
+/// One to three blows on a collection that was crawled in two runs, labelled and judged again.
+/// `GLEANER_LONG=1` tries a thousand (`GLEANER_CASES` says how many, `GLEANER_SEED` which).
 #[test]
 fn damage_anywhere_of_any_kind_is_survived_or_said() {
     let small = Small::crawled();
@@ -369,7 +382,7 @@ fn damage_anywhere_of_any_kind_is_survived_or_said() {
             // The index has most of the files and least of what cannot be made again.
             let from = if rng.below(5) == 0 { &part } else { &rest };
             let path = from[rng.below(from.len() as u64) as usize].clone();
-            let blow = match rng.below(10) {
+            let blow = match rng.below(11) {
                 0 => Blow::Harm(Harm::Remove),
                 1 => Blow::Harm(Harm::Zero),
                 2 => Blow::Harm(Harm::ZeroEnd),
@@ -377,6 +390,7 @@ fn damage_anywhere_of_any_kind_is_survived_or_said() {
                 4 => Blow::Swap(files[rng.below(files.len() as u64) as usize].clone()),
                 5 => Blow::Older,
                 6 => Blow::Longer(rng.next()),
+                7 => Blow::Harm(Harm::Folder),
                 _ => Blow::Harm(Harm::Flip(rng.next())),
             };
             // What is gone already cannot be struck again.
@@ -399,7 +413,8 @@ fn damage_anywhere_of_any_kind_is_survived_or_said() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
-/// Every command copes with it, and a crawl, after a repair if it asks for one, has all pages again. `true`: it asked.
+/// Every command copes with it, and a crawl, after a repair if it asks for one, has all pages again. `true`:
+/// it asked.
 fn struck(small: &Small, out: &Path, blows: &[(PathBuf, Blow)], what: &str) -> bool {
     let before = contents(out);
     // A ledger that is as it was once, and all that knew better is gone: nobody can tell.
@@ -482,7 +497,7 @@ fn struck(small: &Small, out: &Path, blows: &[(PathBuf, Blow)], what: &str) -> b
     asked
 }
 
-// ---- the ledger is shorter than it was ----------------------------------------------------------------------------------
+// ---- the ledger is shorter than it was --------------------------------------------------------------------
 
 #[test]
 fn a_ledger_that_was_cut_is_told_and_comes_back() {
@@ -668,4 +683,57 @@ fn a_damaged_index_is_made_again_by_whoever_searches() {
         let found = on("search", &out, &["sql", "--all", "--json", "--limit", "100"]);
         assert_eq!(found.ok().out.lines().count(), PAGES, "{}\n{found}", path.display());
     }
+}
+
+// ---- something else in its place --------------------------------------------------------------------------
+
+#[test]
+fn a_folder_where_a_file_belongs_is_told_and_set_aside() {
+    let small = Small::crawled();
+    let files: Vec<PathBuf> = contents(&small.whole()).into_keys().collect();
+    let one = |begin: &str| files.iter().find(|p| p.to_str().unwrap().starts_with(begin)).unwrap().clone();
+    let last = files.iter().rfind(|p| p.starts_with("warc")).unwrap().clone();
+    let parts =
+        [one("warc/"), last, one("index/meta.json"), one("ledger.log"), one("ledger.mark"), one("lock")];
+    for path in parts {
+        let what = path.display().to_string();
+        let out = small.copy("folder");
+        harm(&out.join(&path), Harm::Folder);
+        told_and_set_aside(&small, &out, &what);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let note = fs::read_to_string(out.join("damaged/README.txt")).unwrap();
+        assert!(
+            out.join("damaged").join(name).join("inside").is_file() && note.contains(name),
+            "{what}: {note}"
+        );
+    }
+    // The reverse.
+    for part in ["warc", "index", "damaged"] {
+        let out = small.copy("folder");
+        if out.join(part).exists() {
+            fs::remove_dir_all(out.join(part)).unwrap();
+        }
+        fs::write(out.join(part), "a file").unwrap();
+        told_and_set_aside(&small, &out, part);
+        assert_eq!(fs::read_to_string(out.join("damaged").join(part)).unwrap(), "a file", "{part}");
+    }
+}
+
+fn told_and_set_aside(small: &Small, out: &Path, what: &str) {
+    let before = contents(out);
+    let crawled = finish(&mut small.crawl(out));
+    crawled.fails(1, &["gleaner repair"]);
+    assert!(contents(out) == before, "{what}: a crawl that refuses changes nothing");
+    let check = on("check", out, &["--json"]);
+    assert_eq!(check.code, Some(1), "{what}\n{check}");
+    // The reader of the ledger has its own words for one that is not there.
+    assert!(check.out.contains("belongs there") || what == "ledger.log", "{what}\n{check}");
+    let repair = on("repair", out, &["--json"]);
+    assert!(matches!(repair.code, Some(0 | 1)) && repair.out.contains("belongs there"), "{what}\n{repair}");
+    finish(&mut small.crawl(out)).ok();
+    assert_eq!(pages(out), PAGES, "{what}");
+    let found = on("search", out, &["sql", "--all", "--json", "--limit", "100"]);
+    assert_eq!(found.ok().out.lines().count(), PAGES, "{what}\n{found}");
+    let again = on("repair", out, &["--json"]);
+    assert!(!again.ok().out.contains("belongs there"), "{what}\n{again}");
 }

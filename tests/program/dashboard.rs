@@ -266,7 +266,9 @@ fn a_hostile_page_executes_nothing() {
     b.wait("document.querySelector('.chart')");
     let ids = d.json("/api/v1/collections/db/pages?sort=oldest");
     let mut views: Vec<String> =
-        ["overview", "pages", "frontier", "hosts", "search?q=sql&all=true"].map(String::from).to_vec();
+        ["overview", "pages", "frontier", "hosts", "search?q=sql&all=true", "changes", "errors", "teach"]
+            .map(String::from)
+            .to_vec();
     views.extend(ids["pages"].as_array().unwrap().iter().map(|p: &Value| format!("pages/{}", p["id"])));
     for view in &views {
         b.eval(&format!("location.hash = '#/c/db/{view}'"));

@@ -79,6 +79,28 @@ fn bulk_lines_fit_their_mapping_and_feeds_are_read() {
     script(&python, "check_handover.py", ["rss".as_ref(), feed.as_os_str(), pages.as_os_str()]).ok();
 }
 
+/// Every notebook of the docs, with a kernel of Jupyter's own.
+#[test]
+fn the_notebooks_run() {
+    let Some(python) = python("nbclient on the notebooks") else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let books = std::fs::read_dir(root.join("docs/notebooks")).unwrap().flatten().map(|e| e.path());
+    let books: Vec<PathBuf> = books.filter(|p| p.extension().is_some_and(|e| e == "ipynb")).collect();
+    assert!(!books.is_empty());
+    for book in books {
+        let dir = folder();
+        let mut command = std::process::Command::new(&python);
+        command.arg(root.join("tests/py/notebook.py")).arg(&book).arg(dir.path());
+        // Nothing of whoever runs this is read or written.
+        command
+            .env("HOME", dir.path())
+            .env("JUPYTER_PLATFORM_DIRS", "1")
+            .env("IPYTHONDIR", dir.path().join("ipython"));
+        command.env("GLEANER", env!("CARGO_BIN_EXE_gleaner")).env("PYTHONPATH", root.join("python/src"));
+        finish(&mut command).ok().shows(&["cells:", "execute_result"]);
+    }
+}
+
 #[test]
 fn bad_sizes_and_empty_collections() {
     let out = collection().to_str().unwrap();

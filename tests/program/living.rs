@@ -7,10 +7,10 @@ use crate::support::postgres;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-const TOPIC: &str =
+pub const TOPIC: &str =
     "name = \"Courses\"\nquery = \"syllabus\"\n[fetch]\ndelay = '0s'\nattempts = 2\nsitemaps = false\n";
 
-fn lines(ran: &Ran) -> Vec<Value> {
+pub fn lines(ran: &Ran) -> Vec<Value> {
     ran.ok().out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -180,7 +180,7 @@ fn errors_of_a_shared_crawl_are_those_of_all_its_workers() {
 // ----------------------------------------------------------------------------------------------------
 
 /// Six pages of a course, as they were.
-const BEFORE: &str = "\
+pub const BEFORE: &str = "\
 == http://a.example/ etag: \"start-1\"
 <title>Start</title><p>All about the syllabus of our course.</p><ul><li><a href='/same'>same</a><li><a href='/clock'>clock</a>\
 <li><a href='/news'>news</a><li><a href='/old'>old</a><li><a href='/moved'>moved</a><li><a \
@@ -200,7 +200,7 @@ href='/plain'>plain</a></ul>
 ";
 
 /// The same a week later.
-const AFTER: &str = "\
+pub const AFTER: &str = "\
 == http://a.example/ etag: \"start-1\"
 <title>Start</title>never sent
 == http://a.example/same etag: \"same-1\"
@@ -233,7 +233,7 @@ fn refresh(server: &madeup::Server, out: &Path, args: &[&str]) -> Ran {
 }
 
 /// What each visit found, by path.
-fn visits(ran: &Ran) -> std::collections::BTreeMap<String, Value> {
+pub fn visits(ran: &Ran) -> std::collections::BTreeMap<String, Value> {
     let all: Vec<Value> = lines(ran).into_iter().filter(|e| e["event"] == "visit").collect();
     let path = |e: &Value| e["url"].as_str().unwrap().replace("http://a.example", "");
     let by_path: std::collections::BTreeMap<_, _> = all.iter().map(|e| (path(e), e.clone())).collect();
@@ -477,7 +477,7 @@ fn changes_are_told_in_a_terminal_in_json_as_a_page_and_as_feeds() {
 
 /// Answers by path, which the test changes while it serves.
 #[derive(Clone, Default)]
-struct Changing(std::sync::Arc<std::sync::Mutex<std::collections::BTreeMap<String, madeup::Reply>>>);
+pub struct Changing(pub std::sync::Arc<std::sync::Mutex<std::collections::BTreeMap<String, madeup::Reply>>>);
 
 impl madeup::Answer for Changing {
     fn answer(&self, ask: &madeup::Ask) -> madeup::Reply {
@@ -491,13 +491,13 @@ impl Changing {
         let reply = madeup::Reply::html(format!("<title>Page</title><p>A syllabus.</p>{body}"));
         self.0.lock().unwrap().insert(path.into(), reply);
     }
-    fn serve(&self) -> madeup::Server {
+    pub fn serve(&self) -> madeup::Server {
         madeup::Server::start(self.clone(), "127.0.0.1:0".parse().unwrap(), madeup::Log::in_memory()).unwrap()
     }
 }
 
 /// A hub and forty pages, each with a version in it.
-fn forty(version: u32) -> Changing {
+pub fn forty(version: u32) -> Changing {
     let web = Changing::default();
     let links: String = (0..40).map(|n| format!("<a href='/p{n}'>page {n}</a> ")).collect();
     web.set("/", &links);
@@ -620,4 +620,57 @@ fn rules_and_pauses_hold_for_visits_and_one_wrong_404_is_no_loss() {
     assert_eq!(snapshot.pages.len(), 4);
     refresh(&server, &out, &["--host", "nowhere.example"]).fails(4, &["nothing to visit again"]);
     refresh(&server, &dir.path().join("none"), &[]).fails(2, &["is not a collection"]);
+}
+
+/// What a visit to a page that is as it was costs, against its first visit. The times are printed, and nothing
+/// is asserted of them: `GLEANER_LONG=1 cargo test --release --test program an_unchanged_page -- --nocapture`.
+#[test]
+fn an_unchanged_page_is_asked_for_once_and_neither_read_nor_sent() {
+    let pages = if crate::common::long() { 3_000 } else { 30 };
+    let text = |n: usize| {
+        let words = ["syllabus", "course", "lecture", "exam", "reading", "relational", "algebra", "week"];
+        let lines = (0..40).map(|line| {
+            let line: Vec<&str> = (0..12).map(|w| words[(n * 7 + line * 5 + w * w) % words.len()]).collect();
+            format!("<p>{} {n}.</p>", line.join(" "))
+        });
+        lines.collect::<String>()
+    };
+    let links: String = (0..pages).map(|n| format!("<a href='/p{n}'>page {n}</a> ")).collect();
+    let mut web = format!("== http://a.example/ etag: \"hub\"\n<title>Hub</title>a syllabus {links}\n");
+    for n in 0..pages {
+        web += &format!("== http://a.example/p{n} etag: \"p{n}\"\n<title>Page {n}</title>{}\n", text(n));
+    }
+    let server = serve(&web);
+    let dir = folder();
+    let topic = format!("{TOPIC}[limits]\nlinks_per_page = 100000\n");
+    let (topic, out) = (file(dir.path(), "t.toml", &topic), dir.path().join("out"));
+    let mut command = crawl(&server, &topic, &out);
+    let (ran, first) = crate::common::cost::measured(command.args(["--seed", "http://a.example/", "--json"]));
+    ran.ok();
+    let count = |kind: &str, ran: &Ran| lines(ran).iter().filter(|e| e["event"] == kind).count();
+    assert_eq!(count("page", &ran), pages + 1);
+    let sent = |from: usize| server.log().entries().iter().skip(from).filter(|e| e.status == 200).count();
+    let before = server.log().entries().len();
+    let mut command = gleaner();
+    command.arg("refresh").arg(&out).args(["--allow-private", "--json", "--resolve", &server.resolve()]);
+    let (ran, again) = crate::common::cost::measured(&mut command);
+    let found = visits_of(&ran);
+    assert_eq!(found.len(), pages + 1);
+    assert!(found.iter().all(|v| v["found"] == "not-modified"));
+    assert_eq!(
+        (server.log().entries().len() - before, sent(before)),
+        (pages + 1, 0),
+        "each was asked for once"
+    );
+    let each = |cost: &crate::common::cost::Cost| cost.cpu.as_secs_f64() * 1_000.0 / (pages + 1) as f64;
+    println!(
+        "{pages} pages: first visit {:.2} ms of CPU a page, unchanged {:.2} ms: {:.2} of it",
+        each(&first),
+        each(&again),
+        each(&again) / each(&first)
+    );
+}
+
+fn visits_of(ran: &Ran) -> Vec<Value> {
+    lines(ran).into_iter().filter(|e| e["event"] == "visit").collect()
 }

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-const SECRET: &str = "marmalade-secret";
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const SECRET: &str = "marmalade-secret";
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A request as it came.
-struct Got {
+pub struct Got {
     head: String,
-    body: String,
+    pub body: String,
 }
 
 impl Got {
@@ -59,7 +59,7 @@ fn read_request(stream: &mut TcpStream) -> Option<Got> {
 }
 
 /// A server that answers with these, one after the other, and then with the last one.
-fn receiver(answers: &'static [&'static str]) -> (String, Receiver<Got>) {
+pub fn receiver(answers: &'static [&'static str]) -> (String, Receiver<Got>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let (send, got) = channel();

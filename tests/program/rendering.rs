@@ -1,8 +1,9 @@
-//! Pages that scripts write: applications of React, Vue and Svelte beside the same pages as HTML, a browser
-//! that is missing, and a crawl that is killed.
+//! Pages that scripts write: applications of React, Vue and Svelte, with routes of paths and of fragments,
+//! beside the same pages as HTML; a browser that is missing or somebody else's, and crawls that are killed.
 
 use crate::common::{self, Running, finish, folder, gleaner, run, tools, until, warcs};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -29,18 +30,21 @@ fn content(path: &str) -> Option<(String, String, Vec<String>)> {
 
 const PAGES: usize = 1 + 3 + 12;
 
+const APPS: [&str; 3] = ["react.test", "vue.test", "svelte.test"];
+
 /// Links are asked for with the page, as applications do; the last one of a page can only be clicked.
 const REACT: &str = r#"
-const e = React.createElement;
-function go(to) { history.pushState(null, '', to); dispatchEvent(new Event('popstate')); }
+const e = React.createElement, hash = document.documentElement.dataset.routes === 'hash';
+const here = () => hash ? location.hash.slice(1) || '/' : location.pathname, address = to => hash ? '#' + to : to;
+function go(to) { history.pushState(null, '', address(to)); dispatchEvent(new Event('popstate')); }
 function App() {
-  const [path, move] = React.useState(location.pathname), [page, show] = React.useState(null);
-  React.useEffect(() => { const f = () => move(location.pathname); addEventListener('popstate', f); return () => removeEventListener('popstate', f); }, []);
+  const [path, move] = React.useState(here()), [page, show] = React.useState(null);
+  React.useEffect(() => { const f = () => move(here()); addEventListener('popstate', f); return () => removeEventListener('popstate', f); }, []);
   React.useEffect(() => { show(null); fetch('/api' + path, {headers: {accept: 'application/json'}}).then(r => r.json()).then(show); }, [path]);
   if (!page) return e('p', null, 'Loading');
   document.title = page.title;
   const link = (to, i) => i < page.links.length - 1
-    ? e('a', {key: to, href: to, onClick: x => { x.preventDefault(); go(to); }}, to)
+    ? e('a', {key: to, href: address(to), onClick: x => { x.preventDefault(); go(to); }}, to)
     : e('div', {key: to, role: 'link', onClick: () => go(to)}, to);
   return e('main', null, e('h1', null, page.title), e('p', null, page.text), e('nav', null, page.links.map(link)));
 }
@@ -58,11 +62,12 @@ const View = {
     new IntersectionObserver(s => { if (s[0].isIntersecting) this.shown = this.page.links; }).observe(this.$refs.end);
   },
 };
-const router = VueRouter.createRouter({ history: VueRouter.createWebHistory(), routes: [{ path: '/:rest(.*)*', component: View }] });
+const router = VueRouter.createRouter({ history: document.documentElement.dataset.routes === 'hash' ? VueRouter.createWebHashHistory() : VueRouter.createWebHistory(), routes: [{ path: '/:rest(.*)*', component: View }] });
 Vue.createApp({ template: '<router-view :key="$route.path"/>' }).use(router).mount('#app');
 "#;
 
-/// `react.test`, `vue.test`, `svelte.test` and `static.test` on one port, and the log of what was asked.
+/// `react.test`, `vue.test`, `svelte.test` and `static.test` on one port, and the log of what was asked. The routes of
+/// `react-hash.test` … are fragments: the server has one page.
 struct Sites {
     address: String,
     log: Arc<Mutex<Vec<String>>>,
@@ -168,17 +173,21 @@ fn answer(host: &str, path: &str, files: &BTreeMap<&str, String>) -> (u16, &'sta
             content(page).map(|(title, text, links)| json!({ "title": title, "text": text, "links": links }));
         return data.map_or((404, "text/plain", String::new()), |d| (200, "application/json", d.to_string()));
     }
-    let Some((title, text, links)) = content(path) else { return (404, "text/plain", "no".into()) };
+    let app = host.strip_suffix("-hash.test");
+    let Some((title, text, links)) = content(path).filter(|_| app.is_none() || path == "/") else {
+        return (404, "text/plain", "no".into());
+    };
+    let routes = if app.is_some() { " data-routes=\"hash\"" } else { "" };
     let scripts = |names: &[&str]| {
         names.iter().map(|n| format!("<script src=\"/{n}.js\"></script>")).collect::<String>()
     };
-    let body = match host {
-        "react.test" => format!(
+    let body = match app.unwrap_or(host).trim_end_matches(".test") {
+        "react" => format!(
             "<title>App</title><div id=\"root\"></div>{}",
             scripts(&["react", "react-dom", "app-react"])
         ),
-        "svelte.test" => format!("<title>App</title><div id=\"app\"></div>{}", scripts(&["app-svelte"])),
-        "vue.test" => {
+        "svelte" => format!("<title>App</title><div id=\"app\"></div>{}", scripts(&["app-svelte"])),
+        "vue" => {
             format!("<title>App</title><div id=\"app\"></div>{}", scripts(&["vue", "vue-router", "app-vue"]))
         }
         _ => {
@@ -186,7 +195,11 @@ fn answer(host: &str, path: &str, files: &BTreeMap<&str, String>) -> (u16, &'sta
             format!("<title>{title}</title><h1>{title}</h1><p>{text}</p>{links}{}", scripts(&["menu"]))
         }
     };
-    (200, "text/html; charset=utf-8", format!("<!doctype html><html><head></head><body>{body}</body></html>"))
+    (
+        200,
+        "text/html; charset=utf-8",
+        format!("<!doctype html><html{routes}><head></head><body>{body}</body></html>"),
+    )
 }
 
 /// What was fetched: path → title, of one host.
@@ -194,28 +207,26 @@ fn pages(collection: &Path, host: &str) -> BTreeMap<String, Value> {
     let ran = run(["export", "--all", &collection.display().to_string()]);
     let lines = ran.ok().out.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
     let own = lines.filter_map(|page| {
-        let path = page["url"].as_str()?.strip_prefix(&format!("http://{host}"))?.to_string();
-        Some((path, page))
+        let path = page["url"].as_str()?.strip_prefix(&format!("http://{host}"))?;
+        let route = path.strip_prefix("/#").filter(|_| host.contains("-hash."));
+        Some((route.unwrap_or(path).to_string(), page))
     });
     own.collect()
 }
 
-#[test]
-fn applications_are_read_like_the_same_pages_as_html() {
-    let Some(sites) = Sites::start() else { return };
-    let dir = folder();
-    let out = dir.path().join("db");
-    let mut command = sites.crawl(&out);
-    for host in ["react.test", "vue.test", "svelte.test", "static.test"] {
+/// Crawls applications beside the same pages as HTML, which they are to be like.
+fn crawl_beside_its_twin(sites: &Sites, out: &Path, apps: &[&str]) {
+    let mut command = sites.crawl(out);
+    for host in apps.iter().chain(&["static.test"]) {
         command.args(["--seed", &format!("http://{host}/")]);
     }
     finish(&mut command).ok();
-    let paths = |host: &str| pages(&out, host).into_keys().collect::<BTreeSet<String>>();
+    let paths = |host: &str| pages(out, host).into_keys().collect::<BTreeSet<String>>();
     let twin = paths("static.test");
     assert_eq!(twin.len(), PAGES);
-    for host in ["react.test", "vue.test", "svelte.test"] {
+    for host in apps {
         assert_eq!(paths(host), twin, "{host}: not the pages of the static twin");
-        for (path, page) in pages(&out, host) {
+        for (path, page) in pages(out, host) {
             let (title, text, _) = content(&path).unwrap();
             assert_eq!(page["title"], title, "{host}{path}");
             assert!(page["text"].as_str().unwrap().contains(&text), "{host}{path}: {}", page["text"]);
@@ -226,6 +237,27 @@ fn applications_are_read_like_the_same_pages_as_html() {
             );
         }
     }
+}
+
+#[test]
+fn applications_with_routes_in_fragments_have_the_same_pages() {
+    let Some(sites) = Sites::start() else { return };
+    let dir = folder();
+    let out = dir.path().join("db");
+    crawl_beside_its_twin(&sites, &out, &["react-hash.test", "vue-hash.test", "svelte-hash.test"]);
+    assert_eq!(sites.asked("static.test/menu.js"), 0, "no static page was worth a browser");
+    // Links lead from view to view, and a view is explained like any page.
+    run(["explain", &out.display().to_string(), "http://vue-hash.test/#/course/12"])
+        .ok()
+        .shows(&["rendered, because", "http://vue-hash.test/#/subject/1"]);
+}
+
+#[test]
+fn applications_are_read_like_the_same_pages_as_html() {
+    let Some(sites) = Sites::start() else { return };
+    let dir = folder();
+    let out = dir.path().join("db");
+    crawl_beside_its_twin(&sites, &out, &APPS);
     // Not one of the static pages was worth a browser; the applications' programs were asked for once.
     let asked = |what: &str| sites.asked(what);
     assert_eq!(
@@ -270,8 +302,106 @@ fn applications_are_read_like_the_same_pages_as_html() {
         let files = warcs(&out);
         finish(Command::new(python).arg("-c").arg(check).args(files))
             .ok()
-            .shows(&[&format!("documents {}", 3 * PAGES)]);
+            .shows(&[&format!("documents {}", APPS.len() * PAGES)]);
+        // pywb replays them: what the server sent at the page's own address, what its scripts asked for at theirs,
+        // what came of it beside.
+        let sites =
+            ["http://react.test/course/12", "http://react.test/api/course/12", "http://vue.test/vue.js"];
+        let documents = ["http://svelte.test/course/31", "http://vue.test/subject/2"];
+        let expected: BTreeSet<String> = (sites.iter().map(|url| ("response", url.to_string())))
+            .chain(documents.iter().map(|url| ("resource", format!("urn:dom:{url}"))))
+            .map(|(kind, url)| {
+                let record = warc.iter().find(|r| r.kind() == kind && r.target() == Some(&url)).unwrap();
+                let head = match kind {
+                    "response" => record.block.windows(4).position(|w| w == b"\r\n\r\n").unwrap() + 4,
+                    _ => 0,
+                };
+                let digest = store::archive::payload_digest(&record.block[head..]).0;
+                let hex: String = digest.iter().map(|b| format!("{b:02x}")).collect();
+                format!("{url}\t200\t{hex}")
+            })
+            .collect();
+        let urls: String =
+            expected.iter().map(|line| format!("{}\n", line.split('\t').next().unwrap())).collect();
+        let asked = common::file(dir.path(), "urls", &urls);
+        let mut replay = Command::new(common::python("pywb on rendered pages").unwrap());
+        replay
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/py/replay.py"))
+            .arg(dir.path())
+            .args(warcs(&out));
+        let replayed = finish(replay.stdin(std::fs::File::open(asked).unwrap()));
+        let replayed: BTreeSet<String> = replayed.ok().out.lines().map(str::to_string).collect();
+        assert_eq!(replayed, expected);
     }
+}
+
+#[test]
+fn fragments_are_places_on_a_page_unless_scripts_make_pages_of_them() {
+    let Some(sites) = Sites::start() else { return };
+    let dir = folder();
+    let out = dir.path().join("db");
+    let mut command = sites.crawl(&out);
+    // A route that is named is asked for, and read where it leads.
+    finish(command.args(["--seed", "http://react-hash.test/#/subject/2", "--pages", "1"])).ok();
+    let read = pages(&out, "react-hash.test");
+    assert_eq!(read.keys().collect::<Vec<_>>(), ["/subject/2"]);
+    assert_eq!(read["/subject/2"]["title"], "Subject 2");
+    assert_eq!((sites.asked("react-hash.test/"), sites.asked("react-hash.test/api/subject/2")), (1, 1));
+    // Without a browser there is one page, which is asked for once.
+    let plain = dir.path().join("plain");
+    let mut command = sites.crawl(&plain);
+    finish(command.args(["--seed", "http://vue-hash.test/", "--render=never"])).ok();
+    assert_eq!(pages(&plain, "vue-hash.test").len(), 1);
+}
+
+/// Ended when the test is.
+struct Chromium(std::process::Child);
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn pages_are_shown_in_a_browser_that_somebody_else_started() {
+    let Some(sites) = Sites::start() else { return };
+    let dir = folder();
+    let mut command = Command::new(render_program().unwrap());
+    command.args(["--headless=new", "--remote-debugging-port=0", "--no-sandbox", "--disable-gpu"]);
+    command.arg(format!("--user-data-dir={}", dir.path().join("profile").display()));
+    let mut browser = Chromium(command.stderr(std::process::Stdio::piped()).spawn().unwrap());
+    let mut said = BufReader::new(browser.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let address = said.find_map(|l| l.strip_prefix("DevTools listening on ").map(str::to_string)).unwrap();
+    std::thread::spawn(move || said.for_each(drop));
+    let out = dir.path().join("db");
+    let mut command = sites.crawl(&out);
+    command.args(["--seed", "http://vue.test/", "--seed", "http://static.test/", "--browser", &address]);
+    finish(&mut command).ok();
+    for host in ["vue.test", "static.test"] {
+        assert_eq!(pages(&out, host).len(), PAGES, "{host}");
+    }
+    assert_eq!(browser.0.try_wait().unwrap(), None, "it is not ours to end");
+    let port = address.split('/').nth(2).unwrap();
+    let doctor = |browser: &str| run(["doctor", "--offline", "--browser", browser]);
+    assert!(doctor(&format!("http://{port}")).out.contains(&format!("shown in http://{port}/")));
+    // On another machine only if that is said; never over anything but what is known to be one.
+    for (address, says) in [
+        ("http://browser.example:9222", ["on another machine", "--browser-elsewhere"]),
+        ("wss://127.0.0.1/devtools/browser/x", ["no address of a browser", "ws://"]),
+    ] {
+        let mut command = sites.crawl(&dir.path().join("no"));
+        finish(command.args(["--seed", "http://vue.test/", "--browser", address])).fails(2, &says);
+    }
+    // One that answers and is none: the crawl goes on without.
+    let none = dir.path().join("none");
+    let mut command = sites.crawl(&none);
+    command.args(["--seed", "http://vue.test/", "--browser", &format!("http://{}", sites.address)]);
+    let ran = finish(&mut command);
+    ran.ok();
+    assert!(ran.err.contains("is no DevTools address"), "{ran}");
+    assert_eq!(pages(&none, "vue.test").len(), 1);
 }
 
 #[test]
@@ -283,23 +413,38 @@ fn a_killed_crawl_leaves_no_browser_and_goes_on() {
     std::fs::create_dir(&temporary).unwrap();
     let crawl = || {
         let mut command = sites.crawl(&out);
-        command.args(["--seed", "http://react.test/"]).env("TMPDIR", &temporary);
+        command.args(["--seed", "http://react-hash.test/"]).env("TMPDIR", &temporary);
         command
     };
-    let running = Running::start(&mut crawl());
-    until("pages are rendered", || sites.asked("react.test/api/subject/1") > 0);
-    let pid = running.child.id();
-    running.signal("KILL");
-    let browsers = || {
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        let lines = processes.filter_map(|p| std::fs::read(p.path().join("cmdline")).ok());
-        let mine = format!("gleaner-browser-{pid}-");
-        lines.filter(|l| String::from_utf8_lossy(l).contains(&mine)).count()
+    // Killed whenever so many more requests have come: while the browser starts, while pages are rendered, between two.
+    let steps: Vec<usize> = match std::env::var_os("GLEANER_LONG") {
+        Some(_) => (1..=40).map(|n| 1 + n * 7 % 13).collect(),
+        None => vec![3, 9],
     };
-    until("the browser ends with the crawler", || browsers() == 0);
-    drop(running);
+    let requests = || sites.log.lock().unwrap().len();
+    for step in steps {
+        let before = requests();
+        let running = RefCell::new(Running::start(&mut crawl()));
+        let is_done = || running.borrow_mut().child.try_wait().unwrap().is_some();
+        until("more is asked for, or the crawl is done", || requests() >= before + step || is_done());
+        let pid = running.borrow().child.id();
+        if !is_done() {
+            running.borrow().signal("KILL");
+        }
+        let browsers = || {
+            let processes = std::fs::read_dir("/proc").unwrap().flatten();
+            let lines = processes.filter_map(|p| std::fs::read(p.path().join("cmdline")).ok());
+            let mine = format!("gleaner-browser-{pid}-");
+            lines.filter(|l| String::from_utf8_lossy(l).contains(&mine)).count()
+        };
+        until("the browser ends with the crawler", || browsers() == 0);
+        drop(running);
+    }
     finish(&mut crawl()).ok();
-    assert_eq!(pages(&out, "react.test").len(), PAGES);
+    let read = pages(&out, "react-hash.test");
+    assert_eq!(read.len(), PAGES);
+    assert!(read.iter().all(|(path, page)| page["title"] == content(path).unwrap().0), "{read:?}");
+    run(["check", &out.display().to_string()]).ok();
     let left: Vec<_> = std::fs::read_dir(&temporary).unwrap().flatten().map(|e| e.file_name()).collect();
     assert!(left.is_empty(), "{left:?}");
 }

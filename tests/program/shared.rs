@@ -22,13 +22,13 @@ use store::archive::{Limits, WarcReader, read_at};
 use store::{Records, SharedReader};
 
 const DELAY_MS: u64 = 40;
-const CONCURRENCY: u64 = 8;
+pub const CONCURRENCY: u64 = 8;
 
-fn crawl(web: &DemoServer, topic: &Path, out: &Path) -> Command {
+pub fn crawl(web: &DemoServer, topic: &Path, out: &Path) -> Command {
     endurance::crawl(web, topic, out, DELAY_MS, CONCURRENCY)
 }
 
-fn worker(web: &DemoServer, topic: &Path, out: &Path, store: &str, name: &str) -> Command {
+pub fn worker(web: &DemoServer, topic: &Path, out: &Path, store: &str, name: &str) -> Command {
     let mut command = crawl(web, topic, out);
     command.args(["--store", store, "--crawl", "demo", "--lease", "3s"]);
     if name != "w1" {
@@ -46,16 +46,16 @@ fn relevant(server: &Server) -> BTreeSet<String> {
 }
 
 /// The relevant pages of an ordinary collection.
-fn relevant_in(dir: &Path) -> BTreeSet<String> {
+pub fn relevant_in(dir: &Path) -> BTreeSet<String> {
     exported(&[dir.to_str().unwrap()])
 }
 
-fn exported(which: &[&str]) -> BTreeSet<String> {
+pub fn exported(which: &[&str]) -> BTreeSet<String> {
     endurance::urls(&run([&["export", "--format", "jsonl", "--copies"], which].concat()))
 }
 
 /// Everything that must hold of the tables, whatever happened.
-fn sound(server: &Server) {
+pub fn sound(server: &Server) {
     let reader = SharedReader::open(&server.url(), Some("demo")).unwrap();
     reader.check().unwrap_or_else(|p| panic!("{p}"));
     let stats = reader.stats().unwrap();
@@ -185,9 +185,9 @@ fn dashboard(url: &str, cache: &Path, found: &BTreeSet<String>, workers: &[PathB
 // -----------------------------------------------------------------------------------------------------
 
 /// From when on whatever a worker had in flight may end for the server at any time.
-struct Blow {
-    agent: String,
-    at: u64,
+pub struct Blow {
+    pub agent: String,
+    pub at: u64,
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn ask(server: &Server, cache: &Path, what: Do) {
 }
 
 /// Pages that are in the workers' archives more than once; every page of the ledger is where its record says.
-fn archived_twice(reader: &SharedReader, folders: &[PathBuf]) -> u64 {
+pub fn archived_twice(reader: &SharedReader, folders: &[PathBuf]) -> u64 {
     let mut times: BTreeMap<String, u64> = BTreeMap::new();
     let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
     for path in folders.iter().flat_map(|f| common::warcs(f)) {
@@ -363,7 +363,7 @@ fn archived_twice(reader: &SharedReader, folders: &[PathBuf]) -> u64 {
 
 /// The server's own log: one request at a time per host over all workers, and a pause between the end of one
 /// and the start of the next, robots.txt included.
-fn polite(log: &[Entry], blows: &[Blow]) {
+pub fn polite(log: &[Entry], blows: &[Blow]) {
     endurance::polite(log, DELAY_MS, |a, _| {
         // A request of a worker that was killed or stopped ends for the server when it notices; it was sent
         // before.

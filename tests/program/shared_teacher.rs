@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Twelve campuses, each a domain with words of its own; the first page of the first one leads to all.
@@ -169,28 +169,35 @@ fn a_worker_that_is_killed_while_it_asks_loses_its_turn_and_what_it_spent_stays_
     let Some(server) = Server::start(false) else { return };
     let dir = folder();
     let d = dir.path();
-    // The first worker never gets an answer.
-    let model = Endpoint::start(|asked| match asked.authorization.as_str() {
-        "Bearer w1" => Does::Waits(Duration::from_secs(600)),
-        _ => wants_databases(asked),
+    // Whoever asks first never gets an answer.
+    let first = Mutex::new(None);
+    let model = Endpoint::start(move |asked| {
+        let mut first = first.lock().unwrap();
+        if *first.get_or_insert_with(|| asked.authorization.clone()) == asked.authorization {
+            return Does::Waits(Duration::from_secs(600));
+        }
+        wants_databases(asked)
     });
     topic(d, &model, "calls = 4\nbatch = 3\nevery = 5\nwait = \"60s\"\ntimeout = \"600s\"");
-    let shut = Arc::new(AtomicBool::new(false));
-    let web = campuses_with_gate(Duration::from_millis(40), shut.clone());
-    let mut first = Running::start(&mut worker(d, web, &server, "w1"));
-    until("asked", || !model.asked().is_empty());
-    // However slow this machine is, the first worker does not finish the crawl before the second has its share.
-    shut.store(true, Ordering::SeqCst);
-    let second = Running::start(&mut worker(d, web, &server, "w2"));
+    let shut = Arc::new(AtomicBool::new(true));
+    let web = campuses_with_gate(Duration::from_millis(100), shut.clone());
+    let workers = ["w1", "w2"].map(|name| (name, Running::start(&mut worker(d, web, &server, name))));
+    // However slow this machine is, neither worker finishes the crawl before the other has its share.
+    until("making tables", || server.sql("SELECT to_regclass('gleaner.outbox') IS NOT NULL") == "t");
     until("sharing", || server.sql("SELECT count(DISTINCT owner) FROM gleaner.shard") == "2");
     shut.store(false, Ordering::SeqCst);
+    until("asked", || !model.asked().is_empty());
     until("both at work", || server.sql("SELECT count(*) FROM gleaner.worker WHERE pages > 3") == "2");
     assert_eq!(keys(&model).len(), 1, "the seat is taken");
-    first.signal("KILL");
-    let _ = first.child.wait();
-    let ran = second.wait();
+    let asker = model.asked()[0].authorization.replace("Bearer ", "");
+    let (mut killed, mut left): (Vec<_>, Vec<_>) = workers.into_iter().partition(|(name, _)| *name == asker);
+    let ((_, mut killed), (left_name, left)) = (killed.remove(0), left.remove(0));
+    killed.signal("KILL");
+    let _ = killed.child.wait();
+    let ran = left.wait();
     ran.ok();
-    let of_second = model.asked().iter().filter(|a| a.authorization == "Bearer w2").count();
+    let second = format!("Bearer {left_name}");
+    let of_second = model.asked().iter().filter(|a| a.authorization == second).count();
     assert_eq!((model.asked().len(), of_second), (4, 3), "what was sent is spent");
     let status: Value = serde_json::from_str(&cli(&server, &["status", "--json"])).unwrap();
     assert_eq!(status["teacher"]["spent"]["calls"], 4, "{status}");

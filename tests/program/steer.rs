@@ -507,7 +507,8 @@ fn a_role_that_may_only_look_changes_nothing_and_one_that_may_steer_needs_no_mor
     // Tables of the version before are brought up to date by the next worker, with what is in them.
     server.sql(
         "DROP TABLE gleaner.steering, gleaner.command, gleaner.effect, gleaner.label;
-         DROP TABLE gleaner.teacher, gleaner.answer, gleaner.lesson;
+         DROP TABLE gleaner.teacher, gleaner.answer, gleaner.lesson, gleaner.past, gleaner.removed;
+         ALTER TABLE gleaner.page DROP COLUMN first;
          ALTER TABLE gleaner.worker DROP COLUMN applied; DROP INDEX gleaner.page_id; UPDATE gleaner.version SET version = 2",
     );
     s.cli(&["status"]).fails(1, &["version 2 of the tables", "brings them up to date"]);

@@ -26,6 +26,16 @@ pub struct Server {
     more: String,
 }
 
+/// How a new server gets its files.
+struct Make<'a> {
+    /// A shell command that fills `$dir/data`.
+    files: String,
+    /// What is done before the start.
+    prepare: &'a str,
+    durable: bool,
+    more: &'a str,
+}
+
 /// Where the server's programs are.
 fn programs() -> Option<PathBuf> {
     let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
@@ -89,37 +99,61 @@ impl Server {
             tools::missing("PostgreSQL (Debian's package `postgresql`)");
             return None;
         };
+        let files =
+            format!("{}/initdb -D $dir/data -A trust -U gleaner --no-sync -E UTF8 --locale=C", bin.display());
+        let make = Make { files, prepare, durable, more };
         // Between our look for a free port and the server's start somebody else may take it: then another
         // one.
-        (0..5).find_map(|_| Server::start_at(free_port()?, &bin, durable, prepare, more))
+        (0..5).find_map(|_| Server::start_at(free_port()?, &bin, &make))
+    }
+
+    /// A standby that gets everything from the server at a port, as it happens there. It listens at `port`,
+    /// or at one that is free.
+    pub fn standby_of(primary: u16, port: Option<u16>) -> Server {
+        let bin = programs().expect("the primary has them");
+        let files = format!(
+            "{}/pg_basebackup -D $dir/data -d 'host=127.0.0.1 port={primary} user=gleaner' -R -X stream -c fast --no-sync",
+            bin.display()
+        );
+        let make = Make { files, prepare: "", durable: false, more: "" };
+        let made = (0..5).find_map(|_| Server::start_at(port.or_else(free_port)?, &bin, &make));
+        made.expect("a port for the standby")
+    }
+
+    /// The standby is the primary from now on.
+    pub fn promote(&self) {
+        assert_eq!(self.sql("SELECT pg_promote()"), "t");
     }
 
     /// `None` when the port is taken.
-    fn start_at(port: u16, bin: &Path, durable: bool, prepare: &str, more: &str) -> Option<Server> {
+    fn start_at(port: u16, bin: &Path, make: &Make<'_>) -> Option<Server> {
+        let Make { files, prepare, durable, more } = make;
         // The shell outlives a test that is killed by a moment: when its input ends, it stops the server and
         // cleans up. A server that is killed on purpose is started again by `restart`, which leaves its
         // number in `pid`. In /tmp, whatever TMPDIR says: the user `postgres` must be able to write there.
         let script = format!(
             "set -e; dir=$(mktemp -d /tmp/gleaner-pg.XXXXXX); echo $dir
-             {bin}/initdb -D $dir/data -A trust -U gleaner --no-sync -E UTF8 --locale=C >$dir/initdb.log 2>&1
+             {files} >$dir/made.log 2>&1
              {prepare}
              {start}
-             until grep -qs '^ready' $dir/data/postmaster.pid; do
+             until grep -qsE '^(ready|standby)' $dir/data/postmaster.pid; do
                kill -0 $! 2>/dev/null || {{ echo ended; exit; }}; sleep 0.05
              done
              echo started; cat >/dev/null || true
              kill -INT $(head -1 $dir/data/postmaster.pid) 2>/dev/null || true
              for i in 1 2 3 4 5 6 7 8 9 10; do [ -e $dir/data/postmaster.pid ] || break; sleep 0.3; done
              rm -rf $dir",
-            bin = bin.display(),
-            start = start_command(&bin.display().to_string(), "$dir", port, durable, more),
+            start = start_command(&bin.display().to_string(), "$dir", port, *durable, more),
         );
         let mut shell =
             as_postgres(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh starts");
         let mut lines = BufReader::new(shell.stdout.take().expect("its output")).lines();
         let dir = PathBuf::from(lines.next().expect("a folder").expect("text"));
         let started = lines.next().and_then(Result::ok);
-        let log = || std::fs::read_to_string(dir.join("server.log")).unwrap_or_default();
+        let log = || {
+            let of = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap_or_default();
+            of("made.log") + &of("server.log")
+        };
         if started.as_deref() == Some("ended") && log().contains("could not create any TCP/IP sockets") {
             let _ = shell.wait();
             return None;
@@ -127,7 +161,15 @@ impl Server {
         assert_eq!(started.as_deref(), Some("started"), "{}: {}", dir.display(), log());
         let keep = shell.stdin.take().expect("its input");
         let more = more.replace("$dir", &dir.display().to_string());
-        Some(Server { port, dir, bin: bin.to_path_buf(), _keep: keep, _shell: shell, durable, more })
+        Some(Server {
+            port,
+            dir,
+            bin: bin.to_path_buf(),
+            _keep: keep,
+            _shell: shell,
+            durable: *durable,
+            more,
+        })
     }
 
     /// Until it takes connections.
@@ -201,6 +243,16 @@ impl Server {
         assert!(out.status.success(), "{sql}: {}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8_lossy(&out.stdout).trim().to_string()
     }
+
+    /// One statement in another database of the server. `false`: it was refused.
+    pub fn try_sql(&self, database: &str, sql: &str) -> bool {
+        let url = format!("postgres://gleaner@127.0.0.1:{}/{database}", self.port);
+        let out = Command::new(self.bin.join("psql"))
+            .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &url, "-c", sql])
+            .output()
+            .expect("psql");
+        out.status.success()
+    }
 }
 
 fn start_command(bin: &str, dir: &str, port: u16, durable: bool, more: &str) -> String {
@@ -211,6 +263,50 @@ fn start_command(bin: &str, dir: &str, port: u16, durable: bool, more: &str) -> 
          {more} \
          </dev/null >>{dir}/server.log 2>&1 &"
     )
+}
+
+/// PgBouncer in front of a server, in one of its modes; gone with the test.
+pub struct Bouncer {
+    pub port: u16,
+    /// As long as this is open, it lives.
+    _keep: ChildStdin,
+    _shell: Child,
+}
+
+impl Bouncer {
+    /// `None` when PgBouncer is not installed.
+    pub fn start(server: &Server, mode: &str) -> Option<Bouncer> {
+        let program =
+            ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|p| Path::new(p).is_file());
+        let Some(program) = program else {
+            tools::missing("PgBouncer (Debian's package `pgbouncer`)");
+            return None;
+        };
+        let port = free_port()?;
+        let script = format!(
+            "set -e; dir=$(mktemp -d /tmp/gleaner-bouncer.XXXXXX)
+             printf '%s\n' '[databases]' 'postgres = host=127.0.0.1 port={to} user=gleaner' '[pgbouncer]' listen_addr=127.0.0.1 \
+               listen_port={port} auth_type=any pool_mode={mode} unix_socket_dir= logfile=$dir/log pidfile=$dir/pid >$dir/ini
+             {program} -q $dir/ini </dev/null >/dev/null 2>&1 &
+             echo started; cat >/dev/null || true; kill -INT $! 2>/dev/null || true; wait; rm -rf $dir",
+            to = server.port
+        );
+        let mut shell =
+            as_postgres(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh starts");
+        let mut lines = BufReader::new(shell.stdout.take().expect("its output")).lines();
+        assert_eq!(lines.next().and_then(Result::ok).as_deref(), Some("started"));
+        let end = Instant::now() + Duration::from_secs(60);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < end, "PgBouncer does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let keep = shell.stdin.take().expect("its input");
+        Some(Bouncer { port, _keep: keep, _shell: shell })
+    }
+
+    pub fn url(&self) -> String {
+        format!("postgres://gleaner@127.0.0.1:{}/postgres", self.port)
+    }
 }
 
 /// One server for all tests of a process. `None` (and a word about it) when PostgreSQL is not installed.

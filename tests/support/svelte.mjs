@@ -8,12 +8,15 @@ const require = createRequire(join(modules, 'x.js'));
 const { compile } = require('svelte/compiler');
 const esbuild = require('esbuild');
 
-// Hash-less routes and links that only a click on an element without an address reveals.
+// Routes of paths or fragments, and links that only a click on an element without an address reveals.
 const APP = `
 <script>
-  let path = $state(location.pathname), page = $state(null);
-  function go(to) { history.pushState(null, '', to); path = to; }
-  addEventListener('popstate', () => { path = location.pathname; });
+  const hash = document.documentElement.dataset.routes === 'hash';
+  const here = () => hash ? location.hash.slice(1) || '/' : location.pathname;
+  const address = (to) => hash ? '#' + to : to;
+  let path = $state(here()), page = $state(null);
+  function go(to) { history.pushState(null, '', address(to)); path = to; }
+  addEventListener('popstate', () => { path = here(); });
   $effect(() => {
     const asked = path;
     page = null;
@@ -23,7 +26,7 @@ const APP = `
 {#if page}
   <main><h1>{page.title}</h1><p>{page.text}</p>
   {#each page.links as to, i}
-    {#if i < page.links.length - 1}<a href={to} onclick={(e) => { e.preventDefault(); go(to); }}>{to}</a>
+    {#if i < page.links.length - 1}<a href={address(to)} onclick={(e) => { e.preventDefault(); go(to); }}>{to}</a>
     {:else}<div role="link" tabindex="0" onclick={() => go(to)} onkeydown={() => {}}>{to}</div>{/if}
   {/each}</main>
 {:else}<p>Loading</p>{/if}

@@ -93,8 +93,9 @@ impl Analyst {
             Payload::Bytes { .. } => {
                 let (content_type, body) = fetched.readable();
                 let x_robots_tag = fetched.header("x-robots-tag");
+                let options = self.extract.for_answer(fetched);
                 let page =
-                    self.documents.read(&fetched.url, content_type, x_robots_tag, body, &self.extract)?;
+                    self.documents.read(&fetched.url, content_type, x_robots_tag, body, options.as_ref())?;
                 Some((Arc::new(page), digest(fetched)))
             }
         })

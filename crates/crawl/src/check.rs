@@ -139,6 +139,14 @@ pub fn check(dir: &Path, index: bool) -> Result<CheckReport, Problem> {
         let what = "a removal or compaction was decided and is not finished";
         check.fault(Part::Ledger, dir.join("rewrite.tmp").display().to_string(), what, true);
     }
+    for found in store::shape::misplaced(dir) {
+        let part = match found.path.strip_prefix(dir).ok().and_then(|p| p.components().next()) {
+            Some(first) if first.as_os_str() == "warc" => Part::Archive,
+            Some(first) if first.as_os_str() == "index" => Part::Index,
+            _ => Part::Ledger,
+        };
+        check.fault(part, found.path.display().to_string(), found.what(), true);
+    }
     let warc = Collection::warc_dir(dir);
     let opened = Ledger::open_read_whole(dir);
     // A commit that ended while the files were being read is none of this check's business.
@@ -183,9 +191,15 @@ pub fn check_shared(records: &dyn Records, archive: Option<&Stacks>) -> Result<C
 /// collection open.
 pub fn check_and_repair(dir: &Path, loaded: &LoadedConfig, rng: u64) -> Result<RepairReport, Problem> {
     let wants_index = loaded.config.archive.index;
+    let in_the_way = !store::shape::misplaced(dir).is_empty();
     // Whoever cannot write is told before anything is read.
-    drop(log::hold(dir)?);
+    if !in_the_way {
+        drop(log::hold(dir)?);
+    }
     let found = check(dir, wants_index)?;
+    if in_the_way {
+        repair::repair(dir, loaded, rng)?;
+    }
     if store::swap::is_unfinished(dir) {
         let _held = log::hold(dir)?;
         finish_swap(dir, loaded)?;
@@ -250,6 +264,15 @@ fn wanted_in_index(ledger: &dyn Records) -> Result<BTreeSet<UrlId>, Problem> {
 /// On one line, without what to do.
 fn in_short(problem: &Problem) -> String {
     problem.cause().map_or_else(|| problem.what().to_string(), |why| format!("{}: {why}", problem.what()))
+}
+
+/// The digest that the page of an answer is known by. `None`: there is none, or the page is known by the document that
+/// a browser made of it.
+fn payload(answer: &WarcRecord) -> Option<Digest> {
+    if answer.is_rendered() {
+        return None;
+    }
+    answer.header("WARC-Payload-Digest").and_then(Digest::from_header)
 }
 
 /// A record of the archive, as far as references need it.
@@ -489,7 +512,7 @@ impl Check {
                     } else {
                         originals.insert((url, hash("WARC-Date")));
                     }
-                    let digest = record.header("WARC-Payload-Digest").and_then(Digest::from_header);
+                    let digest = payload(&record);
                     answers.insert(record.offset, Answer { length: record.length, url, digest });
                     exchange = record.header("WARC-Record-ID").map(str::to_string);
                 }
@@ -599,7 +622,7 @@ impl Check {
                     if let Some(what) = self.record_faults(&found, false).into_iter().next() {
                         return Some(what);
                     }
-                    let digest = found.header("WARC-Payload-Digest").and_then(Digest::from_header);
+                    let digest = payload(&found);
                     let url = self.hash.hash_one(found.target().unwrap_or_default());
                     &Answer { length: found.length, url, digest }
                 }

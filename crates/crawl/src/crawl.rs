@@ -461,8 +461,9 @@ impl Crawl {
     pub fn arrived(&mut self, arrival: Arrival, now: Millis) -> Result<(), Problem> {
         let out = self.pace.in_flight.remove(&arrival.lease.number);
         let rules = &self.parts.rules;
+        let others = if self.refresh.is_some() { 0 } else { self.fleet.news.pages };
         if out.is_some_and(|out| out.task == Task::Page && !out.revisit && self.is_beyond_count(&out, now))
-            && rules.pages.is_some_and(|most| self.counts.pages + self.fleet.news.pages >= most)
+            && rules.pages.is_some_and(|most| self.counts.pages + others >= most)
         {
             // Others came in its stead.
             let mut turn = Turn::new(Settle::Return { id: arrival.lease.id });

@@ -1,6 +1,6 @@
-//! What was said of pages: relevant or not, and by whom. Kept in the ledger as state, beside the judge's own
-//! verdicts, and stronger than those. One table: a person's word stands above a model's, which is kept below
-//! it and counts again when the person takes theirs back.
+//! Labels: which pages were called relevant or not, and by whom. The ledger keeps them as state, beside the
+//! judge's own verdicts; where a page has a label, the label counts. A person's label counts before a
+//! model's. The model's is kept, and counts again when the person takes theirs back.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -51,6 +51,7 @@ pub mod reader;
 mod refresh;
 pub mod rejudge;
 pub mod remove;
+pub mod remove_shared;
 pub mod rendering;
 pub mod repair;
 pub mod replay;

@@ -1,5 +1,5 @@
-//! Sitemaps and feeds: sources of links, not pages of the collection, within the budget of their host
-//! (`listings.rs`).
+//! Reads sitemaps and feeds. They are sources of links and no pages of the collection. `listings.rs` has the
+//! budget that a host has for them.
 
 use crate::analyse::Analysis;
 use crate::crawl::Crawl;

@@ -1,4 +1,5 @@
-//! Hosts whose pages stand elsewhere already. What is left of such a host is asked for last.
+//! Recognises mirrors: hosts whose pages are copies of pages on other hosts. Pending URLs of a mirror are
+//! fetched last.
 
 use crate::network::hash;
 use std::collections::{HashMap, HashSet};

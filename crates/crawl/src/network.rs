@@ -1,10 +1,15 @@
-//! Is it the hosts, or is it our own network? When hosts that have answered before fall silent one after the
-//! other, and nobody else answers in between, the network is in doubt: a few hosts are asked at once that
-//! answered lately, of different domains and not the silent ones. One answer, and the silent hosts are to
-//! blame; what they did not answer counts as any failure does. No answer, and it is an outage: the crawl
-//! holds its breath, what was asked goes back to where it was, as if it had not been asked, and every few
-//! seconds a few other hosts are asked whether the network is there again. So an outage costs time and no
-//! URLs, and a neighbourhood that hangs costs its own.
+//! Tells an outage of our own network from hosts that are down.
+//!
+//! 1. Hosts that have answered before fall silent one after the other, and nobody else answers in between:
+//!    the network is in doubt.
+//! 2. A few other hosts of different domains, which answered lately, are asked at once.
+//! 3. If one of them answers, the silent hosts are to blame, and what they did not answer counts as a
+//!    failure.
+//! 4. If none answers, it is an outage. The crawl pauses. Requests that failed meanwhile go back to the
+//!    frontier as if they had not been sent. Every few seconds a few hosts are asked whether the network is
+//!    back.
+//!
+//! So an outage costs time but no URLs, and a group of hosts that hangs costs only its own URLs.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};

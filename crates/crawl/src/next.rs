@@ -1,4 +1,4 @@
-//! Step 1 of the loop: which URL is fetched next, if any may be.
+//! Step 1 of the loop: decides which URL is fetched next, or how long to wait.
 
 use crate::crawl::{Crawl, OpenLease};
 use crate::failures::Reason;
@@ -70,9 +70,13 @@ impl Crawl {
         {
             return Ok(Step::Busy);
         }
-        let full = self.parts.rules.pages.is_some_and(|most| {
-            self.counts.pages + pages_in_flight + self.fleet.news.pages + self.fleet.news.in_flight >= most
-        });
+        // What others fetch is part of the crawl's budget, and no part of a refresh's.
+        let others = match self.refresh.is_some() {
+            true => 0,
+            false => self.fleet.news.pages + self.fleet.news.in_flight,
+        };
+        let most = self.parts.rules.pages;
+        let full = most.is_some_and(|most| self.counts.pages + pages_in_flight + others >= most);
         if full && self.refresh.is_none() {
             return Ok(Step::Busy);
         }

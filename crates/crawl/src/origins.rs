@@ -1,5 +1,6 @@
-//! One host, two doors: a host that answers over http may hang over https. Then the door backs off on its own
-//! and is given up as a host would be, and the pages behind the other one are fetched meanwhile.
+//! Counts failures per origin, that is scheme and host: a host that answers over http may hang over https.
+//! The origin that hangs backs off on its own and is given up as a host would be. Meanwhile pages of the
+//! other origin are fetched.
 
 use std::collections::HashMap;
 use std::time::Duration;

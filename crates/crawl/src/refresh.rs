@@ -18,6 +18,7 @@ use crate::crawl::{Crawl, JudgedPage};
 use crate::difference::{Difference, difference, own_lines};
 use crate::events::Event;
 use crate::failures::Reason;
+use crate::labels::Labels;
 use crate::links::links;
 use crate::measured::{FEATURES, Measured, in_links};
 use crate::page::record_of;
@@ -26,7 +27,7 @@ use crate::roll::Roll;
 use crate::state::PageLine;
 use crate::stored;
 use crate::verdicts::final_verdict;
-use crate::visits::{Found, PageVisit, VISITS, each, last};
+use crate::visits::{Found, PageVisit, VISITS, last, of_all};
 use crate::watch::Rounds;
 use fetch::{Class, classify};
 use focus::strategies::Visit;
@@ -35,9 +36,9 @@ use frontier::State;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
-use std::time::Duration;
-use store::Which;
+use std::time::{Duration, Instant};
 use store::archive::{Digest, Original, PageNote, parse_rfc3339};
+use store::{SharedPage, Which};
 use types::{
     Assessment, Candidate, Fetched, Lease, LinkKind, Millis, Outcome, PageKind, Priority, Problem, Record,
     Settle, StateKey, Target, Truncation, Turn, UrlId, Verdict,
@@ -113,6 +114,9 @@ pub struct Refreshed {
     pub spared: u64,
     /// Links to URLs that were not known.
     pub new_links: u64,
+    /// Of a shared crawl: pages on hosts that other workers have. They are theirs to visit.
+    #[serde(skip_serializing_if = "is_none")]
+    pub elsewhere: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
@@ -152,6 +156,8 @@ pub(crate) struct Refresh {
     confirm: Duration,
     /// Where pages are on the roll.
     at: HashMap<UrlId, usize>,
+    /// Of a shared crawl: pages that other workers fetched. Is it a relevant one?
+    others: HashMap<UrlId, bool>,
     pub done: Refreshed,
     /// It is a round of a watch.
     pub rounds: Option<Rounds>,
@@ -164,6 +170,7 @@ impl Refresh {
         visits: Refreshed,
         confirm: Duration,
         at: HashMap<UrlId, usize>,
+        pages: &[KnownPage],
     ) -> Refresh {
         let done = Refreshed { planned: visits.visited, ..visits };
         Refresh {
@@ -172,11 +179,34 @@ impl Refresh {
             unchanged: HashSet::new(),
             confirm,
             at,
+            others: others_of(pages),
             done,
             rounds: Some(rounds),
         }
     }
 }
+
+/// A page that may be visited again.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownPage {
+    pub id: UrlId,
+    /// It is one of the wanted pages.
+    pub wanted: bool,
+    /// It is a copy of another.
+    pub is_copy: bool,
+    pub score: f64,
+    /// When it came, if that is known without its record.
+    pub first: Option<Millis>,
+    /// Another worker of a shared crawl fetched it.
+    is_of_other: bool,
+}
+
+fn others_of(pages: &[KnownPage]) -> HashMap<UrlId, bool> {
+    pages.iter().filter(|page| page.is_of_other).map(|page| (page.id, page.wanted)).collect()
+}
+
+/// A worker that has just joined waits at most so long until the others have handed over its share of hosts.
+const SHARE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a visit found, on its way into the ledger.
 pub(crate) struct Ending {
@@ -200,11 +230,13 @@ impl Ending {
 impl Crawl {
     /// Opens the pages of a plan for another visit. Limits of the crawl itself do not count for a refresh.
     pub fn begin_refresh(&mut self, plan: &RefreshPlan, now: Millis) -> Result<Refreshed, Problem> {
+        self.have_share(now)?;
         let ledger = &self.parts.ledger;
         let broken_off = ledger.state(STATE)?.pop().and_then(|b| serde_json::from_slice::<Begun>(&b).ok());
         let goes_on = broken_off.filter(|b| !plan.anew && Millis::now().since(b.at) < STALE);
         let begun = goes_on.unwrap_or(Begun { at: Millis::now() });
-        let wanted = self.to_visit(plan, begun)?;
+        let pages = self.known_pages()?;
+        let (wanted, elsewhere) = self.to_visit(plan, begun, &pages)?;
         let mut due = HashSet::with_capacity(wanted.len());
         for (key, id) in wanted {
             if self.parts.ledger.revisit(id, Priority::new(Priority::REVISIT, key))? {
@@ -212,7 +244,7 @@ impl Crawl {
             }
         }
         let planned = due.len() as u64;
-        let done = Refreshed { planned, goes_on: goes_on.map(|b| b.at), ..Refreshed::default() };
+        let done = Refreshed { planned, elsewhere, goes_on: goes_on.map(|b| b.at), ..Refreshed::default() };
         let rules = &mut self.parts.rules;
         rules.pages = Some(self.counts.pages + plan.new_pages);
         (rules.relevant, rules.requests) = (None, None);
@@ -220,7 +252,8 @@ impl Crawl {
         let (missing, unchanged, confirm) = (HashSet::new(), HashSet::new(), plan.confirm);
         self.open_sitemaps(&due)?;
         let (so_far, rounds) = (done.clone(), None);
-        let begun_with = Refresh { due, missing, unchanged, confirm, at, done: so_far, rounds };
+        let others = others_of(&pages);
+        let begun_with = Refresh { due, missing, unchanged, confirm, at, others, done: so_far, rounds };
         self.refresh = Some(Box::new(begun_with));
         self.put_begun(Some(begun))?;
         self.parts.ledger.commit()?;
@@ -228,21 +261,87 @@ impl Crawl {
         Ok(done)
     }
 
-    /// The pages of a plan, what is to be visited first in front.
-    fn to_visit(&self, plan: &RefreshPlan, begun: Begun) -> Result<Vec<(f64, UrlId)>, Problem> {
+    /// Of a shared crawl: waits until this worker has its share of the hosts, and learns what the menus of
+    /// hosts are whose pages others fetched.
+    pub(crate) fn have_share(&mut self, now: Millis) -> Result<(), Problem> {
+        let Some(fleet) = self.parts.ledger.fleet_mut() else { return Ok(()) };
+        // Known pages are nobody else's to visit.
+        fleet.set_budget(false);
+        let began = Instant::now();
+        loop {
+            self.maintain_membership(now.plus(began.elapsed()))?;
+            let has = self.parts.ledger.fleet().is_none_or(|fleet| fleet.has_its_share());
+            if has || began.elapsed() >= SHARE_PATIENCE {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let Some(fleet) = self.parts.ledger.fleet() else { return Ok(()) };
+        for entry in fleet.others_state(FEATURES) {
+            if let Some(page) = Measured::decode(&entry?) {
+                self.judging.measurer.restore(&page);
+            }
+        }
+        Ok(())
+    }
+
+    /// Every page of the collection, as far as one knows here what is thought of it.
+    pub(crate) fn known_pages(&self) -> Result<Vec<KnownPage>, Problem> {
+        let ledger = self.parts.ledger.as_ref();
+        let all = ledger.fleet().map(|fleet| fleet.all_pages()).transpose()?.unwrap_or_default();
+        let shared: HashMap<UrlId, SharedPage> = all.iter().map(|page| (page.id, *page)).collect();
+        let is_theirs = |id: &UrlId| shared.get(id).is_some_and(|page| !page.is_own);
+        let own = self.judging.roll.judged.iter().filter(|j| !is_theirs(&j.id));
+        let mut pages: Vec<KnownPage> = own
+            .map(|j| KnownPage {
+                id: j.id,
+                wanted: j.wanted(),
+                is_copy: j.copy_of.is_some(),
+                score: j.score,
+                first: shared.get(&j.id).map(|page| page.first),
+                is_of_other: false,
+            })
+            .collect();
+        let labels = if all.is_empty() { Labels::default() } else { Labels::read(ledger)? };
+        pages.extend(all.into_iter().filter(|page| !page.is_own).map(|page| KnownPage {
+            id: page.id,
+            wanted: labels.decides(page.id).unwrap_or(page.verdict.relevant),
+            is_copy: false,
+            score: page.verdict.relevance,
+            first: Some(page.first),
+            is_of_other: true,
+        }));
+        Ok(pages)
+    }
+
+    /// Is this page's host this worker's?
+    pub(crate) fn is_here(&self, id: UrlId) -> bool {
+        self.parts.ledger.fleet().is_none_or(|fleet| fleet.is_here(id))
+    }
+
+    /// The pages of a plan, what is to be visited first in front; and how many of them are elsewhere.
+    fn to_visit(
+        &self,
+        plan: &RefreshPlan,
+        begun: Begun,
+        pages: &[KnownPage],
+    ) -> Result<(Vec<(f64, UrlId)>, u64), Problem> {
         let ledger = self.parts.ledger.as_ref();
         let visited = last(ledger)?;
         // Where not all can be visited, what has most likely changed goes first.
-        let rates = if plan.pages.is_some() { Some(self.change_rates()?) } else { None };
+        let rates = if plan.pages.is_some() { Some(self.change_rates(pages)?) } else { None };
         let now = Millis::now();
-        let mut wanted: Vec<(f64, UrlId)> = Vec::new();
-        for j in &self.judging.roll.judged {
+        let (mut wanted, mut elsewhere): (Vec<(f64, UrlId)>, u64) = (Vec::new(), 0);
+        for j in pages {
             let before = visited.get(&j.id);
             let is_left = |found: &Found| !plan.gone && matches!(found, Found::Gone | Found::Moved);
-            if (plan.relevant && !j.wanted())
+            if (plan.relevant && !j.wanted)
                 || before.is_some_and(|(when, found)| *when >= begun.at || is_left(found))
-                || !self.holds(j.id)
             {
+                continue;
+            }
+            if !self.is_here(j.id) {
+                elsewhere += 1;
                 continue;
             }
             let url = match plan.host.is_some() || rates.is_some() {
@@ -254,36 +353,42 @@ impl Crawl {
             }
             let mut age = Duration::ZERO;
             if plan.older_than.is_some() || rates.is_some() {
-                let first = || Ok::<_, Problem>(ledger.record(j.id)?.map_or(Millis(0), |r| r.fetched));
+                let first = || match j.first {
+                    Some(first) => Ok::<_, Problem>(first),
+                    None => Ok(ledger.record(j.id)?.map_or(Millis(0), |r| r.fetched)),
+                };
                 age = now.since(before.map_or_else(first, |(when, _)| Ok(*when))?);
             }
             if plan.older_than.is_some_and(|most| age < most) {
                 continue;
             }
             let key = match &rates {
-                Some(rates) => worth(j) * rates.has_changed(j.id, &Kin::of(&url, j.wanted()), age),
-                None => f64::from(u8::from(j.wanted())) + j.score,
+                Some(rates) => worth(j) * rates.has_changed(j.id, &Kin::of(&url, j.wanted), age),
+                None => f64::from(u8::from(j.wanted)) + j.score,
             };
             wanted.push((key, j.id));
         }
         wanted.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         wanted.truncate(plan.pages.unwrap_or(usize::MAX));
-        Ok(wanted)
+        Ok((wanted, elsewhere))
     }
 
     /// How often pages change, from all visits so far.
-    fn change_rates(&self) -> Result<Rates, Problem> {
+    fn change_rates(&self, pages: &[KnownPage]) -> Result<Rates, Problem> {
         let ledger = self.parts.ledger.as_ref();
-        let wanted: HashSet<UrlId> =
-            self.judging.roll.judged.iter().filter(|j| j.wanted()).map(|j| j.id).collect();
+        let known: HashMap<UrlId, &KnownPage> = pages.iter().map(|page| (page.id, page)).collect();
         let (mut rates, mut before) = (Rates::default(), HashMap::new());
-        for visit in each(ledger) {
+        for visit in of_all(ledger) {
             let visit = visit?;
             let earlier = match before.insert(visit.id, visit.at) {
                 Some(earlier) => earlier,
-                None => ledger.versions(visit.id)?.last().map_or(visit.at, |first| first.fetched),
+                None => match known.get(&visit.id).and_then(|page| page.first) {
+                    Some(first) => first,
+                    None => ledger.versions(visit.id)?.last().map_or(visit.at, |first| first.fetched),
+                },
             };
-            let kin = Kin::of(ledger.url(visit.id)?.as_str(), wanted.contains(&visit.id));
+            let is_wanted = known.get(&visit.id).is_some_and(|page| page.wanted);
+            let kin = Kin::of(ledger.url(visit.id)?.as_str(), is_wanted);
             rates.visited(visit.id, &kin, visit.at.since(earlier), visit.found);
         }
         Ok(rates)
@@ -311,6 +416,9 @@ impl Crawl {
                 return Ok(false);
             }
             refresh.due.remove(&id);
+            // It was handed over with its host.
+            let is_elsewhere = self.parts.ledger.fleet().is_some_and(|fleet| !fleet.is_here(id));
+            refresh.done.elsewhere += u64::from(is_elsewhere);
         }
         if refresh.rounds.is_none() {
             self.put_begun(None)?;
@@ -657,6 +765,8 @@ impl Crawl {
         self.judging.roll.shelve(&mut assessment);
         let at = self.refresh.as_ref().and_then(|r| r.at.get(&lease.id));
         let before = at.and_then(|i| self.judging.roll.judged.get(*i));
+        // Of a page that another fetched only what was said of it is known.
+        let lesson = self.judging.roll.lessons.get(&lease.id).map(|(_, label)| *label);
         let barred = assessment.excluded.is_some() || !self.parts.scope.speaks(&doc.page.language);
         let turned = before.is_some_and(|j| j.turned);
         let verdict = final_verdict(judge.decide(&assessment), barred, turned);
@@ -669,7 +779,7 @@ impl Crawl {
             barred,
             turned,
             relevant: verdict.relevant,
-            label: before.and_then(|j| j.label),
+            label: before.map_or(lesson, |j| j.label),
             copy_of: before.and_then(|j| j.copy_of),
             simhash: doc.page.simhash,
         };
@@ -694,13 +804,38 @@ impl Crawl {
             roll.replace(at, judge.as_ref(), judged, assessment);
             let after = counted(roll);
             self.counts.relevant = self.counts.relevant.saturating_sub(u64::from(before)) + u64::from(after);
+        } else {
+            self.take_in_page(judged, assessment);
         }
+        let adopted = self.judging.roll.adopted.contains(&judged.id);
         turn.state.push((
             StateKey::Pages,
             true,
-            PageLine { judged, digest, copy_of: judged.copy_of.map(|e| e.id) }.write(),
+            PageLine { adopted, ..PageLine::of(judged, digest) }.write(),
         ));
         turn.state.extend(measured.map(|m| (FEATURES, true, m.encode())));
+    }
+
+    /// Another worker fetched the page; its new version is this one's.
+    fn take_in_page(&mut self, judged: JudgedPage, assessment: &Assessment) {
+        let mut judge = self.parts.judge.write().unwrap_or_else(PoisonError::into_inner);
+        // Should it change the judge's mind, the next page that comes tells.
+        judge.observe(assessment, judged.label);
+        let roll = &mut self.judging.roll;
+        let at = roll.judged.len();
+        roll.push(judge.as_ref(), judged, assessment);
+        roll.adopted.insert(judged.id);
+        roll.lessons.remove(&judged.id);
+        drop(judge);
+        self.counts.pages += 1;
+        self.counts.relevant += u64::from(self.judging.roll.is_counted(&judged));
+        if let Some(most) = &mut self.parts.rules.pages {
+            // It is no new page.
+            *most += 1;
+        }
+        if let Some(refresh) = &mut self.refresh {
+            refresh.at.insert(judged.id, at);
+        }
     }
 
     /// The visit is over: it is written down with all that it changed.
@@ -713,7 +848,9 @@ impl Crawl {
         now: Millis,
     ) -> Result<(), Problem> {
         let at = self.refresh.as_ref().and_then(|r| r.at.get(&lease.id)).copied();
-        let relevant = at.and_then(|i| self.judging.roll.judged.get(i)).is_some_and(JudgedPage::wanted);
+        let own = at.and_then(|i| self.judging.roll.judged.get(i)).map(JudgedPage::wanted);
+        let of_other = || self.refresh.as_ref().and_then(|r| r.others.get(&lease.id)).copied();
+        let relevant = own.or_else(of_other).unwrap_or(false);
         let Ending { found, difference, note, title } = ending;
         let visit = PageVisit {
             id: lease.id,
@@ -767,8 +904,8 @@ impl Crawl {
 }
 
 /// What it is worth to know that a page has changed.
-fn worth(page: &JudgedPage) -> f64 {
-    let kind = if page.wanted() { 1.0 } else { 0.1 };
+fn worth(page: &KnownPage) -> f64 {
+    let kind = if page.wanted { 1.0 } else { 0.1 };
     kind * (0.5 + page.score.clamp(0.0, 1.0) / 2.0)
 }
 

@@ -128,6 +128,9 @@ pub struct Removal {
     pub versions: u64,
     /// Answers that went from the archive.
     pub answers: u64,
+    /// Of a shared crawl: places in the archive that still hold one of them, and nobody here can write again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
 }
 
 impl Removal {
@@ -177,7 +180,7 @@ pub struct Removed {
 }
 
 /// Addresses that are shown.
-const SHOWN: usize = 1_000;
+pub(crate) const SHOWN: usize = 1_000;
 
 /// Removes pages. Fails, and changes nothing, when another process has the collection open or when it is damaged.
 pub fn remove(dir: &Path, loaded: &LoadedConfig, order: &Order<'_>) -> Result<Removed, Problem> {
@@ -360,6 +363,7 @@ impl Plan {
                 pages: self.pages,
                 versions: self.versions,
                 answers: 0,
+                left: Vec::new(),
             },
             gone: self.shown.clone(),
             copies: self.copies.clone(),
@@ -427,7 +431,7 @@ pub(crate) fn verify(
 }
 
 /// A piece of state without what it says of pages that go. `None`: nothing is left.
-fn without(gone: &HashSet<UrlId>, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn without(gone: &HashSet<UrlId>, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let is = |key: StateKey| name == key.name();
     let keep = |id: UrlId| (!gone.contains(&id)).then(|| bytes.to_vec());
     // Entries of one size, with the number of a page at this place.

@@ -14,7 +14,7 @@ use crate::config::{Config, Limits, Render};
 use crate::crawl::Ledger;
 use extract::{Kind, Options, sniff};
 use fetch::Http;
-use render::{Renderer, Settings, Unrendered, shell};
+use render::{Remote, Renderer, Settings, Unrendered, Which, shell};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,23 +34,30 @@ const PARTS: usize = 5;
 /// Shapes that are remembered.
 const MOST_SHAPES: usize = 100_000;
 
-static BROWSER: OnceLock<PathBuf> = OnceLock::new();
+static BROWSER: OnceLock<(PathBuf, bool)> = OnceLock::new();
 
-/// From now on this program is the browser. Said once, by whoever reads the command line: a program to be run
-/// is no setting of a topic, which may come from anyone.
-pub fn use_browser(program: PathBuf) {
-    let _ = BROWSER.set(program);
+/// From now on this is the browser: a program, or the DevTools address of one that runs. Said once, by whoever reads
+/// the command line: a program to be run is no setting of a topic, which may come from anyone. `elsewhere`: it may
+/// run on another machine.
+pub fn use_browser(named: PathBuf, elsewhere: bool) {
+    let _ = BROWSER.set((named, elsewhere));
 }
 
-/// The browser's program: the one that was named, or the first that is installed.
-pub fn browser() -> Result<Option<PathBuf>, Problem> {
-    match BROWSER.get() {
-        Some(named) if !named.is_file() => {
-            Err(Problem::usage(format!("there is no browser at {}", named.display()))
-                .hint("--browser names the program of Chromium or Chrome, as in /usr/bin/chromium"))
-        }
-        Some(named) => Ok(Some(named.clone())),
-        None => Ok(render::find()),
+/// The browser: the one that was named, or the first that is installed.
+pub fn browser() -> Result<Option<Which>, Problem> {
+    let Some((named, elsewhere)) = BROWSER.get() else { return Ok(render::find().map(Which::Program)) };
+    match named.to_str().and_then(Remote::parse) {
+        Some(Ok(remote)) if remote.is_here() || *elsewhere => Ok(Some(Which::Remote(remote))),
+        Some(Ok(remote)) => Err(Problem::usage(format!("the browser at {remote} is on another machine"))
+            .because("what pages say, and who may drive it, goes over the network unencrypted")
+            .hint("--browser-elsewhere allows it; an SSH tunnel to it needs no permission")),
+        Some(Err(why)) => Err(Problem::usage(format!("{} is no address of a browser", named.display()))
+            .because(why)
+            .hint("start one with chromium --headless --remote-debugging-port=9222 and say --browser http://127.0.0.1:9222")),
+        None if named.is_file() => Ok(Some(Which::Program(named.clone()))),
+        None => Err(Problem::usage(format!("there is no browser at {}", named.display())).hint(
+            "--browser names the program of Chromium or Chrome, as in /usr/bin/chromium, or where one runs, as in http://127.0.0.1:9222",
+        )),
     }
 }
 
@@ -61,11 +68,11 @@ pub fn renderer(
     http: &Arc<Http>,
     private: Option<&Path>,
 ) -> Result<Option<Renderer>, Problem> {
-    let Some(program) = browser()? else { return Ok(None) };
+    let Some(browser) = browser()? else { return Ok(None) };
     let settings = crate::collection::Collection::fetch_settings(config)?;
     let limits = &config.limits;
     let settings = Settings {
-        program,
+        browser,
         tabs: limits.render_tabs,
         time: limits.render_time.0,
         memory: limits.render_memory.0,
@@ -350,7 +357,8 @@ pub fn no_browser(what: &str) -> Problem {
 fn read(fetched: &Fetched, options: &Options) -> Option<Arc<Page>> {
     let (content_type, html) = fetched.readable();
     let x_robots_tag = fetched.header("x-robots-tag");
-    let read = || extract::extract(&fetched.url, content_type, x_robots_tag, html, options);
+    let options = options.for_answer(fetched);
+    let read = || extract::extract(&fetched.url, content_type, x_robots_tag, html, &options);
     catch_unwind(AssertUnwindSafe(read)).ok().map(Arc::new)
 }
 
@@ -429,19 +437,29 @@ impl Learnt {
 /// after it. `example.org/course/12` and `example.org/course/db101` have the same.
 fn shape(url: &Url) -> String {
     let mut out = url.host_key().to_string();
-    let parts = url.path().split('/').filter(|p| !p.is_empty());
-    for (i, part) in parts.take(PARTS).enumerate() {
-        let is_word = i == 0 && part.len() <= 30 && !part.contains(|c: char| c.is_ascii_digit() || c == '.');
-        out.push('/');
-        out.push_str(if is_word { part } else { "*" });
-    }
+    push_shape(url.path(), &mut out);
     if out.len() == url.host_key().len() {
         out.push('/');
     }
     if url.query().is_some() {
         out.push('?');
     }
+    // A view of an application has a shape, as a path has.
+    if let Some(route) = url.route() {
+        out.push('#');
+        push_shape(route, &mut out);
+    }
     out
+}
+
+fn push_shape(path: &str, out: &mut String) {
+    let parts = path.split(['/', '!']).filter(|p| !p.is_empty());
+    for (i, part) in parts.take(PARTS).enumerate() {
+        let is_word =
+            i == 0 && part.len() <= 30 && !part.contains(|c: char| c.is_ascii_digit() || ".?=&".contains(c));
+        out.push('/');
+        out.push_str(if is_word { part } else { "*" });
+    }
 }
 
 #[cfg(test)]
@@ -466,6 +484,8 @@ mod tests {
             ("http://a.org/course/db101/", "a.org/course/*"),
             ("http://a.org/2024/05/x", "a.org/*/*/*"),
             ("http://a.org/p?id=1", "a.org/p?"),
+            ("http://a.org/#/course/12", "a.org/#/course/*"),
+            ("http://a.org/app?x#!course", "a.org/app?#/course"),
             ("http://a.org/index.html", "a.org/*"),
             ("http://a.org:8080/a/b/c/d/e/f/g", "a.org:8080/a/*/*/*/*"),
         ] {

@@ -82,9 +82,17 @@ impl Repaired {
 
 /// Repairs the collection in a folder by its topic. Fails when another process has it open.
 pub fn repair(dir: &Path, loaded: &LoadedConfig, rng: u64) -> Result<Repaired, Problem> {
+    let mut result = Repaired::default();
+    // First: a collection with something in the way cannot be held.
+    for (found, to) in store::shape::set_aside(dir, Millis::now())? {
+        let now = format!("{} {}; it is in {} now", found.path.display(), found.what(), to.display());
+        result.found.push(now);
+    }
+    if !result.found.is_empty() && !Collection::topic_file(dir).exists() {
+        write_topic(dir, &loaded.text)?;
+    }
     let _held = log::hold(dir)?;
     store::swap::finish(dir)?;
-    let mut result = Repaired::default();
     if dir.join(WORKSHOP).join(DONE).exists() {
         result.found.push("an earlier repair was interrupted when it was nearly done".into());
         result.aside = Some(take_place(dir)?);

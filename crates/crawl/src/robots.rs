@@ -1,4 +1,4 @@
-//! The robots rules of the hosts met lately, within a fixed number of bytes. The ledger has them all.
+//! A cache of robots rules of the hosts met lately, bounded in bytes. The ledger has the rules of all hosts.
 
 use fetch::robots::Robots;
 use std::collections::HashMap;

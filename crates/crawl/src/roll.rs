@@ -1,6 +1,6 @@
-//! Every page that was judged, with what is needed to judge it again: its features, and what the user said of
-//! it. The running loop, a stopped folder ([`crate::teach`]) and the workers of a shared crawl each hold a
-//! roll and do the same with it, so that a label means the same everywhere. Nothing is read from the archive.
+//! The roll: every judged page with what is needed to judge it again, that is its features and its label. The
+//! running loop, a stopped collection ([`crate::steer::stopped`]) and each worker of a shared crawl have a
+//! roll and use this code, so a label means the same everywhere. Nothing is read from the archive.
 
 use crate::answers::Answers;
 use crate::crawl::{JudgedPage, Ledger};
@@ -12,7 +12,7 @@ use crate::steer::{Effect, labelled, verdicts_changed};
 use focus::judges::Judge;
 use focus::strategies::Because;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use store::{Journal, Records, Revision};
 use types::{Assessment, Features, Label, Problem, Record, Shelf, StateKey, UrlId, Verdict, Who};
@@ -44,6 +44,8 @@ pub(crate) struct Roll {
     steps: Vec<Step>,
     /// Pages that took the place of an earlier version: the judge was shown that one.
     replaced: usize,
+    /// Pages of other workers that this one visited again and found to be others: they are no new pages.
+    pub adopted: HashSet<UrlId>,
 }
 
 /// What some labels changed, so that taking them back restores exactly what was.
@@ -101,6 +103,9 @@ impl Roll {
         for line in ledger.state(StateKey::Pages)? {
             let Some(page) = PageLine::read(&line) else { continue };
             let mut judged = page.judged;
+            if page.adopted {
+                roll.adopted.insert(judged.id);
+            }
             let original = page.copy_of.and_then(|id| Some((id, *at.get(&id)?)));
             judged.copy_of = original.map(|(id, at)| EarlierPage { id, at: at as u32 });
             // A later version takes the place of the earlier one.

@@ -1,4 +1,5 @@
-//! By what rules the loop runs, what it does next, and why it ends.
+//! The rules of a crawl (budgets, redirects, pauses), what its driver should do next ([`Step`]), and why it
+//! ended ([`Stop`]).
 
 use crate::listings::ListingLimits;
 use std::time::Duration;

@@ -125,7 +125,7 @@ impl Scope {
 
     /// Keeps out what was removed.
     pub(crate) fn keep_out(&mut self, removed: impl IntoIterator<Item = Selector>) {
-        self.removed.extend(removed);
+        self.removed = removed.into_iter().collect();
     }
 
     /// Was this URL removed from the collection?

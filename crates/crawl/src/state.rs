@@ -34,11 +34,7 @@ impl Crawl {
         digest: [u8; 20],
         revised: bool,
     ) {
-        turn.state.push((
-            StateKey::Pages,
-            true,
-            PageLine { judged, digest, copy_of: judged.copy_of.map(|e| e.id) }.write(),
-        ));
+        turn.state.push((StateKey::Pages, true, PageLine::of(judged, digest).write()));
         // The first save, and now and then a later one, is of everything: with the batch, not here.
         if self.learning.unsaved >= UNSAVED
             && self.learning.appended.1 > 0
@@ -249,18 +245,24 @@ pub(crate) struct PageLine {
     pub digest: [u8; 20],
     /// The page it is a copy of.
     pub copy_of: Option<UrlId>,
+    /// Another worker fetched it first.
+    pub adopted: bool,
 }
 
 /// Bytes of an entry without the page it is a copy of, which only copies have.
 const LINE: usize = 41;
 
 impl PageLine {
+    pub fn of(judged: JudgedPage, digest: [u8; 20]) -> PageLine {
+        PageLine { judged, digest, copy_of: judged.copy_of.map(|e| e.id), adopted: false }
+    }
     pub fn write(&self) -> Vec<u8> {
         let judged = &self.judged;
         let mut line = Vec::with_capacity(LINE + 4);
         line.extend(judged.id.0.to_le_bytes());
         line.extend(judged.score.to_le_bytes());
-        line.push(u8::from(judged.barred) | u8::from(judged.relevant) << 1 | u8::from(judged.turned) << 2);
+        let flags = [judged.barred, judged.relevant, judged.turned, self.adopted];
+        line.push(flags.iter().enumerate().map(|(i, flag)| u8::from(*flag) << i).sum());
         line.extend(self.digest);
         line.extend(judged.simhash.to_le_bytes());
         line.extend(self.copy_of.iter().flat_map(|id| id.0.to_le_bytes()));
@@ -302,6 +304,6 @@ impl PageLine {
             simhash: u64::from_le_bytes(*simhash),
         };
         let copy_of = rest.first_chunk::<4>().map(|id| UrlId(u32::from_le_bytes(*id)));
-        Some(PageLine { judged, digest: *digest, copy_of })
+        Some(PageLine { judged, digest: *digest, copy_of, adopted: flags & 8 != 0 })
     }
 }

@@ -1,5 +1,6 @@
-//! A new model and a large frontier: what is near the top is scored again before each lease, the rest in the
-//! background, a piece at a time between two turns, so that no fetch waits for it.
+//! Scores pending URLs again when the strategy's model has changed. Those near the top are scored before each
+//! lease. The others are scored in the background, a piece at a time between two turns, so that no fetch
+//! waits.
 
 use crate::crawl::Crawl;
 use std::time::{Duration, Instant};

@@ -1,8 +1,7 @@
-//! Teaching a strategy from a finished crawl: its pages are shown to it in the order they were fetched, as if
-//! it had been there (Chakrabarti's offline training, Batsakis's recorded visits). What it makes of them is
-//! its model.
+//! Trains a strategy on a finished crawl: shows it the pages in the order in which they were fetched
+//! (Chakrabarti's offline training, Batsakis's recorded visits). What the strategy learns is its model.
 //!
-//! The pages come from wherever there are pages: a collection's archive, a recorded web, files.
+//! The pages come from a collection's archive, a recorded web or files.
 
 use focus::strategies::{Lesson, Strategy, Training, Visit};
 use focus::text::Doc;

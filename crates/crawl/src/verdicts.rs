@@ -1,4 +1,4 @@
-//! Verdicts on pages that were fetched before: given again, counted, told to the strategy.
+//! Changes verdicts on pages that were fetched before, counts them, and tells the strategy.
 
 use crate::crawl::{Crawl, JudgedPage};
 use crate::events::Curve;

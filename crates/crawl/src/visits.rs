@@ -1,9 +1,10 @@
 //! What came of visiting pages again: state `visits` of the ledger, one entry a visit, in the order they
 //! ended. A collection whose pages were visited once has none.
 
+use crate::crawl::Ledger;
 use serde::Serialize;
 use std::collections::HashMap;
-use store::Records;
+use store::{Each, Records};
 use types::{Millis, Problem, StateKey, UrlId};
 
 /// The state's name.
@@ -127,10 +128,27 @@ pub(crate) fn each(store: &(impl Records + ?Sized)) -> impl Iterator<Item = Resu
     })
 }
 
+/// Every visit of all workers; the visits to one page are in order.
+pub(crate) fn of_all(ledger: &dyn Ledger) -> Each<'_, PageVisit> {
+    let Some(fleet) = ledger.fleet() else { return Box::new(each(ledger)) };
+    let mut all = Vec::new();
+    for entry in ledger.each_state(VISITS).chain(fleet.others_state(VISITS)) {
+        match entry {
+            // The texts are large, and nobody asks for them here.
+            Ok(entry) => {
+                all.extend(PageVisit::decode(&entry).map(|v| PageVisit { text: String::new(), ..v }))
+            }
+            Err(problem) => return Box::new(std::iter::once(Err(problem))),
+        }
+    }
+    all.sort_by_key(|visit| visit.at);
+    Box::new(all.into_iter().map(Ok))
+}
+
 /// When each page was last visited again, and what was found.
-pub(crate) fn last(store: &(impl Records + ?Sized)) -> Result<HashMap<UrlId, (Millis, Found)>, Problem> {
+pub(crate) fn last(ledger: &dyn Ledger) -> Result<HashMap<UrlId, (Millis, Found)>, Problem> {
     let mut last = HashMap::new();
-    for visit in each(store) {
+    for visit in of_all(ledger) {
         let visit = visit?;
         last.insert(visit.id, (visit.at, visit.found));
     }

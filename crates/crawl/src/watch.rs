@@ -8,14 +8,15 @@
 use crate::crawl::{Crawl, JudgedPage};
 use crate::policy::{Known, Policy, Unknown};
 use crate::rates::Kin;
-use crate::refresh::{Refresh, Refreshed};
+use crate::refresh::{KnownPage, Refresh, Refreshed};
+use crate::roll::Roll;
 use crate::rules::Stop;
-use crate::visits::{Found, each};
+use crate::visits::{Found, of_all};
 use frontier::State;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
-use store::{Records, Which};
+use store::{Each, Records, Which};
 use types::{Lease, Millis, Outcome, Priority, Problem, StateKey, Turn, UrlId};
 
 /// The harvest of late is that of so many pages.
@@ -89,8 +90,10 @@ pub struct Round {
 impl Watched {
     /// How the watch of a collection stands; `None`: it was never watched.
     pub fn of(store: &(impl Records + ?Sized)) -> Result<Option<Watched>, Problem> {
-        let bytes = store.state(StateKey::Watch)?.pop();
-        Ok(bytes.and_then(|b| serde_json::from_slice(&b).ok()))
+        // Of a shared crawl: that of the worker whose round is the last.
+        let all = store.state(StateKey::Watch)?;
+        let all = all.iter().filter_map(|bytes| serde_json::from_slice::<Watched>(bytes).ok());
+        Ok(all.max_by_key(|w| w.now.as_ref().or(w.last.as_ref()).map_or(w.since, |round| round.began)))
     }
 
     /// Is there a round to come, or one to go on with?
@@ -132,6 +135,7 @@ fn find(source: UrlId) -> Vec<u8> {
 impl Crawl {
     /// Begins a round, or goes on with one that was broken off.
     pub fn begin_round(&mut self, plan: &WatchPlan, now: Millis) -> Result<Round, Problem> {
+        self.have_share(now)?;
         let today = Millis::now();
         let mut state = Watched::of(self.parts.ledger.as_ref())?.unwrap_or_default();
         let is_over = state.now.is_none() && state.until.is_some_and(|until| until <= today);
@@ -148,16 +152,20 @@ impl Crawl {
                 number: state.last.as_ref().map_or(0, |r| r.number) + 1,
                 began: today,
                 pages_before: self.judging.roll.judged.len(),
-                urls_before: u32::try_from(self.parts.ledger.stats()?.urls).unwrap_or(u32::MAX),
+                urls_before: match self.parts.ledger.fleet() {
+                    Some(fleet) => fleet.next_number()?,
+                    None => u32::try_from(self.parts.ledger.stats()?.urls).unwrap_or(u32::MAX),
+                },
                 ..Round::default()
             },
         };
         (state.now, state.due) = (Some(round.clone()), None);
-        let (policy, known, visits) = self.learn_from_visits(&state, round.began)?;
+        let pages = self.known_pages()?;
+        let (policy, known, visits) = self.learn_from_visits(&state, round.began, &pages)?;
         let at = known.iter().enumerate().map(|(i, page)| (page.id, i)).collect();
         let rounds = Rounds { state, policy, known, at, divisions: 0 };
         let roll_at = self.judging.roll.judged.iter().enumerate().map(|(i, j)| (j.id, i)).collect();
-        self.refresh = Some(Box::new(Refresh::of_round(rounds, visits, plan.confirm, roll_at)));
+        self.refresh = Some(Box::new(Refresh::of_round(rounds, visits, plan.confirm, roll_at, &pages)));
         let left = plan.pages.saturating_sub(self.spent());
         let rules = &mut self.parts.rules;
         rules.relevant = None;
@@ -169,7 +177,7 @@ impl Crawl {
         self.parts.ledger.commit()?;
         self.pace.started = Some(now);
         // With what it came to before it was broken off.
-        let new = self.judging.roll.judged.len().saturating_sub(round.pages_before) as u64;
+        let new = new_pages(&self.judging.roll, round.pages_before).count() as u64;
         Ok(Round { new, visits: self.refreshed().cloned().unwrap_or_default(), ..round })
     }
 
@@ -178,6 +186,7 @@ impl Crawl {
         &self,
         state: &Watched,
         began: Millis,
+        pages: &[KnownPage],
     ) -> Result<(Policy, Vec<Known>, Refreshed), Problem> {
         let ledger = self.parts.ledger.as_ref();
         let (mut known, mut at) = (Vec::new(), HashMap::new());
@@ -185,46 +194,53 @@ impl Crawl {
             at.insert(page.id, known.len());
             known.push(page);
         };
-        for j in self.judging.roll.judged.iter().filter(|j| self.holds(j.id)) {
-            let kin = Kin::of(ledger.url(j.id)?.as_str(), j.wanted());
-            let relevant = j.wanted() && j.copy_of.is_none();
+        let firsts: HashMap<UrlId, Millis> =
+            pages.iter().filter_map(|page| Some((page.id, page.first?))).collect();
+        for j in pages.iter().filter(|j| self.is_here(j.id)) {
+            let kin = Kin::of(ledger.url(j.id)?.as_str(), j.wanted);
+            let relevant = j.wanted && !j.is_copy;
             add(Known { id: j.id, kin, relevant, listing: false, seen: Millis(0) });
         }
         // What gave links and no page is a sitemap or feed.
-        let is_page: HashSet<UrlId> = self.judging.roll.judged.iter().map(|j| j.id).collect();
+        let is_page: HashSet<UrlId> = pages.iter().map(|page| page.id).collect();
         for entry in ledger.entries(Which::All) {
             let entry = entry?;
             if entry.state == State::Settled(Outcome::Fetched)
                 && !is_page.contains(&entry.id)
-                && self.holds(entry.id)
+                && self.is_here(entry.id)
             {
                 let kin = Kin::of("", false);
                 add(Known { id: entry.id, kin, relevant: false, listing: true, seen: state.since });
             }
         }
         let mut policy = Policy::default();
-        for j in &self.judging.roll.judged {
+        for j in pages.iter().filter(|j| self.is_here(j.id)) {
             if let Some(parent) = ledger.entry(j.id)?.and_then(|e| e.parent) {
-                policy.found_on(parent, !is_page.contains(&parent), j.wanted() && j.copy_of.is_none());
+                policy.found_on(parent, !is_page.contains(&parent), j.wanted && !j.is_copy);
             }
         }
         let (mut visits, mut away) = (Refreshed::default(), HashMap::new());
         let today = Millis::now();
-        for visit in each(ledger) {
+        for visit in of_all(ledger) {
             let visit = visit?;
             if (began..=today).contains(&visit.at) {
                 visits.count(visit.found);
             }
             let Some(page) = at.get(&visit.id).and_then(|i| known.get_mut(*i)) else { continue };
             let before = match page.seen.0 {
-                0 => ledger.versions(page.id)?.last().map_or(visit.at, |first| first.fetched),
+                0 => match firsts.get(&page.id) {
+                    Some(first) => *first,
+                    None => ledger.versions(page.id)?.last().map_or(visit.at, |first| first.fetched),
+                },
                 _ => page.seen,
             };
             policy.visited(page, visit.at.since(before), visit.found);
             page.seen = visit.at;
             away.insert(page.id, matches!(visit.found, Found::Gone | Found::Moved));
         }
-        for entry in ledger.each_state(StateKey::Finds) {
+        let no_others = || Box::new(std::iter::empty()) as Each<'_, Vec<u8>>;
+        let others = ledger.fleet().map_or_else(no_others, |fleet| fleet.others_state(StateKey::Finds));
+        for entry in ledger.each_state(StateKey::Finds).chain(others) {
             if let Ok(id) = <[u8; 4]>::try_from(entry?.as_slice()) {
                 policy.brought_by(UrlId(u32::from_le_bytes(id)));
             }
@@ -232,7 +248,10 @@ impl Crawl {
         state.fresh.iter().for_each(|links| policy.brought_links(*links));
         known.retain(|page| !away.get(&page.id).copied().unwrap_or(false));
         for page in known.iter_mut().filter(|page| page.seen == Millis(0)) {
-            page.seen = ledger.record(page.id)?.map_or(state.since, |record| record.fetched);
+            page.seen = match firsts.get(&page.id) {
+                Some(first) => *first,
+                None => ledger.record(page.id)?.map_or(state.since, |record| record.fetched),
+            };
         }
         // A clock that was put back: whatever seems to be still to come was an interval ago.
         let ago = Millis(today.0.saturating_sub(state.every_ms.max(1)));
@@ -245,7 +264,7 @@ impl Crawl {
         let Some(refresh) = &self.refresh else { return 0 };
         let round = refresh.rounds.as_ref().and_then(|r| r.state.now.as_ref());
         let before = round.map_or(0, |r| r.pages_before);
-        refresh.done.visited + self.judging.roll.judged.len().saturating_sub(before) as u64
+        refresh.done.visited + new_pages(&self.judging.roll, before).count() as u64
     }
 
     /// Divides what is left of the budget between known and new pages. `true`: there is something to do.
@@ -296,7 +315,7 @@ impl Crawl {
     /// The round is over: what it found is kept, and when the next one is due. One that was stopped is not: the
     /// next run goes on with it.
     pub(crate) fn end_round(&mut self, stop: Stop) -> Result<(), Problem> {
-        let judged = &self.judging.roll.judged;
+        let roll = &self.judging.roll;
         let Some(refresh) = self.refresh.as_mut() else { return Ok(()) };
         let Some(rounds) = &mut refresh.rounds else { return Ok(()) };
         if matches!(stop, Stop::User | Stop::Disk | Stop::DiskFull) {
@@ -304,9 +323,9 @@ impl Crawl {
         }
         let Some(mut round) = rounds.state.now.take() else { return Ok(()) };
         round.ended = Millis::now();
-        let new = judged.get(round.pages_before..).unwrap_or_default();
-        round.new = new.len() as u64;
-        round.relevant = new.iter().filter(|j| j.wanted() && j.copy_of.is_none()).count() as u64;
+        let new = || new_pages(roll, round.pages_before);
+        let (all, relevant) = (new().count(), new().filter(|j| j.wanted() && j.copy_of.is_none()).count());
+        (round.new, round.relevant) = (all as u64, relevant as u64);
         round.visits = Refreshed { goes_on: None, ..refresh.done.clone() };
         let state = &mut rounds.state;
         state.fresh.push(round.visits.new_links);
@@ -330,6 +349,12 @@ impl Crawl {
             .map_err(|e| Problem::new("cannot keep how the watch stands").because(e))?;
         self.parts.ledger.put_state(StateKey::Watch, false, &bytes)
     }
+}
+
+/// Pages that came for the first time since there were so many.
+fn new_pages(roll: &Roll, before: usize) -> impl Iterator<Item = &JudgedPage> {
+    let came = roll.judged.get(before..).unwrap_or_default().iter();
+    came.filter(|j| !roll.adopted.contains(&j.id))
 }
 
 /// Share of relevant pages among those that came last.

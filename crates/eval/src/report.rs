@@ -19,7 +19,7 @@ pub struct Report {
     pub oracle: Vec<TopicCurve>,
     /// Share of relevant pages among the last ones, per topic and strategy.
     pub harvest_rate: Vec<StrategyCurve>,
-    /// Mean loss against a critic, per topic and strategy (S1).
+    /// Mean loss against a critic, per topic and strategy (Chakrabarti et al. 2002).
     pub loss: Vec<StrategyCurve>,
     /// Threshold sweep of the judge, per topic.
     pub sweeps: Vec<(String, Vec<SweepPoint>)>,

@@ -43,6 +43,8 @@ pub mod parse;
 mod paths;
 mod pdf;
 #[cfg(feature = "pdf")]
+mod pdf_names;
+#[cfg(feature = "pdf")]
 mod pdf_text;
 mod plain;
 mod quick;
@@ -56,11 +58,12 @@ mod xml;
 
 pub use markdown::markdown;
 pub use sniff::{Kind, sniff};
-use types::{Canon, Formats, Page, PageKind, Url};
+use std::borrow::Cow;
+use types::{Canon, Fetched, Formats, Page, PageKind, Url, UrlError};
 pub use xml::sitemap_dates;
 
 /// Changes whenever the same bytes may give another page, so that caches of pages know.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// How much of a page is kept, and how its links are read.
 #[derive(Clone, Debug)]
@@ -77,6 +80,25 @@ pub struct Options {
     pub detect_simhash: bool,
     /// Documents that are read; others are opaque.
     pub documents: Formats,
+    /// Links to routes of applications (`#/courses`) lead to pages of their own: in a document that a browser made,
+    /// where such an address shows another page. Anywhere else they are places on a page.
+    pub routes: bool,
+}
+
+impl Options {
+    /// These, for what is read of that answer.
+    pub fn for_answer(&self, answer: &Fetched) -> Cow<'_, Options> {
+        match answer.rendered.is_some() && !self.routes {
+            true => Cow::Owned(Options { routes: true, ..self.clone() }),
+            false => Cow::Borrowed(self),
+        }
+    }
+
+    /// Where a reference on a page leads.
+    pub(crate) fn join(&self, base: &Url, href: &str) -> Result<Url, UrlError> {
+        let url = self.canon.join(base, href)?;
+        Ok(if self.routes || url.route().is_none() { url } else { url.without_route() })
+    }
 }
 
 impl Default for Options {
@@ -88,6 +110,7 @@ impl Default for Options {
             detect_language: true,
             detect_simhash: true,
             documents: Formats::all(),
+            routes: false,
         }
     }
 }

@@ -59,7 +59,7 @@ pub fn pdf(url: &Url, body: &[u8], options: &Options, page: Page) -> Page {
 fn add_links(url: &Url, targets: &[String], options: &Options, page: &mut Page) {
     page.paths.push("pdf>a".into());
     for target in targets.iter().take(options.max_links) {
-        let Ok(target) = options.canon.join(url, target) else { continue };
+        let Ok(target) = options.join(url, target) else { continue };
         if page.links.iter().any(|l| l.url == target) {
             continue;
         }

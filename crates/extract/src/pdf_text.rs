@@ -4,6 +4,7 @@
 //! begins further to the right than the last one ended. So this follows the pen: where it is, how wide the
 //! characters are, how far it moved. A move to another baseline is a line, a gap on the same one a blank.
 
+use crate::pdf_names;
 use lopdf::content::Content;
 use lopdf::{Dictionary, Document, Encoding, Object, ObjectId};
 use std::collections::HashMap;
@@ -12,6 +13,8 @@ use std::collections::HashMap;
 const BLANK: f64 = 0.13;
 /// Move away from the baseline that is another line. Indices and exponents move less.
 const LINE: f64 = 0.55;
+/// Move that makes digits before a text the mark of a note.
+const RAISED: f64 = 0.15;
 /// Graphics states that are remembered, forms within forms, forms of a page, operations of a page.
 const MAX_STATES: usize = 64;
 const MAX_DEPTH: usize = 4;
@@ -39,6 +42,10 @@ fn times(a: &Matrix, b: &Matrix) -> Matrix {
 
 struct Font<'a> {
     encoding: Encoding<'a>,
+    /// What the font itself says of its characters; it is believed first.
+    meanings: HashMap<u32, String>,
+    /// It says so of all of them.
+    mapped: bool,
     /// Codes have two bytes.
     wide: bool,
     widths: HashMap<u32, f64>,
@@ -58,8 +65,10 @@ pub fn page(
     let (direct, inherited) = document.get_page_resources(id).map_err(drop)?;
     let mut resources: Vec<&Dictionary> = direct.into_iter().collect();
     resources.extend(inherited.into_iter().filter_map(|id| document.get_dictionary(id).ok()));
-    let mut pen = Pen { document, limit, out, last: None, forms: 0, operations: 0, whole: true };
+    let line = Line { begins: out.len(), ..Line::default() };
+    let mut pen = Pen { document, limit, out, last: None, line, forms: 0, operations: 0, whole: true };
     pen.run(content, &resources, UNIT, 0);
+    pen.end_line();
     if pen.whole { Ok(()) } else { Err(()) }
 }
 
@@ -70,9 +79,22 @@ struct Pen<'a, 'o> {
     out: &'o mut String,
     /// Where the last piece of text ended, and the height of its font.
     last: Option<(f64, f64, f64)>,
+    line: Line,
     forms: usize,
     operations: usize,
     whole: bool,
+}
+
+/// The line that is being written.
+#[derive(Default)]
+struct Line {
+    /// Where it begins in the text.
+    begins: usize,
+    /// It is only the mark of a note so far: digits.
+    is_mark: bool,
+    /// Steps between letters that are read from the right: how many went to the right, and to the left.
+    right: usize,
+    left: usize,
 }
 
 /// What `q` keeps and `Q` brings back.
@@ -207,7 +229,7 @@ impl<'a> Pen<'a, '_> {
                     && !fonts.contains_key(name)
                     && let Ok(encoding) = font.get_font_encoding_with_limit(self.document, self.limit)
                 {
-                    fonts.insert(name.clone(), Font::new(self.document, font, encoding));
+                    fonts.insert(name.clone(), Font::new(self.document, font, encoding, self.limit));
                 }
             }
         }
@@ -225,16 +247,19 @@ impl<'a> Pen<'a, '_> {
         let width = font.width(bytes, state);
         advance(text, width);
         let end = times(text, &state.page);
-        let Ok(piece) = Document::decode_text(&font.encoding, bytes) else {
+        let Some(piece) = font.text(bytes) else {
             self.whole = false;
             return;
         };
         if piece.is_empty() {
             return;
         }
+        let from_right = piece.chars().filter(|c| is_from_right(*c)).count();
+        self.line.right += from_right.saturating_sub(1);
         if let Some((last_x, last_y, last_height)) = self.last
             && length > 1e-9
         {
+            let is_mark = self.line.is_mark && last_height < 0.85 * height;
             let (along_x, along_y) = (at[0] / length, at[1] / length);
             let (dx, dy) = (x - last_x, y - last_y);
             let (along, across) = (dx * along_x + dy * along_y, dy * along_x - dx * along_y);
@@ -243,21 +268,96 @@ impl<'a> Pen<'a, '_> {
             let gap = if font.known { BLANK } else { 0.02 };
             if across.abs() > LINE * height || along < -2.0 * height {
                 self.separate('\n');
-            } else if along > gap * height {
+            } else if along > gap * height || is_mark && across.abs() > RAISED * height {
                 self.separate(' ');
             }
+            if from_right > 0 && along < -0.3 * height {
+                self.line.left += 1;
+            } else if from_right > 0 {
+                self.line.right += 1;
+            }
         }
+        let is_first = self.out.len() == self.line.begins;
+        self.line.is_mark = (is_first || self.line.is_mark) && piece.chars().all(|c| c.is_ascii_digit());
         self.out.push_str(&piece);
         self.last = Some((end[4], end[5], height));
     }
 
     fn separate(&mut self, with: char) {
         if with == '\n' {
+            self.end_line();
             self.out.truncate(self.out.trim_end_matches(' ').len());
         }
         if !self.out.is_empty() && !self.out.ends_with(['\n', ' ']) {
             self.out.push(with);
         }
+        if with == '\n' {
+            self.line.begins = self.out.len();
+        }
+    }
+
+    /// A page shows letters from the left to the right; those that are read from the right are turned around.
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if line.right > line.left
+            && let Some(seen) = self.out.get(line.begins..)
+        {
+            let read = as_read(seen);
+            self.out.truncate(line.begins);
+            self.out.push_str(&read);
+        }
+        self.line.begins = self.out.len();
+    }
+}
+
+/// Hebrew, Arabic, Syriac and their like.
+fn is_from_right(c: char) -> bool {
+    matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+        && !matches!(c, '\u{660}'..='\u{669}' | '\u{6f0}'..='\u{6f9}')
+}
+
+/// A line as it is seen, from the left to the right → as it is read. Words from the left keep their order within
+/// those from the right, and the other way round.
+fn as_read(seen: &str) -> String {
+    let mut letters: Vec<char> = seen.chars().collect();
+    let count = |f: fn(char) -> bool| letters.iter().filter(|c| f(**c)).count();
+    let from_right = count(is_from_right) > count(|c| c.is_alphabetic() && !is_from_right(c));
+    if from_right {
+        letters.reverse();
+        letters.iter_mut().for_each(|c| *c = mirrored(*c));
+    }
+    // Now the others are the wrong way round: runs from the first of them to the last.
+    let is_other = |c: char| match from_right {
+        true => c.is_alphanumeric() && !is_from_right(c),
+        false => is_from_right(c),
+    };
+    let is_main = |c: char| c.is_alphanumeric() && !is_other(c);
+    let mut at = 0;
+    while let Some(first) = letters.iter().skip(at).position(|c| is_other(*c)).map(|n| n + at) {
+        let end = letters.iter().skip(first).position(|c| is_main(*c)).map_or(letters.len(), |n| n + first);
+        let last =
+            (first..end).rev().find(|n| letters.get(*n).is_some_and(|c| is_other(*c))).unwrap_or(first);
+        if let Some(run) = letters.get_mut(first..=last) {
+            run.reverse();
+            run.iter_mut().for_each(|c| *c = mirrored(*c));
+        }
+        at = end.max(last + 1);
+    }
+    letters.into_iter().collect()
+}
+
+/// Brackets open where they are read first.
+fn mirrored(c: char) -> char {
+    match c {
+        '(' => ')',
+        ')' => '(',
+        '[' => ']',
+        ']' => '[',
+        '{' => '}',
+        '}' => '{',
+        '«' => '»',
+        '»' => '«',
+        _ => c,
     }
 }
 
@@ -266,7 +366,7 @@ fn advance(text: &mut Matrix, by: f64) {
 }
 
 impl<'a> Font<'a> {
-    fn new(document: &'a Document, font: &'a Dictionary, encoding: Encoding<'a>) -> Font<'a> {
+    fn new(document: &'a Document, font: &'a Dictionary, encoding: Encoding<'a>, limit: usize) -> Font<'a> {
         let name =
             |dict: &Dictionary, key: &[u8]| dict.get(key).and_then(Object::as_name).map(<[u8]>::to_vec);
         let list = |dict: &'a Dictionary, key: &[u8]| {
@@ -276,8 +376,30 @@ impl<'a> Font<'a> {
         let float =
             |o: &Object| document.dereference(o).ok().and_then(|(_, o)| o.as_float().ok()).map(f64::from);
         let kind = name(font, b"Subtype").unwrap_or_default();
-        let mut out =
-            Font { encoding, wide: false, widths: HashMap::new(), usual: USUAL_WIDTH, known: false };
+        let stream = |dict: &'a Dictionary, key: &[u8]| {
+            let found = document.dereference(dict.get(key).ok()?).ok()?.1.as_stream().ok()?;
+            found.decompressed_content_with_limit(limit).ok()
+        };
+        let mut meanings = HashMap::new();
+        // A font's own names hold where the file says nothing else.
+        let described = font.get(b"FontDescriptor").ok().and_then(|d| document.dereference(d).ok());
+        if !font.has(b"Encoding")
+            && let Some(file) = described.and_then(|(_, d)| stream(d.as_dict().ok()?, b"FontFile"))
+        {
+            meanings = pdf_names::built_in(&file);
+        }
+        let map = stream(font, b"ToUnicode").map(|map| pdf_names::unicode(&map)).unwrap_or_default();
+        let mapped = !map.is_empty();
+        meanings.extend(map);
+        let mut out = Font {
+            encoding,
+            meanings,
+            mapped,
+            wide: false,
+            widths: HashMap::new(),
+            usual: USUAL_WIDTH,
+            known: false,
+        };
         if kind == b"Type0" {
             out.wide = true;
             let below = list(font, b"DescendantFonts").and_then(|l| document.dereference(l.first()?).ok());
@@ -338,6 +460,27 @@ impl<'a> Font<'a> {
         }
     }
 
+    /// What is written there. `None`: nobody knows.
+    fn text(&self, bytes: &[u8]) -> Option<String> {
+        if self.meanings.is_empty() {
+            return Document::decode_text(&self.encoding, bytes).ok();
+        }
+        let mut out = String::new();
+        for code in bytes.chunks(if self.wide { 2 } else { 1 }) {
+            match self.meanings.get(&code.iter().fold(0, |n, b| n << 8 | u32::from(*b))) {
+                // Several letters are in the order that they are read in; the line will be turned around.
+                Some(text) if text.chars().nth(1).is_some() && text.chars().any(is_from_right) => {
+                    out.extend(text.chars().rev());
+                }
+                Some(text) => out.push_str(text),
+                // A map of wide codes is whole; one of bytes may leave out what needs none.
+                None if self.mapped && self.wide => {}
+                None => out.push_str(&Document::decode_text(&self.encoding, code).ok()?),
+            }
+        }
+        Some(out)
+    }
+
     /// How far the pen goes, in the units of the text.
     fn width(&self, bytes: &[u8], state: &State) -> f64 {
         let one = |code: u32, is_blank: bool| {
@@ -351,5 +494,24 @@ impl<'a> Font<'a> {
             false => bytes.iter().map(|b| one(u32::from(*b), *b == b' ')).sum(),
         };
         sum * state.stretch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_read;
+
+    #[test]
+    fn lines_that_are_read_from_the_right() {
+        for (seen, read) in [
+            ("plain (text) 12", "plain (text) 12"),
+            // \u{5e9}\u{5dc}\u{5d5}\u{5dd} is "shalom", as it is read.
+            ("\u{5dd}\u{5d5}\u{5dc}\u{5e9}", "\u{5e9}\u{5dc}\u{5d5}\u{5dd}"),
+            ("the word \u{5d1} \u{5d0} is two", "the word \u{5d0} \u{5d1} is two"),
+            (".\u{5d3} abc 12 \u{5d2}\u{5d1} (\u{5d0})", "(\u{5d0}) \u{5d1}\u{5d2} abc 12 \u{5d3}."),
+            ("", ""),
+        ] {
+            assert_eq!(as_read(seen), read, "{seen}");
+        }
     }
 }

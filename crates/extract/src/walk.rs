@@ -175,7 +175,7 @@ impl<'s, 'o> Walk<'s, 'o> {
 
     /// What relative links are relative to; `false` when it is too late to say so.
     pub fn set_base(&mut self, href: &str) -> bool {
-        if let Ok(base) = self.options.canon.join(self.url, href) {
+        if let Ok(base) = self.options.join(self.url, href) {
             self.base = base;
         }
         !self.base_used
@@ -440,7 +440,7 @@ impl<'s, 'o> Walk<'s, 'o> {
         };
         self.base_used = true;
         // A place on this page is not a link to anywhere else.
-        if href.starts_with('#') && self.base == *self.url {
+        if href.starts_with('#') && self.base == *self.url && !self.options.routes {
             return None;
         }
         let n = self.page.links.len() as u32;
@@ -450,7 +450,7 @@ impl<'s, 'o> Walk<'s, 'o> {
                 self.page.links.get(old as usize)?.url.clone()
             }
             _ => {
-                let url = self.options.canon.join(&self.base, &href).ok()?;
+                let url = self.options.join(&self.base, &href).ok()?;
                 self.resolved.insert(key, n);
                 url
             }
@@ -487,8 +487,8 @@ impl<'s, 'o> Walk<'s, 'o> {
         } else if let Some(header) = attrs.get(Attr::HttpEquiv) {
             if header.eq_ignore_ascii_case("refresh") && self.page.refresh.is_none() {
                 self.base_used = true;
-                self.page.refresh = meta::refresh(content)
-                    .and_then(|target| self.options.canon.join(&self.base, target).ok());
+                self.page.refresh =
+                    meta::refresh(content).and_then(|target| self.options.join(&self.base, target).ok());
             } else if header.eq_ignore_ascii_case("content-language") && self.lang_meta.is_empty() {
                 self.lang_meta = meta::language_tag(content);
             }
@@ -510,7 +510,7 @@ impl<'s, 'o> Walk<'s, 'o> {
         let Some(href) = attrs.take(Attr::Href) else { return };
         if canonical && self.page.canonical.is_none() {
             self.base_used = true;
-            self.page.canonical = self.options.canon.join(&self.base, &href).ok();
+            self.page.canonical = self.options.join(&self.base, &href).ok();
         }
         if series {
             self.childless(attrs, href, LinkKind::Anchor);

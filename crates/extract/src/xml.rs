@@ -79,7 +79,7 @@ impl<'a> Collector<'a> {
         if self.page.links.len() >= self.max_links {
             return;
         }
-        let Ok(url) = self.options.canon.join(self.url, href) else { return };
+        let Ok(url) = self.options.join(self.url, href) else { return };
         self.page.links.push(Link {
             url,
             kind: self.kind,

@@ -192,7 +192,7 @@ fn context_heading_and_path() {
     assert_eq!(p.paths.len(), 4);
 }
 
-/// The numbering of spec §4 and §9, worked out by hand.
+/// The numbering of leaves, worked out by hand.
 #[test]
 fn leaves_by_hand() {
     let p = page(

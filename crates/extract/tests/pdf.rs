@@ -88,6 +88,11 @@ fn blanks_and_lines_are_where_the_pen_moves() {
             "H2O\nnext",
         ),
         ("BT /F1 10 Tf 12 TL 0 700 Td (one) Tj T* (two) Tj (three) ' ET", "one\ntwo\nthree"),
+        // The mark of a note before its text.
+        (
+            "BT /F1 7 Tf 0 704 Td (12) Tj /F1 10 Tf 7 -4 Td (See below) Tj /F1 7 Tf 45 4 Td (2) Tj ET",
+            "12 See below2",
+        ),
         // A page may be turned, and drawn to any scale.
         ("q 0 0.1 -0.1 0 300 300 cm BT /F1 100 Tf 0 0 Td (up) Tj 130 0 Td (wards) Tj ET Q", "up wards"),
         ("BT /F1 10 Tf 0 700 Td (before) Tj ET q /X Do Q", "before\nin a form"),
@@ -95,6 +100,42 @@ fn blanks_and_lines_are_where_the_pen_moves() {
     ] {
         assert_eq!(with_content(content).text.trim(), text, "{content}");
     }
+}
+
+/// What a font says of its characters: a map of its own, with a name in its head that has blanks; the names in its file.
+#[test]
+fn fonts_know_their_characters() {
+    let stream =
+        |dict: &str, body: &str| format!("<< {dict} /Length {} >>\nstream\n{body}\nendstream", body.len());
+    let with_font = |font: &str, more: &[String], shown: &str| {
+        let content = format!("BT /F1 10 Tf 72 720 Td {shown} Tj ET");
+        let page = "<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>";
+        let mut objects: Vec<String> = vec![
+            "<< /Type /Catalog /Pages 2 0 R >>".into(),
+            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".into(),
+            page.into(),
+            stream("", &content),
+            font.into(),
+            "<< /Title (x) >>".into(),
+        ];
+        objects.extend_from_slice(more);
+        read(&pdf(&objects)).text.trim().to_string()
+    };
+    let below = "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /X /DW 500 >>".to_string();
+    let wide = "<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /Identity-H /DescendantFonts [7 0 R] /ToUnicode 8 0 R >>";
+    let map = "/CMapName //home/me/Sabon LT Std/Sabon.otf,000 def 1 begincodespacerange <0000> <FFFF> endcodespacerange\n\
+               1 beginbfchar <0022> <0054> endbfchar 2 beginbfrange <0041> <0042> <0068> <0050> <0051> [<0065> <00660069>] endbfrange";
+    let more = [below.clone(), stream("", map)];
+    assert_eq!(with_font(wide, &more, "<00220041005000510999>"), "Thefi");
+    // Hebrew is shown from the left, and read from the right.
+    let map = "1 beginbfrange <0001> <0004> [<05DD> <05D5> <05DC> <05E9>] endbfrange";
+    let more = [below, stream("", map)];
+    assert_eq!(with_font(wide, &more, "<0001000200030004>"), "\u{5e9}\u{5dc}\u{5d5}\u{5dd}");
+    let named = "<< /Type /Font /Subtype /Type1 /BaseFont /CMR10 /FontDescriptor 7 0 R >>";
+    let head = "%!PS-AdobeFont\n/Encoding 256 array dup 12 /fi put dup 104 /angbracketleft put readonly def\ncurrentfile eexec";
+    let more = ["<< /Type /FontDescriptor /FontFile 8 0 R >>".into(), stream("", head)];
+    let text = with_font(named, &more, "(de\\014ne h)");
+    assert!(text == "de\u{fb01}ne \u{2329}" || text == "de\u{fb01}ne \u{27e8}", "{text}");
 }
 
 #[test]

@@ -42,6 +42,46 @@ async fn a_page_and_the_request_as_sent() {
     assert!(Arc::ptr_eq(wire, decoded));
 }
 
+/// A host that has an IPv6 address and no other.
+struct OnlySix;
+
+impl gleaner_fetch::Resolve for OnlySix {
+    fn resolve<'a>(&'a self, _host: &'a str) -> gleaner_fetch::ResolveFuture<'a> {
+        Box::pin(async { Ok(vec!["::1".parse().unwrap()]) })
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_has_ipv6_only() {
+    let Ok(listener) = std::net::TcpListener::bind("[::1]:0") else {
+        eprintln!("left out: this machine has no IPv6");
+        return;
+    };
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            use std::io::BufRead;
+            let lines = std::io::BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let host =
+                lines.take_while(|l| !l.is_empty()).find(|l| l.starts_with("Host: ")).unwrap_or_default();
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length";
+            let _ = write!(stream, "{head}: {}\r\n\r\n{host}", host.len());
+        }
+    });
+    let web = gleaner_fetch::Http::with_resolver(local(), Arc::new(OnlySix)).unwrap();
+    for host in ["six.example", "[::1]"] {
+        let got = get(&web, url(&format!("http://{host}:{port}/"))).await;
+        assert_eq!((got.status, &got.failure), (200, &None), "{host}");
+        assert_eq!(got.ip, Some("::1".parse().unwrap()));
+        assert_eq!(got.payload.decoded(), format!("Host: {host}:{port}").as_bytes());
+    }
+    // The guard holds for such addresses, too.
+    let guarded = Settings { allow_private: false, ..local() };
+    let web = gleaner_fetch::Http::with_resolver(guarded, Arc::new(OnlySix)).unwrap();
+    let got = get(&web, url(&format!("http://six.example:{port}/"))).await;
+    assert!(matches!(got.failure, Some(Failure::Guarded(_))), "{:?}", got.failure);
+}
+
 fn encoded(coding: &str, data: &[u8]) -> Vec<u8> {
     let level = flate2::Compression::default();
     let mut out = Vec::new();

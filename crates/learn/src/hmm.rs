@@ -5,7 +5,7 @@
 //! counted and row-normalised. Along a path: `α_1(j) = π_j·b_{j,c}`, `α_t(j) = b_{j,c} Σ_i α_{t−1}(i)·a_ij`,
 //! normalised; the prediction is `Σ_i α_t(i)·a_ij`.
 //!
-//! What the source leaves open, decided here (spec §9 asks for a defined answer):
+//! What the source leaves open, decided here (all numbers must have a defined answer):
 //! * a row never counted is uniform: a level that was never left, or never seen, says nothing about what
 //!   follows;
 //! * a page no reachable level explains (all `α` 0) is ignored: `α_t` is then the prediction alone.

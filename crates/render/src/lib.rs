@@ -15,7 +15,8 @@
 //! | `shell` | does a page need its scripts to say anything? Pure |
 //! | `process` | the browser as a process: how it is started, watched and ended |
 //! | `user` | as whom it runs: never as root |
-//! | `protocol` | questions and events over its pipe |
+//! | `protocol` | questions and events, over its pipe or a socket |
+//! | `socket` | the line to a browser that somebody else started |
 //! | `tab` | one page, from its beginning to its snapshot |
 //! | `errands` | which of a page's requests are answered, and by whom |
 //! | `snapshot` | the browser's copy of the document → HTML |
@@ -27,14 +28,17 @@ mod process;
 mod protocol;
 pub mod shell;
 mod snapshot;
+mod socket;
 mod tab;
 mod user;
 
 pub use process::find;
+pub use socket::Remote;
 
 use errands::Errands;
 use fetch::Http;
 use process::Browser;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,11 +51,29 @@ const STARTS: u32 = 3;
 /// A browser is replaced after so many pages: whatever it has piled up goes with it.
 const PAGES_PER_BROWSER: u32 = 200;
 
+/// The browser that pages are shown in.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// One of our own, of this program.
+    Program(PathBuf),
+    /// One that runs already.
+    Remote(Remote),
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Which::Program(program) => write!(f, "{}", program.display()),
+            Which::Remote(remote) => write!(f, "{remote}"),
+        }
+    }
+}
+
 /// How pages are rendered.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The browser's program.
-    pub program: PathBuf,
+    /// The browser.
+    pub browser: Which,
     /// Pages at the same time, at most.
     pub tabs: usize,
     /// Longest that one page may take, by the clock on the wall.
@@ -199,8 +221,8 @@ impl Renderer {
                 }
             }
         }
-        let program = self.settings.program.display();
-        Err(Unrendered::NoBrowser(format!("{program} does not start: {}", slot.why)))
+        let what = if matches!(self.settings.browser, Which::Program(_)) { "start" } else { "answer" };
+        Err(Unrendered::NoBrowser(format!("{} does not {what}: {}", self.settings.browser, slot.why)))
     }
 
     /// Nobody else is given this browser.

@@ -3,17 +3,20 @@
 //! It gets a folder of its own for all it wants to keep, which goes with it; an empty environment; no network
 //! of its own where the kernel can take it away (`unshare`), and everywhere a proxy that does not exist. It
 //! never runs as root ([`user`]). It is spoken to over a pipe: no port is open that others could use, and when
-//! the crawler dies, however it dies, the pipe is closed and the browser ends.
+//! the crawler dies, however it dies, the pipe is closed and the browser ends. A browser that somebody else started
+//! ([`Remote`]) is only spoken to: its pages get profiles of their own, whose proxy does not exist.
 
 use crate::protocol::Line;
-use crate::{Settings, user};
+use crate::socket::{self, Remote};
+use crate::{Settings, Which, user};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Names a browser may have, in order of preference.
@@ -43,6 +46,19 @@ pub struct Browser {
     pub line: Line,
     /// What scripts are told that they run in.
     pub user_agent: String,
+    /// Somebody else's: it has a network, which its pages must be kept from.
+    pub is_far: bool,
+    /// The profiles that our pages have in it.
+    pub contexts: Contexts,
+    own: Option<Own>,
+    far: Option<socket::Sender>,
+}
+
+/// Names of profiles.
+pub type Contexts = Arc<Mutex<HashSet<String>>>;
+
+/// What there is of a browser of our own.
+struct Own {
     child: Child,
     folder: Folder,
     closed: Arc<AtomicBool>,
@@ -50,16 +66,20 @@ pub struct Browser {
 
 impl Browser {
     pub async fn start(settings: &Settings) -> io::Result<Browser> {
+        let program = match &settings.browser {
+            Which::Program(program) => program,
+            Which::Remote(remote) => return Browser::reach(remote, settings).await,
+        };
         Folder::remove_leftovers();
         let user = user::other()?;
-        if let Some(user) = user.filter(|_| !user::is_open_to_all(&settings.program)) {
+        if let Some(user) = user.filter(|_| !user::is_open_to_all(program)) {
             return Err(io::Error::other(format!(
                 "root's browser runs as a user without rights ({user}), who cannot reach it"
             )));
         }
         let mut problem = None;
         for manner in Manner::all(user) {
-            match Browser::start_as(settings, manner).await {
+            match Browser::start_as(program, settings, manner).await {
                 Ok(browser) => {
                     manner.tell();
                     return Ok(browser);
@@ -73,22 +93,49 @@ impl Browser {
         Err(problem.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
     }
 
-    async fn start_as(settings: &Settings, manner: Manner) -> io::Result<Browser> {
+    async fn start_as(program: &Path, settings: &Settings, manner: Manner) -> io::Result<Browser> {
         let folder = Folder::new(manner.user)?;
-        let mut child = command(settings, &folder.0, manner).spawn()?;
+        let mut child = command(program, settings, &folder.0, manner).spawn()?;
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         let (to, from) = (child.stdin.take(), child.stdout.take());
-        let line = Line::new(to.ok_or_else(broken)?, from.ok_or_else(broken)?)?;
+        let line = Line::piped(to.ok_or_else(broken)?, from.ok_or_else(broken)?)?;
         let closed = Arc::new(AtomicBool::new(false));
         #[cfg(target_os = "linux")]
         watch::begin(child.id(), settings, closed.clone())?;
-        let mut browser = Browser { line, user_agent: String::new(), child, folder, closed };
-        let version = browser.ask(START, "Browser.getVersion", json!({})).await;
+        let browser = Browser {
+            line,
+            user_agent: String::new(),
+            is_far: false,
+            contexts: Contexts::default(),
+            own: Some(Own { child, folder, closed }),
+            far: None,
+        };
+        browser.greet(settings).await
+    }
+
+    /// Takes up the line to a browser that runs already.
+    async fn reach(remote: &Remote, settings: &Settings) -> io::Result<Browser> {
+        let remote = remote.clone();
+        let connected = tokio::task::spawn_blocking(move || remote.connect()).await;
+        let (to, from) = connected.map_err(io::Error::other)??;
+        let browser = Browser {
+            line: Line::far(to.clone(), from)?,
+            user_agent: String::new(),
+            is_far: true,
+            contexts: Contexts::default(),
+            own: None,
+            far: Some(to),
+        };
+        browser.greet(settings).await
+    }
+
+    async fn greet(mut self, settings: &Settings) -> io::Result<Browser> {
+        let version = self.ask(START, "Browser.getVersion", json!({})).await;
         let version = version.ok_or_else(|| io::Error::other("it ends at once, or does not answer"))?;
         let name = version.get("userAgent").and_then(Value::as_str).unwrap_or("Mozilla/5.0");
-        browser.user_agent = format!("{} {}", name.replace("Headless", ""), settings.signature);
+        self.user_agent = format!("{} {}", name.replace("Headless", ""), settings.signature);
         // Windows that a page opens are closed as soon as they are there.
-        let line = browser.line.clone();
+        let (line, is_far, contexts) = (self.line.clone(), self.is_far, self.contexts.clone());
         let mut events = line.events("");
         line.tell(None, "Target.setDiscoverTargets", json!({ "discover": true }));
         tokio::spawn(async move {
@@ -96,12 +143,15 @@ impl Browser {
                 let info = event.params.get("targetInfo").unwrap_or(&Value::Null);
                 let text = |key: &str| info.get(key).and_then(Value::as_str);
                 let opened = text("openerId").is_some() || text("openerFrameId").is_some();
-                if event.method == "Target.targetCreated" && opened {
+                // Somebody else's windows stay.
+                let is_in = |c: &str| contexts.lock().unwrap_or_else(PoisonError::into_inner).contains(c);
+                let ours = !is_far || text("browserContextId").is_some_and(is_in);
+                if event.method == "Target.targetCreated" && opened && ours {
                     line.tell(None, "Target.closeTarget", json!({ "targetId": text("targetId") }));
                 }
             }
         });
-        Ok(browser)
+        Ok(self)
     }
 
     /// A question to the browser itself.
@@ -122,13 +172,17 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        self.closed.store(true, Ordering::SeqCst);
-        kill_group(self.child.id());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(far) = &self.far {
+            far.close();
+        }
+        let Some(own) = &mut self.own else { return };
+        own.closed.store(true, Ordering::SeqCst);
+        kill_group(own.child.id());
+        let _ = own.child.kill();
+        let _ = own.child.wait();
         // Its other processes end a moment later, and write until then.
         for _ in 0..20 {
-            if self.folder.remove() {
+            if own.folder.remove() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -185,7 +239,7 @@ const AS_USER: &str = "user=$1; covered=$2; shift 2
     [ -z \"$covered\" ] || mount -t tmpfs -o mode=0,size=4k gleaner \"$covered\" || exit 1
     exec unshare --setgid \"$user\" --setuid \"$user\" -- \"$@\"";
 
-fn command(settings: &Settings, folder: &Path, manner: Manner) -> Command {
+fn command(program: &Path, settings: &Settings, folder: &Path, manner: Manner) -> Command {
     // The protocol is spoken on descriptors 3 and 4; the shell puts our pipes there.
     let script = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null";
     let mut command = Command::new("sh");
@@ -210,7 +264,7 @@ fn command(settings: &Settings, folder: &Path, manner: Manner) -> Command {
         }
         _ => {}
     }
-    command.arg(&settings.program);
+    command.arg(program);
     command.args([
         "--headless=new",
         "--remote-debugging-pipe",

@@ -1,5 +1,7 @@
-//! Questions and events over the browser's pipe: JSON messages, each ended by a zero byte.
+//! Questions and events: JSON messages, over the pipe of a browser of our own (each ended by a zero byte), or over a
+//! WebSocket to another one.
 
+use crate::socket;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -42,20 +44,51 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Line {
+    /// To a browser of our own.
+    pub fn piped(mut to: ChildStdin, from: ChildStdout) -> std::io::Result<Line> {
+        let mut from = BufReader::with_capacity(256 << 10, from);
+        let send = move |message: &mut Vec<u8>| {
+            message.push(0);
+            to.write_all(message).and_then(|()| to.flush()).is_ok()
+        };
+        let receive = move |bytes: &mut Vec<u8>| {
+            bytes.clear();
+            let read = (&mut from).take(LONGEST).read_until(0, bytes);
+            read.is_ok_and(|n| n > 0) && bytes.pop() == Some(0)
+        };
+        Line::new(send, receive)
+    }
+
+    /// To a browser that somebody else started.
+    pub fn far(to: socket::Sender, mut from: socket::Receiver) -> std::io::Result<Line> {
+        let send = move |message: &mut Vec<u8>| to.send(message).is_ok();
+        let receive = move |bytes: &mut Vec<u8>| match from.next(LONGEST) {
+            Some(message) => {
+                *bytes = message;
+                true
+            }
+            None => false,
+        };
+        Line::new(send, receive)
+    }
+
     /// Two threads carry the messages until the browser ends.
-    pub fn new(mut to: ChildStdin, from: ChildStdout) -> std::io::Result<Line> {
+    fn new(
+        mut give: impl FnMut(&mut Vec<u8>) -> bool + Send + 'static,
+        take: impl FnMut(&mut Vec<u8>) -> bool + Send + 'static,
+    ) -> std::io::Result<Line> {
         let (send, messages) = mpsc::channel::<Vec<u8>>();
         let shared = Arc::new(Shared::default());
         let spawn = |name: &str| std::thread::Builder::new().name(name.into());
         spawn("gleaner-browser-in").spawn(move || {
-            for message in messages {
-                if to.write_all(&message).and_then(|()| to.flush()).is_err() {
+            for mut message in messages {
+                if !give(&mut message) {
                     return;
                 }
             }
         })?;
         let reading = Line { to: send.clone(), shared: shared.clone() };
-        spawn("gleaner-browser-out").spawn(move || reading.read(from))?;
+        spawn("gleaner-browser-out").spawn(move || reading.read(take))?;
         Ok(Line { to: send, shared })
     }
 
@@ -63,18 +96,12 @@ impl Line {
         !self.shared.dead.load(Ordering::SeqCst)
     }
 
-    fn read(self, from: ChildStdout) {
+    fn read(self, mut take: impl FnMut(&mut Vec<u8>) -> bool) {
         // The other end of the questions must not be kept open by whoever reads the answers.
         let Line { to, shared } = self;
         drop(to);
-        let mut from = BufReader::with_capacity(256 << 10, from);
         let mut bytes = Vec::new();
-        loop {
-            bytes.clear();
-            let read = (&mut from).take(LONGEST).read_until(0, &mut bytes);
-            if !read.is_ok_and(|n| n > 0) || bytes.pop() != Some(0) {
-                break;
-            }
+        while take(&mut bytes) {
             if let Ok(message) = serde_json::from_slice::<Value>(&bytes) {
                 shared.deliver(message);
             }
@@ -107,8 +134,7 @@ impl Line {
         if let (Some(session), Some(map)) = (session, message.as_object_mut()) {
             map.insert("sessionId".into(), session.into());
         }
-        let Ok(mut bytes) = serde_json::to_vec(&message) else { return false };
-        bytes.push(0);
+        let Ok(bytes) = serde_json::to_vec(&message) else { return false };
         self.to.send(bytes).is_ok()
     }
 

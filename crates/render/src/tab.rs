@@ -7,14 +7,14 @@
 
 use crate::Settings;
 use crate::errands::{Errand, Errands, Kind};
-use crate::process::Browser;
+use crate::process::{Browser, Contexts};
 use crate::protocol::{Event, Line};
 use crate::snapshot::{self, Captured, Route};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -70,6 +70,17 @@ const CLICK: &str = r"((n, click) => {
   if (click) e.click();
   return (e.innerText || e.getAttribute('aria-label') || '').trim().slice(0, 200);
 })";
+
+/// The network of a profile in a browser that has one: nothing leads anywhere, not even to its own machine.
+const NO_NETWORK: [(&str, &str); 2] =
+    [("proxyServer", "socks5://gleaner.invalid:1"), ("proxyBypassList", "<-loopback>")];
+/// What does not care about proxies is taken from the page before it begins, and windows are given no opener, who could
+/// find it there.
+const NO_DATAGRAMS: &str = r"(() => {
+  for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'RTCIceTransport', 'WebTransport', 'UDPSocket', 'TCPSocket', 'TCPServerSocket']) delete globalThis[name];
+  const open = globalThis.open;
+  if (open) globalThis.open = (url, name) => { open.call(globalThis, url ?? '', name ?? '', 'noopener'); return null; };
+})()";
 
 /// Why there is no rendered page.
 pub enum Trouble {
@@ -144,6 +155,7 @@ struct Tab<'a> {
 /// What the browser calls the tab. It is closed with this value, whatever happens.
 struct Ids {
     line: Line,
+    contexts: Contexts,
     context: String,
     target: String,
     session: String,
@@ -160,7 +172,12 @@ impl Drop for Ids {
         }
         self.line.tell(None, "Target.closeTarget", json!({ "targetId": self.target }));
         self.line.tell(None, "Target.disposeBrowserContext", json!({ "browserContextId": self.context }));
+        contexts(&self.contexts).remove(&self.context);
     }
+}
+
+fn contexts(all: &Contexts) -> MutexGuard<'_, HashSet<String>> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Tab<'a> {
@@ -177,10 +194,16 @@ impl<'a> Tab<'a> {
         let ask = async |method: &str, params: Value| {
             browser.ask(SETUP, method, params).await.ok_or(Trouble::BrowserGone)
         };
-        let context = ask("Target.createBrowserContext", json!({ "disposeOnDetach": true })).await?;
+        let mut profile = json!({ "disposeOnDetach": true });
+        if let Some(profile) = profile.as_object_mut().filter(|_| browser.is_far) {
+            profile.extend(NO_NETWORK.map(|(key, value)| (key.to_string(), value.into())));
+        }
+        let context = text(ask("Target.createBrowserContext", profile).await?, "browserContextId")?;
+        contexts(&browser.contexts).insert(context.clone());
         let mut ids = Ids {
             line: line.clone(),
-            context: text(context, "browserContextId")?,
+            contexts: browser.contexts.clone(),
+            context,
             target: String::new(),
             session: String::new(),
             done: false,
@@ -201,7 +224,11 @@ impl<'a> Tab<'a> {
             ("Emulation.setUserAgentOverride", json!({ "userAgent": browser.user_agent })),
             ("Emulation.setVirtualTimePolicy", json!({ "policy": "pause" })),
         ];
-        for (method, params) in setup {
+        let apart = (
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({ "source": NO_DATAGRAMS, "runImmediately": true }),
+        );
+        for (method, params) in setup.into_iter().chain(browser.is_far.then_some(apart)) {
             let answer = line.ask(Some(&ids.session), method, params);
             let answer = tokio::time::timeout(SETUP, answer).await;
             let answer = answer.ok().and_then(Result::ok).ok_or(Trouble::BrowserGone)?;

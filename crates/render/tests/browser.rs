@@ -1,7 +1,7 @@
 //! A real browser, a real server, and pages that want what they must not have. The server's log is the witness.
 
 use fetch::{Http, Settings as FetchSettings};
-use gleaner_render::{Renderer, Settings, Unrendered, find};
+use gleaner_render::{Remote, Renderer, Settings, Unrendered, Which, find};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::path::PathBuf;
@@ -78,8 +78,12 @@ fn renderer_beside(site: &Site, time: u64, memory: u64, private: Option<PathBuf>
         eprintln!("left out: no chromium (Debian's package `chromium`)");
         return None;
     };
+    Some(renderer_in(Which::Program(program), site, time, memory, private))
+}
+
+fn renderer_in(browser: Which, site: &Site, time: u64, memory: u64, private: Option<PathBuf>) -> Renderer {
     let settings = Settings {
-        program,
+        browser,
         tabs: 2,
         time: Duration::from_secs(time),
         memory,
@@ -90,7 +94,53 @@ fn renderer_beside(site: &Site, time: u64, memory: u64, private: Option<PathBuf>
         signature: "Gleaner/0.1".into(),
         private,
     };
-    Some(Renderer::new(settings, site.http()))
+    Renderer::new(settings, site.http())
+}
+
+/// A browser that somebody else started, with a network like any other's.
+struct Elsewhere {
+    child: std::process::Child,
+    folder: PathBuf,
+    /// `ws://127.0.0.1:…/devtools/browser/…`
+    address: String,
+}
+
+impl Elsewhere {
+    fn start() -> Option<Elsewhere> {
+        let program = find()?;
+        let name = format!("gleaner-elsewhere-{}-{:?}", std::process::id(), std::thread::current().id());
+        let folder = std::env::temp_dir().join(name.replace(['(', ')'], ""));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut command = std::process::Command::new(program);
+        command.args([
+            "--headless=new",
+            "--remote-debugging-port=0",
+            "--no-first-run",
+            "--disable-gpu",
+            "--no-sandbox",
+        ]);
+        command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
+        command.arg(format!("--user-data-dir={}", folder.display())).arg("about:blank");
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let address = lines.find_map(|l| l.strip_prefix("DevTools listening on ").map(str::to_string));
+        // Whatever else it says is read, or it would wait to say it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Some(Elsewhere { child, folder, address: address.expect("it says where it listens") })
+    }
+
+    fn is_at(&self, address: &str) -> Which {
+        Which::Remote(Remote::parse(address).unwrap().unwrap())
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
 }
 
 /// Fetches and renders a page of the site.
@@ -185,12 +235,68 @@ async fn a_page_as_its_readers_see_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_escapes() {
+    let start = |site: &Site| renderer(site, 60, 1 << 30);
+    attack(start).await;
+}
+
+/// It has a network; its pages have none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_escapes_from_a_browser_that_somebody_else_started() {
+    let Some(browser) = Elsewhere::start() else { return };
+    attack(|site| Some(renderer_in(browser.is_at(&browser.address), site, 60, 1 << 30, None))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_that_somebody_else_started_keeps_what_is_its_own() {
+    let site = Site::new(|_| {
+        vec![
+            html("/", "<script>document.body.append('all is well'); open('/popup')</script>"),
+            html("/loop", "<p>static</p><script>while (true) {}</script>"),
+        ]
+    });
+    let Some(mut browser) = Elsewhere::start() else { return };
+    let rest = browser.address.strip_prefix("ws://").unwrap();
+    let base = format!("http://{}", rest.split('/').next().unwrap());
+    // Somebody else's page, which stays; ours are gone when we are.
+    let list = || {
+        let out =
+            std::process::Command::new("curl").args(["-s", &format!("{base}/json/list")]).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let pages = || list().matches("\"type\": \"page\"").count();
+    assert_eq!(pages(), 1, "{}", list());
+    for address in [&base, &browser.address] {
+        let renderer = renderer_in(browser.is_at(address), &site, 6, 1 << 30, None);
+        assert!(text(&show(&renderer, &site, "/").await.unwrap()).contains("all is well"));
+        let Err(Unrendered::Page(why)) = show(&renderer, &site, "/loop").await else {
+            panic!("it never ends")
+        };
+        assert!(why.contains("do not end"), "{why}");
+        assert!(text(&show(&renderer, &site, "/").await.unwrap()).contains("all is well"));
+        drop(renderer);
+        let mut tries = 0;
+        while pages() != 1 {
+            tries += 1;
+            assert!(tries < 600, "{}", list());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    assert_eq!(browser.child.try_wait().unwrap(), None, "it still runs");
+    // It ends, and is said to be gone.
+    let renderer = renderer_in(browser.is_at(&base), &site, 60, 1 << 30, None);
+    drop(browser);
+    let Err(Unrendered::NoBrowser(why)) = show(&renderer, &site, "/").await else { panic!("it is gone") };
+    assert!(why.contains("does not answer"), "{why}");
+}
+
+/// Shows a page that tries all it can; the servers' logs are the witness.
+async fn attack(start: impl Fn(&Site) -> Option<Renderer>) {
     // A server inside the network, and one that listens to datagrams.
     let inner = Site::new(|_| vec![html("/", "inner secret")]);
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     udp.set_nonblocking(true).unwrap();
     let (inner_port, udp_port) = (inner.port, udp.local_addr().unwrap().port());
-    let secret = std::env::temp_dir().join(format!("gleaner-secret-{}", std::process::id()));
+    let secret = std::env::temp_dir().join(format!("gleaner-secret-{}-{inner_port}", std::process::id()));
     std::fs::write(&secret, "file secret").unwrap();
     let file = secret.display().to_string();
     let site = Site::new(|port| {
@@ -212,6 +318,11 @@ async fn nothing_escapes() {
             try {{ new EventSource('/events') }} catch (e) {{}}
             try {{ const p = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{udp_port}'}}]}});
               p.createDataChannel('x'); p.createOffer().then(o => p.setLocalDescription(o)); }} catch (e) {{}}
+            for (const from of [0, 1]) try {{
+              const frame = document.createElement('iframe'); document.body.append(frame);
+              const other = from ? frame.contentWindow : window.open('about:blank');
+              const p = new other.RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{udp_port}'}}]}});
+              p.createDataChannel('x'); p.createOffer().then(o => p.setLocalDescription(o)); }} catch (e) {{}}
             try {{ new WebTransport('https://127.0.0.1:{udp_port}/') }} catch (e) {{}}
             try {{ navigator.serviceWorker.register('/sw.js') }} catch (e) {{}}
             try {{ new Worker('/worker.js') }} catch (e) {{}}
@@ -228,11 +339,17 @@ async fn nothing_escapes() {
             html("/", "<p>static</p><script src=/attack.js></script>"),
             ("/attack.js", "text/javascript", attack),
             ("/sw.js", "text/javascript", format!("fetch('http://127.0.0.1:{inner_port}/sw')")),
-            ("/worker.js", "text/javascript", format!("fetch('http://127.0.0.1:{inner_port}/worker')")),
+            (
+                "/worker.js",
+                "text/javascript",
+                format!(
+                    "try {{ new WebTransport('https://127.0.0.1:{udp_port}/') }} catch (e) {{}}; fetch('http://127.0.0.1:{inner_port}/worker')"
+                ),
+            ),
             ("/file.zip", "application/zip", "PK".into()),
         ]
     });
-    let Some(renderer) = renderer(&site, 60, 1 << 30) else { return };
+    let Some(renderer) = start(&site) else { return };
     let rendered = show(&renderer, &site, "/").await.unwrap();
     let page = text(&rendered);
     assert!(page.contains("all tried"), "{page}");
@@ -306,7 +423,7 @@ async fn a_program_that_is_no_browser_is_said_to_be_none() {
     let site = Site::new(|_| vec![html("/", "x")]);
     let Some(_) = find() else { return };
     let settings = Settings {
-        program: "/bin/false".into(),
+        browser: Which::Program("/bin/false".into()),
         tabs: 1,
         time: Duration::from_secs(5),
         memory: 1 << 30,

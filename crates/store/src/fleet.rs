@@ -1,8 +1,9 @@
-//! Several workers on one crawl, as the loop of one of them sees the others.
+//! [`Fleet`]: what the loop of one worker knows of the other workers of its crawl.
 
+use crate::traits::Each;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use types::{Candidate, Label, Millis, Priority, Problem, Url, UrlId};
+use types::{Candidate, Label, Millis, Priority, Problem, StateKey, Url, UrlId, Verdict};
 
 /// What a worker shares with the others.
 pub trait Fleet {
@@ -20,6 +21,21 @@ pub trait Fleet {
     /// Does a lease still count? `false`: another worker has its host by now, and the page is theirs to
     /// fetch.
     fn holds(&self, id: UrlId) -> bool;
+
+    /// Is the URL's host this worker's? Then it may visit its pages.
+    fn is_here(&self, id: UrlId) -> bool;
+
+    /// Has this worker as many hosts as are its to have, with all their URLs?
+    fn has_its_share(&self) -> bool;
+
+    /// Every page of the crawl, in the order they were fetched.
+    fn all_pages(&self) -> Result<Vec<SharedPage>, Problem>;
+
+    /// New URLs that are found here have no smaller numbers.
+    fn next_number(&self) -> Result<u32, Problem>;
+
+    /// A piece of state as the other workers have it: those of one after those of another.
+    fn others_state(&self, key: StateKey) -> Each<'_, Vec<u8>>;
 
     /// Gives a new priority to those links of a URL's parent page that belong to other workers.
     fn rescore_far_siblings(&mut self, of: UrlId, priority: Priority, model: u32) -> Result<(), Problem>;
@@ -51,6 +67,19 @@ pub trait Fleet {
 
     /// The right to ask the language model.
     fn seat(&mut self) -> &mut dyn Seat;
+}
+
+/// A page of a shared crawl.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedPage {
+    /// The page.
+    pub id: UrlId,
+    /// What was last said of it.
+    pub verdict: Verdict,
+    /// When it came.
+    pub first: Millis,
+    /// This worker fetched its newest version.
+    pub is_own: bool,
 }
 
 /// The right to ask the language model, which one worker at a time has. What is asked is not the store's to

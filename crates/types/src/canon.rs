@@ -1,6 +1,6 @@
 //! URL canonicalisation: WHATWG parsing, then the few rewritings that never change what a server answers in
 //! practice (fragment, default port, dot segments, case of percent escapes, session ids, tracking
-//! parameters).
+//! parameters). A fragment that is a route of an application (`#/courses`) stays: [`Url::without_route`].
 
 use crate::url::{Url, UrlError};
 use std::borrow::Cow;
@@ -93,8 +93,12 @@ impl Canon {
         if u.host_str().is_none_or(str::is_empty) {
             return Err(UrlError::Malformed("no host".into()));
         }
-        if u.fragment().is_some() {
-            u.set_fragment(None);
+        if let Some(fragment) = u.fragment() {
+            match is_route(fragment).then(|| normalise_escapes(fragment)) {
+                None => u.set_fragment(None),
+                Some(Cow::Owned(route)) => u.set_fragment(Some(&route)),
+                Some(Cow::Borrowed(_)) => {}
+            }
         }
         if !u.username().is_empty() || u.password().is_some() {
             // Credentials in a link are never ours to use.
@@ -174,6 +178,15 @@ impl Canon {
     }
 }
 
+/// Does a fragment name a view of an application, as `#/courses/12` and `#!courses` do? Such an address is kept:
+/// what its reader sees is another page. All other fragments are places on a page.
+fn is_route(fragment: &str) -> bool {
+    match fragment.strip_prefix('!') {
+        Some(rest) => !matches!(rest, "" | "/"),
+        None => fragment.len() > 1 && fragment.starts_with('/'),
+    }
+}
+
 /// Upper-case hex digits, and escapes of unreserved characters undone (RFC 3986 §6.2.2): `%7euser` = `~user`.
 fn normalise_escapes(s: &str) -> Cow<'_, str> {
     if !s.contains('%') {
@@ -229,6 +242,13 @@ mod tests {
             ("http://example.com/a/./b/../c", "http://example.com/a/c"),
             ("http://example.com/../../a", "http://example.com/a"),
             ("http://example.com/a#part", "http://example.com/a"),
+            ("http://example.com/a#/courses/%7e1?x=1", "http://example.com/a#/courses/~1?x=1"),
+            ("http://example.com/#!courses", "http://example.com/#!courses"),
+            ("http://example.com/#/", "http://example.com/"),
+            ("http://example.com/#!/", "http://example.com/"),
+            ("http://example.com/#!", "http://example.com/"),
+            ("http://example.com/#", "http://example.com/"),
+            ("http://example.com/#:~:text=/a", "http://example.com/"),
             ("http://example.com/%7euser/%e9", "http://example.com/~user/%E9"),
             ("http://example.com/a%2fb", "http://example.com/a%2Fb"),
             ("http://example.com/a b", "http://example.com/a%20b"),
@@ -276,6 +296,10 @@ mod tests {
         assert_eq!(u.domain(), "example.co.uk");
         assert_eq!(u.without_scheme(), "www.cs.example.co.uk:8080/x?y");
         assert_eq!(u.robots_txt().as_str(), "http://www.cs.example.co.uk:8080/robots.txt");
+        let route = Canon::default().parse("http://e.org/a?b#/c").unwrap();
+        assert_eq!(route.route(), Some("/c"));
+        assert_eq!(route.robots_txt().as_str(), "http://e.org/robots.txt");
+        assert_eq!(route.without_route().as_str(), "http://e.org/a?b");
     }
 
     #[test]

@@ -117,11 +117,12 @@ impl StateKey {
     /// Who has this piece of state in a shared crawl.
     pub fn holder(self) -> Holder {
         match self {
-            StateKey::Control | StateKey::Labels | StateKey::Teacher => Holder::Crawl,
+            StateKey::Control | StateKey::Labels | StateKey::Teacher | StateKey::Removed => Holder::Crawl,
             StateKey::Counts
             | StateKey::Session
             | StateKey::Failures
             | StateKey::Visits
+            | StateKey::Watch
             | StateKey::Rendered => Holder::EveryWorker,
             _ => Holder::OneWorker,
         }

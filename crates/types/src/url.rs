@@ -83,6 +83,17 @@ impl Url {
         let mut u = self.0.clone();
         u.set_path("/robots.txt");
         u.set_query(None);
+        u.set_fragment(None);
+        Url(u)
+    }
+    /// The view of an application that the address names (`/courses` of `#/courses`). Servers never see it.
+    pub fn route(&self) -> Option<&str> {
+        self.0.fragment()
+    }
+    /// What the server is asked for: the address without its route.
+    pub fn without_route(self) -> Url {
+        let mut u = self.0;
+        u.set_fragment(None);
         Url(u)
     }
 

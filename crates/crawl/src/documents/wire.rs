@@ -59,6 +59,8 @@ impl Question {
             detect_language: self.detect_language,
             detect_simhash: self.detect_simhash,
             documents: self.documents,
+            // Documents are never shown in a browser.
+            routes: false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What URLs came to, and those that gave no page.
+//! How URLs ended, and the list of those that gave no page.
 
 use super::Reader;
 use crate::failures::{Failures, Tries};

@@ -536,6 +536,15 @@ impl Reader {
         }
     }
 
+    /// The index once more, after a search failed in it: files that are whole and not those that belong there
+    /// are met by nothing else.
+    pub fn index_again(&self, why: Problem) -> Result<Index, Problem> {
+        match self.source.shared_name() {
+            Some(_) => Err(why),
+            None => self.make_index(&Collection::index_dir(&self.dir), why),
+        }
+    }
+
     /// Makes the index again from the ledger.
     fn make_index(&self, dir: &Path, why: Problem) -> Result<Index, Problem> {
         // Whoever crawls into the collection has the index open and makes it again when the next crawl

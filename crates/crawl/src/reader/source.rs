@@ -1,14 +1,18 @@
-//! The place a reader finds a collection in: a folder, or a database that many workers share. Both are read
-//! on while others write.
+//! Where a reader finds a collection: in a folder, or in a database that many workers share. Others may write
+//! to it meanwhile; [`CollectionSource::refresh`] reads what is new.
 
 use crate::state::PageLine;
 use crate::visits::{self, PageVisit};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::time::Duration;
 use store::index::Index;
 use store::ledger::Damage;
 use store::{LedgerReader, Records, SharedReader, WorkerInfo};
-use types::{Problem, StateKey, UrlId, Verdict};
+use types::{Millis, Problem, StateKey, UrlId, Verdict};
+
+/// What workers commit becomes visible some time after the database's clock said when.
+const OVERLAP: Duration = Duration::from_secs(600);
 
 /// See the module. Everything here goes by what [`CollectionSource::refresh`] last saw; what is known of URLs
 /// and pages is [`Records`].
@@ -108,16 +112,30 @@ impl CollectionSource {
         let CollectionSource::Shared(shared) = self else { return Index::open(dir) };
         std::fs::create_dir_all(dir).map_err(|e| Problem::io("create", dir, &e))?;
         let mut index = Index::open_or_create(dir)?;
+        // What changed since the index was filled last is told by a mark beside it.
+        let mark = dir.with_extension("mark");
+        let since = std::fs::read_to_string(&mark).ok().and_then(|text| text.trim().parse().ok());
+        let since = Millis(since.unwrap_or(0u64).saturating_sub(OVERLAP.as_millis() as u64));
+        let (changed, now) = shared.changed_after(since)?;
+        let changed: HashSet<UrlId> = changed.into_iter().collect();
+        let there: HashSet<UrlId> = shared.judged().iter().map(|p| p.id).collect();
+        let gone: Vec<UrlId> = index.ids().filter(|id| !there.contains(id)).collect();
         let ids = shared.judged().iter().map(|p| p.id);
-        let missing: Vec<UrlId> = ids.filter(|id| !index.contains(*id)).collect();
+        let missing: Vec<UrlId> = ids.filter(|id| changed.contains(id) || !index.contains(*id)).collect();
         let fill = || {
+            for id in gone {
+                index.remove(id)?;
+            }
             for record in shared.records_of(missing) {
                 let record = record?;
-                if !record.noindex {
-                    index.add(&record)?;
+                match record.noindex {
+                    false => index.add(&record)?,
+                    true => index.remove(record.id)?,
                 }
             }
-            index.commit()
+            index.commit()?;
+            store::files::replace(&mark, now.0.to_string().as_bytes())
+                .map_err(|e| Problem::io("write", &mark, &e))
         };
         match fill() {
             Ok(()) => Ok(index),

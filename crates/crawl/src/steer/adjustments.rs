@@ -1,7 +1,8 @@
-//! What all commands of a crawl add up to. It is kept in the ledger and laid over the topic file when the
-//! crawl goes on.
+//! The sum of all commands that a crawl was given. The ledger keeps it, and it is laid over the topic file
+//! when the crawl goes on.
 //!
-//! The order of who is right: the command line, then what was changed while running, then the topic file.
+//! Of two settings the command line's counts before one that was changed while the crawl ran, and that before
+//! the topic file's.
 
 use super::command::{Command, HostRule, NewTerm, Settings, TermSet};
 use crate::config::{Config, LoadedConfig};

@@ -9,6 +9,7 @@
 use crate::crawl::{Crawl, Ledger};
 use crate::labels::Labels;
 use crate::reader::Reader;
+use crate::remove::Removal;
 use crate::rules::Stop;
 use crate::steer::rejudging::REJUDGING;
 use crate::steer::{
@@ -152,6 +153,9 @@ impl Crawl {
     fn rejoin(&mut self) -> Result<(), Problem> {
         let before: HashMap<UrlId, bool> =
             self.judging.roll.judged.iter().map(|j| (j.id, j.relevant)).collect();
+        // What was removed while it was away stays out.
+        let removed = Removal::list(self.parts.ledger.as_ref())?;
+        self.parts.scope.keep_out(removed.into_iter().map(|r| r.what));
         self.read_pages()?;
         if self.judging.rejudging.is_some() {
             // What was judged so far is counted by places in the list of pages.

@@ -1,5 +1,4 @@
-//! What the user wants of hosts, and what mirrors deserve: which URLs go first, which go last, which are not
-//! fetched.
+//! Rules for hosts: which the user prefers or blocks, and which are fetched last because they are mirrors.
 
 use super::adjustments::{BOOSTED, boosted, plain};
 use super::command::{Effect, HostRule};

@@ -1,4 +1,4 @@
-//! All pages are judged again by a changed topic, a slice at a time, while the crawl goes on.
+//! Judges all pages again when the topic has changed, a slice at a time, while the crawl goes on.
 
 use crate::crawl::{Crawl, JudgedPage};
 use crate::measured::{self, Measured, Measurer, NewFeatures};
@@ -104,6 +104,7 @@ impl Crawl {
         let mut items = Vec::with_capacity(r.done.len());
         let mut lines = Vec::with_capacity(r.done.len());
         let mut features = Vec::new();
+        let adopted = std::mem::take(&mut self.judging.roll.adopted);
         for (j, mut new) in self.judging.roll.judged.iter_mut().zip(r.done) {
             let own = r.judge.decide(&new.assessment);
             let verdict =
@@ -120,9 +121,11 @@ impl Crawl {
                 told.push((j.id, verdict));
             }
             let (judged, copy_of) = (*j, j.copy_of.map(|e| e.id));
-            lines.push(PageLine { judged, digest: new.digest, copy_of }.write());
+            let adopted = adopted.contains(&j.id);
+            lines.push(PageLine { judged, digest: new.digest, copy_of, adopted }.write());
             items.push(Revision { id: new.id, verdict, assessment: Some(new.assessment) });
         }
+        self.judging.roll.adopted = adopted;
         self.parts.ledger.revise(&items)?;
         self.parts.ledger.put_state(StateKey::Pages, false, &[])?;
         for line in &lines {

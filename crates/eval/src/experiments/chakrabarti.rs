@@ -109,10 +109,11 @@ fn offsets(lab: &Lab) -> Result<Finding, Problem> {
             let known: Vec<f64> = draws.iter().filter_map(value).collect();
             (!known.is_empty()).then(|| crate::stats::mean(&known))
         };
-        for n in 0..ways.len() {
-            rows[0][n].push(over_draws(&|l| l.accuracy[n].micro()));
-            rows[1][n].push(over_draws(&|l| l.accuracy[n].class(false)));
-            rows[2][n].push(over_draws(&|l| l.accuracy[n].class(true)));
+        let [micro, negative, positive] = &mut rows;
+        for (n, ((micro, negative), positive)) in micro.iter_mut().zip(negative).zip(positive).enumerate() {
+            micro.push(over_draws(&|l| l.accuracy[n].micro()));
+            negative.push(over_draws(&|l| l.accuracy[n].class(false)));
+            positive.push(over_draws(&|l| l.accuracy[n].class(true)));
         }
         majority.push(over_draws(&|l| l.accuracy[0].majority()));
         for (row, d) in gains.iter_mut().zip(&distances) {

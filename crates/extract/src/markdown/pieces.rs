@@ -98,7 +98,7 @@ struct Walk<'o> {
 pub fn read(dom: &Dom, url: &Url, options: &Options) -> Found {
     let mut walk = Walk::new(url, options);
     let href = dom.base.and_then(|b| dom.element(b)).and_then(|e| e.attr(&local_name!("href")));
-    if let Some(base) = href.and_then(|href| options.canon.join(url, href).ok()) {
+    if let Some(base) = href.and_then(|href| options.join(url, href).ok()) {
         walk.base = base;
     }
     let mut open: Vec<(u32, Frame)> = Vec::with_capacity(32);
@@ -279,7 +279,7 @@ impl<'o> Walk<'o> {
         if href.starts_with('#') && self.base == *self.url {
             return;
         }
-        if let Ok(url) = self.options.canon.join(&self.base, href) {
+        if let Ok(url) = self.options.join(&self.base, href) {
             self.place.link = self.found.links.len() as u32;
             self.found.links.push(url);
         }

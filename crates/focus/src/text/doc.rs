@@ -197,7 +197,7 @@ impl Doc {
         piece(&links.urls, &links.url_ends, i)
     }
 
-    /// The DOM leaf of each body token (spec §4), as an index into [`Page::leaves`]; a token outside every
+    /// The DOM leaf of each body token, as an index into [`Page::leaves`]; a token outside every
     /// leaf belongs to the nearest one before it.
     pub fn leaves(&self) -> &[u32] {
         self.leaves.get_or_init(|| {

@@ -258,7 +258,7 @@ impl DocFreq {
     }
 }
 
-/// `ln((N+1)/(n+1)) + 1` (spec §9).
+/// `ln((N+1)/(n+1)) + 1`.
 pub fn idf(documents: u32, with: u32) -> f64 {
     // A word cannot be in more documents than there are; a damaged count must not make the weight negative.
     let with = with.min(documents);

@@ -106,7 +106,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "hubs",
-        summary: "relevant pages are listed by irrelevant hubs and never link to each other (the S0 pattern)",
+        summary: "relevant pages are listed by irrelevant hubs and never link to each other (the pattern of Assis)",
         set: |o| {
             (o.cite, o.topic_share, o.locality, o.cluster) = (0.0, 0.05, 0.3, 30.0);
         },

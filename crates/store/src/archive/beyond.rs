@@ -1,4 +1,4 @@
-//! What the archive holds behind the position that the ledger committed, and how it is set aside.
+//! What the archive holds beyond the position that the ledger committed last, and how it is set aside.
 
 use super::date::rfc3339;
 use super::exchange::Exchanges;
@@ -51,8 +51,11 @@ pub fn files(dir: &Path, settings: &ArchiveSettings) -> Result<Vec<(u64, String)
     };
     for entry in entries {
         let entry = entry.map_err(|e| Problem::io("read", dir, &e))?;
+        // Whoever writes refuses a folder in the place of a file (`shape`); to a reader it is a file that is
+        // missing.
         if let Some(name) = entry.file_name().to_str()
             && let Some(serial) = serial(name, settings)
+            && !entry.file_type().is_ok_and(|t| t.is_dir())
         {
             ours.push((serial, name.to_string()));
         }

@@ -48,4 +48,5 @@ pub use objects::{Depot, Objects, Uploads};
 pub use reader::{Limits, WarcError, WarcReader, WarcRecord, read_at};
 pub use rewrite::{Archived, CopyReport, JoinedArchives};
 pub use stacks::Stacks;
+pub(crate) use writer::SUFFIX;
 pub use writer::{Archive, ArchiveSettings, Archiver, Position, WrittenRecord, lost_pages};

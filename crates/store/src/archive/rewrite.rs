@@ -84,6 +84,29 @@ impl Archived {
         Ok(archived)
     }
 
+    /// The same of every archive file in a folder, whichever workers of a shared crawl wrote them.
+    pub fn read_every(dir: &Path) -> Result<Archived, Problem> {
+        let mut archived =
+            Archived { dir: dir.to_path_buf(), position: None, files: BTreeMap::new(), damaged: Vec::new() };
+        let io = |e: std::io::Error| Problem::io("read", dir, &e);
+        for entry in std::fs::read_dir(dir).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            let is_file = entry.file_type().map_err(io)?.is_file();
+            if let Some(file) =
+                entry.file_name().to_str().filter(|name| is_file && name.ends_with(".warc.gz"))
+            {
+                let held = archived.read_file(file)?;
+                archived.files.insert(file.to_string(), held);
+            }
+        }
+        Ok(archived)
+    }
+
+    /// Has it this file?
+    pub fn has(&self, file: &str) -> bool {
+        self.files.contains_key(file)
+    }
+
     fn until(&self, file: &str) -> u64 {
         self.position.as_ref().filter(|p| p.file == file).map_or(u64::MAX, |p| p.length)
     }

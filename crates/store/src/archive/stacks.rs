@@ -1,4 +1,4 @@
-//! Where archived records are found again: in files of a folder, or in objects of a bucket, from any machine.
+//! Finds an archived record again: in the files of a folder, or in the objects of a bucket, from any machine.
 //! Of an object only the piece that is wanted is read.
 
 use super::compose::RENDERED;

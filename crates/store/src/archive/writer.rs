@@ -10,7 +10,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use types::{ArchiveRef, Fetched, Millis, Problem};
 
-const SUFFIX: &str = ".warc.gz";
+pub(crate) const SUFFIX: &str = ".warc.gz";
 
 /// How an archive is written.
 #[derive(Clone, Debug)]

@@ -349,8 +349,7 @@ impl Words {
         }
         let mask = self.slots.len() - 1;
         let mut at = place(key) & mask;
-        loop {
-            let Some(slot) = self.slots.get(at).copied().filter(|s| s.round == self.round) else { break };
+        while let Some(slot) = self.slots.get(at).copied().filter(|s| s.round == self.round) {
             if slot.key == key && (is_all_of(key) || self.get(slot.number) == word) {
                 return (slot.number, false);
             }

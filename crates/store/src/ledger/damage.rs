@@ -1,5 +1,5 @@
-//! Is the ledger what it was? A crash costs at most what was not durable yet; whatever else is gone was taken
-//! away.
+//! Detects a damaged ledger. A crash costs at most what was not durable yet; if more than that is missing,
+//! bytes were lost or changed.
 
 use super::log::Witness;
 use super::{Ledger, Log};

@@ -2,7 +2,7 @@
 
 use super::mark::{LAST, MARK, Mark};
 use crate::files;
-use crate::swap;
+use crate::{shape, swap};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -182,6 +182,7 @@ pub struct Held(#[allow(dead_code)] File);
 
 /// Takes the lock of a folder. Fails when another process has it.
 pub fn hold(dir: &Path) -> Result<Held, Problem> {
+    shape::check(dir)?;
     let lock_path = dir.join(LOCK);
     let lock = files::open_or_create(&lock_path)?;
     match lock.try_lock() {

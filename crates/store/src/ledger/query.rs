@@ -1,4 +1,4 @@
-//! Reading a collection.
+//! Reads of a collection: URLs, sightings, pages, hosts and state, from the order in memory and from the log.
 
 use super::codec::{self, Admit, Kind, Settled, Sight};
 use super::{Ledger, Log, page};

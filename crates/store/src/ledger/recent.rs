@@ -1,5 +1,5 @@
-//! Where URLs were seen, as it was read last: the best pending ones are scored again before every fetch, and
-//! each would be gathered from its places in the log every time.
+//! A cache of sightings, of the URLs they were read for last. The best pending URLs are scored again before
+//! every fetch; without the cache their sightings would be collected from the log each time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

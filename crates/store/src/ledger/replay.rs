@@ -1,4 +1,4 @@
-//! From the log back to the order.
+//! Rebuilds the order in memory by replaying the log.
 
 use super::codec::{self, Admit, FRAME_HEAD, In, Kind, Settled, Sight};
 use super::{Ledger, Log, Options, page};

@@ -1,14 +1,16 @@
 //! One connection, as blocking calls: the crawl's loop decides in one place and waits for its ledger.
 
+use super::pooler;
 use super::tls::{self, Tls};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, Error, Row, Statement};
+use tokio_postgres::{Client, Config, Error, Row, SimpleQueryMessage, Statement};
 use types::Problem;
 
 pub(super) type Param = Box<dyn ToSql + Sync + Send>;
@@ -37,6 +39,26 @@ pub(super) struct Line {
     silence: Duration,
     /// How long a database that is away is waited for.
     patience: Duration,
+    history: Arc<History>,
+}
+
+/// Which of the database's histories was last seen. When a standby takes over or a backup is restored, a new
+/// one begins (PostgreSQL's *timeline*), and what was committed last may not be in it.
+#[derive(Default)]
+struct History {
+    seen: Mutex<Option<String>>,
+    changed: AtomicBool,
+}
+
+impl History {
+    fn note(&self, timeline: Option<String>) {
+        let Some(timeline) = timeline else { return };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.as_ref().is_some_and(|s| *s != timeline) {
+            self.changed.store(true, Ordering::SeqCst);
+        }
+        *seen = Some(timeline);
+    }
 }
 
 /// Is this the address of a PostgreSQL database? Said before anything is tried with it.
@@ -69,10 +91,27 @@ impl Db {
             .keepalives_interval(Duration::from_secs(2))
             .keepalives_retries(3)
             .tcp_user_timeout(Duration::from_secs(12));
-        let line = Line { config, tls, silence, patience };
+        let line = Line { config, tls, silence, patience, history: Arc::default() };
         let runtime = runtime()?;
         let client = runtime.block_on(line.open()).map_err(|e| line.problem("connect to", &e, true))?;
+        if runtime.block_on(pooler::lends_sessions(&line, &client)) {
+            return Err(pooler::problem(&line.place()));
+        }
         Ok(line.with(runtime, client))
+    }
+
+    /// Has a new history of the database begun since [`Db::believe_anew`]? What this process knows of it may
+    /// not be there any more.
+    pub fn has_changed_history(&self) -> bool {
+        self.line.history.changed.load(Ordering::SeqCst)
+    }
+
+    /// From now on nothing that was known before is relied on.
+    pub fn believe_anew(&self) -> Result<(), Error> {
+        // The connection may still be one to the server of before.
+        self.reconnect()?;
+        self.line.history.changed.store(false, Ordering::SeqCst);
+        Ok(())
     }
 
     pub fn reconnect(&self) -> Result<(), Error> {
@@ -233,6 +272,19 @@ impl Db {
     }
 }
 
+/// The server's timeline; nothing from a standby.
+const TIMELINE: &str =
+    "SELECT CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END";
+
+/// The first value of a statement's answer.
+pub(super) async fn value(client: &Client, sql: &str) -> Result<Option<String>, Error> {
+    let answer = client.simple_query(sql).await?;
+    Ok(answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
+        _ => None,
+    }))
+}
+
 fn runtime() -> Result<Runtime, Problem> {
     let made = Builder::new_current_thread().enable_all().build();
     made.map_err(|e| Problem::new("cannot start the network").because(e))
@@ -240,13 +292,22 @@ fn runtime() -> Result<Runtime, Problem> {
 
 impl Line {
     async fn open(&self) -> Result<Client, Error> {
+        let client = self.open_plain().await?;
+        let ms = self.silence.as_millis();
+        client.batch_execute(&format!("SET idle_in_transaction_session_timeout = {ms}")).await?;
+        // Servers that only speak like PostgreSQL may not have these functions.
+        let timeline = value(&client, TIMELINE).await.ok().flatten();
+        self.history.note(timeline);
+        Ok(client)
+    }
+
+    /// Without any setting of ours.
+    pub async fn open_plain(&self) -> Result<Client, Error> {
         let (client, connection) = self.config.connect(self.tls.clone()).await?;
         tokio::spawn(async move {
             // Whoever uses the client hears of its end.
             let _ = connection.await;
         });
-        let ms = self.silence.as_millis();
-        client.batch_execute(&format!("SET idle_in_transaction_session_timeout = {ms}")).await?;
         Ok(client)
     }
 
@@ -272,7 +333,23 @@ impl Line {
 
     /// What went wrong, in words. `first`: when it was first tried.
     fn problem(&self, doing: &str, e: &Error, first: bool) -> Problem {
-        problem(doing, &self.config, e, first)
+        problem(doing, &self.place(), &self.config, e, first)
+    }
+
+    /// The database's name and its servers, for people.
+    fn place(&self) -> String {
+        let host = |h: &Host| match h {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        };
+        let (hosts, ports) = (self.config.get_hosts(), self.config.get_ports());
+        let port = |n: usize| ports.get(n).or(ports.first()).copied().unwrap_or(5432);
+        let mut all: Vec<String> =
+            hosts.iter().enumerate().map(|(n, h)| format!("{}:{}", host(h), port(n))).collect();
+        if all.is_empty() {
+            all.push(format!("?:{}", port(0)));
+        }
+        format!("`{}` at {}", self.config.get_dbname().unwrap_or("?"), all.join(" or "))
     }
 }
 
@@ -299,15 +376,8 @@ fn detail(e: &Error) -> String {
     }
 }
 
-fn problem(doing: &str, config: &Config, e: &Error, first: bool) -> Problem {
-    let host = config.get_hosts().first().map_or("?".to_string(), |h| match h {
-        tokio_postgres::config::Host::Tcp(name) => name.clone(),
-        tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
-    });
-    let port = config.get_ports().first().copied().unwrap_or(5432);
-    let name = config.get_dbname().unwrap_or("?");
-    let p = Problem::new(format!("cannot {doing} the PostgreSQL database `{name}` at {host}:{port}"))
-        .because(detail(e));
+fn problem(doing: &str, place: &str, config: &Config, e: &Error, first: bool) -> Problem {
+    let p = Problem::new(format!("cannot {doing} the PostgreSQL database {place}")).because(detail(e));
     match e.code() {
         Some(c) if *c == SqlState::INSUFFICIENT_PRIVILEGE => {
             p.hint("the role needs CREATE on the database once (or a schema `gleaner` it owns); see docs/scale.md")
@@ -315,11 +385,15 @@ fn problem(doing: &str, config: &Config, e: &Error, first: bool) -> Problem {
         Some(c) if *c == SqlState::DISK_FULL => {
             p.hint("make room for the database and run the same command again; nothing is lost")
         }
+        Some(c) if pooler::is_sign(c) => p.hint(pooler::HINT),
         Some(c) if c.code().starts_with("28") || *c == SqlState::INVALID_CATALOG_NAME => {
             p.hint("check user, password and database name in --store")
         }
         _ if first && config.get_ssl_mode() == tokio_postgres::config::SslMode::Require => {
             p.hint("does the server speak TLS (`ssl = on`), and is its certificate of this name and authority? sslrootcert=FILE names a private authority's")
+        }
+        _ if first && config.get_hosts().len() > 1 => {
+            p.hint("is one of the servers up, and does it take writes? (of several the first that fits is used; target_session_attrs=read-write leaves standbys out)")
         }
         _ if first => p.hint("is the server up, and may this machine reach it? (`psql` with the same address tells)"),
         _ => p.hint("run the same command again when the database is back; nothing committed is lost"),

@@ -134,6 +134,11 @@ impl Ids {
         self.end - self.next
     }
 
+    /// The next of them, if there are any.
+    pub fn next_number(&self) -> Option<u32> {
+        (self.next < self.end).then_some(self.next)
+    }
+
     pub fn refill(&mut self, from: u32, to: u32) {
         (self.next, self.end) = (from, to);
     }
@@ -149,9 +154,10 @@ impl Ids {
         (self.next, self.end)
     }
 
-    /// Nothing is here any more; the numbers that may be given out stay.
-    pub fn forget_all(&mut self) {
-        *self = Ids { next: self.next, end: self.end, ..Ids::default() };
+    /// Nothing is here any more. The numbers that may be given out stay when they are still `ours`.
+    pub fn forget_all(&mut self, ours: bool) {
+        let (next, end) = if ours { self.rest() } else { (0, 0) };
+        *self = Ids { next, end, ..Ids::default() };
     }
 }
 
@@ -202,6 +208,9 @@ impl Shared {
 
     /// Gives back numbers that were not used, if nobody has taken any since.
     pub(super) fn return_numbers(&self) -> Result<(), Problem> {
+        if self.db.has_changed_history() {
+            return Ok(());
+        }
         let (next, end) = self.ids.rest();
         self.db.tell(
             "UPDATE gleaner.crawl SET next_id = $2 WHERE crawl = $1 AND next_id = $3",

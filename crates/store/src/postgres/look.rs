@@ -62,6 +62,15 @@ impl Look<'_> {
         rows.first().map(record_from).transpose()
     }
 
+    /// Earlier versions of the page, the newest first.
+    pub fn past(&self) -> Result<Vec<Record>, Problem> {
+        let rows = self.rows(
+            "SELECT record, relevant, relevance, threshold, version, assessment FROM gleaner.past
+             WHERE crawl = $1 AND shard = ANY($2) AND id = $3 ORDER BY n DESC",
+        )?;
+        rows.iter().map(record_from).collect()
+    }
+
     pub fn children(&self) -> Result<Vec<Child>, Problem> {
         let rows =
             self.rows("SELECT children FROM gleaner.link WHERE crawl = $1 AND shard = ANY($2) AND id = $3")?;
@@ -104,6 +113,18 @@ pub(super) fn in_pieces<'a, T: 'a>(
         }
         piece.next().map(Ok)
     }))
+}
+
+/// For [`in_pieces`], what is there as a whole.
+pub(super) fn once<T>(all: Result<Vec<T>, Problem>) -> impl FnMut() -> Result<Option<Vec<T>>, Problem> {
+    let mut all = Some(all);
+    move || all.take().transpose()
+}
+
+/// What was removed from a crawl, in order.
+pub(super) fn removed(db: &Db, crawl: i32) -> Result<Vec<Vec<u8>>, Problem> {
+    let rows = db.ask("SELECT bytes FROM gleaner.removed WHERE crawl = $1 ORDER BY n", &[&crawl])?;
+    Ok(rows.iter().map(|r| r.get(0)).collect())
 }
 
 /// The records of pages, whatever their shards.

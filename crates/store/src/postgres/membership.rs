@@ -8,6 +8,10 @@
 //! rejoin   a worker that was buried forgets what it did not commit and joins anew
 //! leave    ends the membership in order
 //! ```
+//! When the database itself is another than before (a standby took over, a backup was restored: see
+//! `Db::has_changed_history`), what was committed last may be gone. Then every worker rejoins, too, and relies
+//! on no number that it was given.
+//!
 //! A worker that slept through its lease is buried by whoever looks first (`takeover`). When it wakes, its
 //! renewal and its commits change no row, which tells it to rejoin. Its requests stop a third of the lease
 //! earlier: the [`Gate`] closes by its own clock, without asking anyone.
@@ -223,8 +227,19 @@ impl Shared {
         let began = Instant::now();
         let give_up = began + self.options.patience;
         self.membership.heart = None;
+        // Which numbers were taken, read and told there is not known in another history.
+        let mut anew = false;
         loop {
-            if !self.db.is_closed() || self.db.reconnect().is_ok() {
+            anew |= self.db.has_changed_history();
+            let reached = match self.db.has_changed_history() {
+                true => self.db.believe_anew().is_ok(),
+                false => !self.db.is_closed() || self.db.reconnect().is_ok(),
+            };
+            if reached {
+                if anew {
+                    self.ids.forget_all(false);
+                    self.peers.read_anew();
+                }
                 match self.try_rejoin(now, began) {
                     Err(e) if !self.db.is_closed() || Instant::now() >= give_up => return Err(e),
                     Err(_) => {}
@@ -250,7 +265,7 @@ impl Shared {
         let scratch = Scratch::create(&self.options.scratch)?;
         self.inner = empty_ledger(scratch, &self.options, self.spread.key, now)?;
         self.inner.order_mut().at_step(step);
-        self.ids.forget_all();
+        self.ids.forget_all(true);
         self.shards = Shards::none();
         self.outgoing.begin_anew(&kept);
         self.peers.seeds.clear();

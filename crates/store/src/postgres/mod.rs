@@ -23,8 +23,10 @@ mod look;
 mod membership;
 mod open;
 mod peers;
+mod pooler;
 mod post;
 mod reader;
+mod remove;
 mod rows;
 mod schema;
 mod scratch;
@@ -38,6 +40,7 @@ mod worker;
 
 pub use db::check_address;
 pub use reader::{Judged, SharedReader, WorkerInfo};
+pub use remove::{Going, Moved, Named, Remover, Without};
 pub use steer::{CommandInfo, Given, Helm, Reached};
 
 use crate::ledger::Ledger;

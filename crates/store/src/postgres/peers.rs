@@ -46,6 +46,12 @@ impl Peers {
             seeds: Vec::new(),
         }
     }
+
+    /// The numbers of what was read are not to be relied on: others may have them now.
+    pub fn read_anew(&mut self) {
+        self.deltas_read.clear();
+        self.commands_read = 0;
+    }
 }
 
 impl Shared {
@@ -94,6 +100,7 @@ impl Shared {
         merge: &dyn Fn(Priority, Priority) -> Priority,
     ) -> Result<Option<News>, Problem> {
         let began = Instant::now();
+        self.membership.lost |= self.db.has_changed_history();
         let lost = self.membership.is_lost();
         if !lost && !self.shards.arriving.is_empty() {
             self.take_arrivals()?;

@@ -303,6 +303,8 @@ impl SharedReader {
                 "SELECT id, relevant, score, shard, slot, seq FROM gleaner.page WHERE crawl = $1 ORDER BY seq",
                 &[&self.crawl.crawl],
             )?;
+            // Pages may have been removed.
+            (self.pages, self.at, self.last) = (Vec::new(), HashMap::new(), BTreeMap::new());
             self.take_in(&rows);
             return Ok(());
         }
@@ -319,6 +321,18 @@ impl SharedReader {
         )?;
         self.take_in(&rows);
         Ok(())
+    }
+
+    /// Pages of which a new version came after that time of the database's, and its time now.
+    pub fn changed_after(&self, since: Millis) -> Result<(Vec<UrlId>, Millis), Problem> {
+        let rows = self.db.ask(
+            "SELECT DISTINCT id FROM gleaner.past WHERE crawl = $1
+               AND stored > to_timestamp($2::float8 / 1000.0) ORDER BY id",
+            &[&self.crawl.crawl, &(since.0 as f64)],
+        )?;
+        let now = self.db.ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8", &[])?;
+        let now = now.first().map_or(0, |r| r.get::<_, i64>(0).max(0) as u64);
+        Ok((rows.iter().map(|r| url_id(r.get(0))).collect(), Millis(now)))
     }
 
     fn unknown(&self, id: UrlId) -> Problem {
@@ -405,6 +419,13 @@ impl Records for SharedReader {
         self.look(id).record()
     }
 
+    fn versions(&self, id: UrlId) -> Result<Vec<Record>, Problem> {
+        let Some(newest) = self.record(id)? else { return Ok(Vec::new()) };
+        let mut all = vec![newest];
+        all.extend(self.look(id).past()?);
+        Ok(all.into_iter().map(|record| Record { id, ..record }).collect())
+    }
+
     fn records_of(&self, ids: Vec<UrlId>) -> Each<'_, Record> {
         Box::new(self.pages_of(ids.into_iter()).map(|page| page.map(|(record, _)| record)))
     }
@@ -477,6 +498,7 @@ impl Records for SharedReader {
                 };
                 return Ok(steer::labels(&self.db, crawl)?.into_iter().map(line).collect());
             }
+            (StateKey::Removed, _) => return look::removed(&self.db, crawl),
             (StateKey::Teacher, _) => return Ok(vec![seat::spent(&self.db, crawl)?]),
             (_, Holder::Crawl) => return Ok(vec![steer::wanted_json(&self.db, crawl)?.1.into_bytes()]),
             (_, Holder::EveryWorker) => self.db.ask(
@@ -517,7 +539,7 @@ impl Records for SharedReader {
             })
             .collect();
         stats.pages = self.pages.len() as u64;
-        stats.versions = stats.pages;
+        stats.versions = stats.pages + self.count("SELECT count(*) FROM gleaner.past WHERE crawl = $1")?;
         stats.hosts = self.count("SELECT count(*) FROM gleaner.host WHERE crawl = $1")? as usize;
         stats.leases =
             self.count("SELECT coalesce(sum(step), 0)::int8 FROM gleaner.worker WHERE crawl = $1")?;
@@ -535,7 +557,7 @@ impl Records for SharedReader {
     /// time.
     fn check(&self) -> Result<(), Problem> {
         let crawl = &self.crawl.crawl;
-        let checks: [(&str, &'static str); 5] = [
+        let checks: [(&str, &'static str); 6] = [
             (
                 "a URL without its text",
                 "SELECT count(*) FROM gleaner.url u WHERE crawl = $1 AND NOT EXISTS (SELECT 1 FROM gleaner.sight s
@@ -556,6 +578,11 @@ impl Records for SharedReader {
                 "SELECT count(*) FROM gleaner.page p JOIN gleaner.epoch later
                    ON later.crawl = $1 AND later.shard = p.shard AND later.epoch = p.epoch + 1
                  WHERE p.crawl = $1 AND p.stored > later.since",
+            ),
+            (
+                "an earlier version of a page that is not there",
+                "SELECT count(*) FROM gleaner.past v WHERE crawl = $1 AND NOT EXISTS
+                 (SELECT 1 FROM gleaner.page p WHERE p.crawl = $1 AND p.shard = v.shard AND p.id = v.id)",
             ),
             (
                 "a number given to two URLs",

@@ -1,4 +1,4 @@
-//! The two widest sets of rows of a batch, column by column, as `unnest` takes them.
+//! The widest sets of rows of a batch, column by column, as `unnest` takes them.
 
 use super::db::{Param, Step};
 
@@ -129,4 +129,17 @@ impl SightRows {
             ],
         }
     }
+}
+
+#[derive(Default)]
+pub(super) struct PageRows {
+    pub shards: Vec<i16>,
+    pub ids: Vec<i64>,
+    pub epochs: Vec<i64>,
+    pub scores: Vec<f64>,
+    pub relevant: Vec<bool>,
+    pub relevance: Vec<f64>,
+    pub threshold: Vec<f64>,
+    pub version: Vec<i64>,
+    pub records: Vec<Vec<u8>>,
 }

@@ -10,7 +10,7 @@
 //! * A number that is 32 bits without sign here is a `bigint` there.
 
 /// One step each; never changed once released. `{}` nothing: plain SQL, run as one.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
 
 /// Serialises workers that create or migrate the schema at the same time.
 pub(super) const MIGRATION_LOCK: i64 = 0x0067_6c65_616e_6572;
@@ -186,5 +186,28 @@ CREATE TABLE gleaner.answer (
 CREATE TABLE gleaner.lesson (
   crawl int NOT NULL, id bigint NOT NULL, relevant bool NOT NULL,
   PRIMARY KEY (crawl, id)
+);
+";
+
+/// Earlier versions of pages that were visited again, as they were when the next one came; and what was
+/// removed from the crawl, which must not come back.
+const V6: &str = "
+CREATE TABLE gleaner.past (
+  id bigint NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY,
+  relevance float8 NOT NULL, threshold float8 NOT NULL, version bigint NOT NULL,
+  crawl int NOT NULL, shard smallint NOT NULL,
+  relevant bool NOT NULL,
+  -- when the next version came
+  stored timestamptz NOT NULL DEFAULT clock_timestamp(),
+  record bytea NOT NULL, assessment bytea,
+  PRIMARY KEY (crawl, shard, id, n)
+);
+ALTER TABLE gleaner.past ALTER COLUMN record SET STORAGE EXTERNAL;
+-- when its first version came, of one that has several
+ALTER TABLE gleaner.page ADD COLUMN first timestamptz;
+CREATE INDEX past_stored ON gleaner.past (crawl, stored);
+CREATE TABLE gleaner.removed (
+  crawl int NOT NULL, n bigint GENERATED ALWAYS AS IDENTITY, bytes bytea NOT NULL,
+  PRIMARY KEY (crawl, n)
 );
 ";

@@ -23,8 +23,10 @@ pub(super) struct Facts {
     pub hosts: Vec<(u32, String)>,
     pub clocks: BTreeSet<u32>,
     pub robots: BTreeMap<u32, RobotsAnswer>,
-    /// The newest page of each URL, in the order they were fetched.
+    /// In the order they were fetched; of a page that was visited again every version.
     pub pages: Vec<(Slot, Vec<u8>)>,
+    /// Pages that were there before: theirs are new versions.
+    pub known: BTreeSet<Slot>,
     pub links: BTreeMap<Slot, Vec<Slot>>,
     pub revised: BTreeMap<Slot, Revised>,
     /// Name, change or whole, bytes.
@@ -155,7 +157,6 @@ impl Facts {
             })?,
             Kind::Page => {
                 let (id, _) = page::page_head(payload)?;
-                self.pages.retain(|(other, _)| *other != Slot::of(id));
                 self.pages.push((Slot::of(id), payload.to_vec()));
             }
             Kind::Revise => {

@@ -282,11 +282,16 @@ impl Shared {
         }
         let head = steps.len();
         steps.append(rest);
-        let sent = self.db.patiently(|| self.db.transact(&steps, &checks));
+        // In another history than this worker knows nothing of this may be written.
+        let sent = self.db.patiently(|| match self.db.has_changed_history() {
+            true => Ok(false),
+            false => self.db.transact(&steps, &checks),
+        });
         *rest = steps.split_off(head);
         let done = match sent.map_err(|e| self.db.problem("write to", &e))? {
             true => true,
-            // The claim is gone; or the answer to an earlier try was lost, and it had worked.
+            // The claim is gone, or the history changed; or the answer to an earlier try was lost, and it had
+            // worked.
             false => self.committed(batch)?,
         };
         if done {
@@ -349,7 +354,10 @@ impl Shared {
     /// How many pages of each host are in these facts: a clock that goes ahead of them must not count them.
     fn pages_by_host(&self, facts: &[&Facts]) -> HashMap<u32, u64> {
         let mut held = HashMap::new();
-        for (slot, _) in facts.iter().flat_map(|f| &f.pages) {
+        for (slot, facts) in facts.iter().flat_map(|f| f.pages.iter().map(move |page| (&page.0, *f))) {
+            if facts.known.contains(slot) {
+                continue;
+            }
             if let Some(host) = self.inner.order().host_of(slot.inner()) {
                 *held.entry(host).or_default() += 1;
             }

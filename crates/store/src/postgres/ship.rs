@@ -4,7 +4,7 @@
 use super::db::Step;
 use super::ids::Slot;
 use super::post::{Child, write_children};
-use super::rows::{SightRows, UrlRows, param};
+use super::rows::{PageRows, SightRows, UrlRows, param};
 use super::scratch::{Facts, Revised};
 use super::{Shard, Shared, id64};
 use crate::fleet::Done;
@@ -230,27 +230,66 @@ impl Shared {
     fn page_rows(&mut self, steps: &mut Vec<Step>, touched: &mut BTreeSet<i16>) {
         let crawl = self.membership.me.crawl;
         let facts = &self.inner.log().facts;
-        let (mut shards, mut ids, mut epochs, mut scores) = (vec![], vec![], vec![], vec![]);
-        let (mut relevant, mut relevance, mut threshold, mut version) = (vec![], vec![], vec![], vec![]);
-        let mut records = vec![];
-        for (slot, payload) in &facts.pages {
+        let (mut rows, mut between) = (PageRows::default(), PageRows::default());
+        let (mut known_shards, mut known) = (vec![], vec![]);
+        let newest: HashMap<Slot, usize> = facts.pages.iter().enumerate().map(|(i, p)| (p.0, i)).collect();
+        for (i, (slot, payload)) in facts.pages.iter().enumerate() {
             let (Some(place), Some(global)) = (self.ids.host_of(*slot), self.ids.global(*slot)) else {
                 continue;
             };
             let Some(body) = page::after_head(payload) else { continue };
             let Some((record, _)) = page::fields(body) else { continue };
             touched.insert(place.shard);
-            shards.push(place.shard);
-            ids.push(id64(global.0));
-            epochs.push(self.shards.owned.get(&place.shard).copied().unwrap_or(-1));
-            scores.push(record.assessment.score);
-            relevant.push(record.verdict.relevant);
-            relevance.push(record.verdict.relevance);
-            threshold.push(record.verdict.threshold);
-            version.push(id64(record.verdict.version));
-            records.push(body.to_vec());
+            let is_newest = newest.get(slot) == Some(&i);
+            let to = if is_newest { &mut rows } else { &mut between };
+            to.shards.push(place.shard);
+            to.ids.push(id64(global.0));
+            to.epochs.push(self.shards.owned.get(&place.shard).copied().unwrap_or(-1));
+            to.scores.push(record.assessment.score);
+            to.relevant.push(record.verdict.relevant);
+            to.relevance.push(record.verdict.relevance);
+            to.threshold.push(record.verdict.threshold);
+            to.version.push(id64(record.verdict.version));
+            to.records.push(body.to_vec());
+            if is_newest && facts.known.contains(slot) {
+                known_shards.push(place.shard);
+                known.push(id64(global.0));
+            }
         }
-        if !ids.is_empty() {
+        let versions = known.len() as i64;
+        if versions > 0 {
+            // What was known until now is kept, with what was last said of it.
+            steps.push(Step {
+                sql: "INSERT INTO gleaner.past
+                        (crawl, shard, id, relevant, relevance, threshold, version, record, assessment)
+                      SELECT $1, p.shard, p.id, p.relevant, p.relevance, p.threshold, p.version,
+                             p.record, p.assessment
+                      FROM unnest($2::int2[], $3::int8[]) AS t(shard, id)
+                      JOIN gleaner.page p ON p.crawl = $1 AND p.shard = t.shard AND p.id = t.id",
+                params: vec![param(crawl), param(known_shards), param(known)],
+            });
+        }
+        if !between.ids.is_empty() {
+            // Versions that came and went since the last commit.
+            steps.push(Step {
+                sql: "INSERT INTO gleaner.past
+                        (crawl, shard, id, relevant, relevance, threshold, version, record)
+                      SELECT $1, * FROM unnest($2::int2[], $3::int8[], $4::bool[], $5::float8[],
+                                               $6::float8[], $7::int8[], $8::bytea[])",
+                params: vec![
+                    param(crawl),
+                    param(between.shards),
+                    param(between.ids),
+                    param(between.relevant),
+                    param(between.relevance),
+                    param(between.threshold),
+                    param(between.version),
+                    param(between.records),
+                ],
+            });
+        }
+        if !rows.ids.is_empty() {
+            // A page keeps its place among those that were fetched.
             steps.push(Step {
                 sql: "INSERT INTO gleaner.page (crawl, slot, shard, id, epoch, score, relevant, relevance, threshold, version, record)
                       SELECT $1, $2, * FROM unnest($3::int2[], $4::int8[], $5::int8[], $6::float8[], $7::bool[], $8::float8[],
@@ -258,21 +297,25 @@ impl Shared {
                       ON CONFLICT (crawl, shard, id) DO UPDATE SET slot = EXCLUDED.slot, epoch = EXCLUDED.epoch,
                         score = EXCLUDED.score, relevant = EXCLUDED.relevant, relevance = EXCLUDED.relevance,
                         threshold = EXCLUDED.threshold, version = EXCLUDED.version, record = EXCLUDED.record,
-                        assessment = NULL, revised = false, stored = clock_timestamp(), seq = DEFAULT",
+                        assessment = NULL, revised = false, stored = clock_timestamp(),
+                        first = coalesce(page.first, page.stored)",
                 params: vec![
                     param(crawl),
                     param(self.membership.me.slot),
-                    param(shards),
-                    param(ids),
-                    param(epochs),
-                    param(scores),
-                    param(relevant),
-                    param(relevance),
-                    param(threshold),
-                    param(version),
-                    param(records),
+                    param(rows.shards),
+                    param(rows.ids),
+                    param(rows.epochs),
+                    param(rows.scores),
+                    param(rows.relevant),
+                    param(rows.relevance),
+                    param(rows.threshold),
+                    param(rows.version),
+                    param(rows.records),
                 ],
             });
+        }
+        if versions > 0 {
+            steps.push(self.revisions_row(versions));
         }
         let (mut shards, mut ids, mut lists) = (vec![], vec![], vec![]);
         let known = |c: &Slot| self.ids.global(*c).map(Child::Known);
@@ -340,11 +383,15 @@ impl Shared {
                     param(revised.iter().map(|r| r.2.assessment.clone()).collect::<Vec<_>>()),
                 ],
             });
-            // Whoever reads along sees by it that what was read before is out of date.
-            steps.push(Step {
-                sql: "UPDATE gleaner.worker SET revisions = revisions + $3 WHERE crawl = $1 AND slot = $2",
-                params: vec![param(crawl), param(self.membership.me.slot), param(revised.len() as i64)],
-            });
+            steps.push(self.revisions_row(revised.len() as i64));
+        }
+    }
+
+    /// Whoever reads along sees by it that what was read before is out of date.
+    fn revisions_row(&self, more: i64) -> Step {
+        Step {
+            sql: "UPDATE gleaner.worker SET revisions = revisions + $3 WHERE crawl = $1 AND slot = $2",
+            params: vec![param(self.membership.me.crawl), param(self.membership.me.slot), param(more)],
         }
     }
 

@@ -187,6 +187,8 @@ impl Shared {
             &[&self.membership.me.crawl],
         )?;
         let Some(urls) = free.first().map(|r| r.get::<_, i64>(0)) else { return Ok(()) };
+        // Numbers have 32 bits; a row that says otherwise is not to be counted with.
+        let urls = urls.clamp(0, i64::from(u32::MAX));
         if self.work.idle {
             // Whoever asks whether all is done must not see an idle worker with new shards.
             self.work.idle = false;

@@ -6,7 +6,7 @@ use super::look::{self, Look};
 use super::post::{self, Child};
 use super::scratch::Revised;
 use super::{Shard, Shared, url_id};
-use crate::fleet::{Done, Fleet, Gate, News, Seat, Ticket, Wanted};
+use crate::fleet::{Done, Fleet, Gate, News, Seat, SharedPage, Ticket, Wanted};
 use crate::ledger::apply::check_candidate;
 use crate::traits::{Each, Journal, Records, Revision, Stats, Storage, Which};
 use frontier::{Applied, Frontier, HostInfo, Idle, Info, Next, Peek, Pick, Refusal, State};
@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use types::{
     Candidate, Fingerprint, Lease, Millis, Priority, Problem, Record, Rescored, RobotsAnswer, Settle, Source,
-    StateKey, Target, Turn, Url, UrlId, Verdict,
+    StateKey, Target, Turn, Url, UrlId, Verdict, Version,
 };
 
 /// URLs of other shards that are remembered as sighted; beyond this all are forgotten.
@@ -250,7 +250,15 @@ impl Shared {
                 return Ok(self.wait(now));
             }
         }
-        Ok(Next::Lease(Lease { id: self.global(lease.id)?, ..lease }))
+        let id = self.global(lease.id)?;
+        let mut revisit = lease.revisit;
+        // A page that was fetched by another worker, or an earlier run, is in the database only.
+        if revisit.as_ref().is_some_and(|known| known.digest.is_empty())
+            && let Some(r) = self.record(id)?
+        {
+            revisit = Some(Version { etag: r.etag, last_modified: r.last_modified, digest: r.digest });
+        }
+        Ok(Next::Lease(Lease { id, revisit, ..lease }))
     }
 }
 
@@ -328,6 +336,11 @@ impl Frontier for Shared {
             state: turn.state,
         };
         let all_revised: Vec<bool> = turn.revised.iter().map(|(_, v)| v.relevant).collect();
+        // A new version of a page is no further page.
+        let earlier = match verdict.is_some() && self.inner.order().is_revisit(slot.inner()) {
+            true => self.record(id)?.map(|r| r.verdict.relevant),
+            false => None,
+        };
         let mut applied = self.inner.apply(inner, merge)?;
         self.number_new()?;
         (0..cut).for_each(|_| applied.refuse(Refusal::LinksPerPage));
@@ -350,7 +363,13 @@ impl Frontier for Shared {
             }
         }
         if let Some(verdict) = verdict.filter(|_| !applied.stale) {
-            self.work.pages += 1;
+            match earlier {
+                Some(relevant) => {
+                    self.inner.log_mut().facts.known.insert(slot);
+                    self.work.relevant -= i64::from(relevant);
+                }
+                None => self.work.pages += 1,
+            }
             self.work.relevant += i64::from(verdict.relevant);
         }
         for relevant in all_revised {
@@ -544,6 +563,21 @@ impl Records for Shared {
         })
     }
 
+    /// What was not committed yet is here, the rest in the database.
+    fn versions(&self, id: UrlId) -> Result<Vec<Record>, Problem> {
+        let Some(newest) = self.record(id)? else { return Ok(Vec::new()) };
+        let mut all = match self.slot(id) {
+            Some(slot) => self.inner.versions(slot.inner())?,
+            None => Vec::new(),
+        };
+        all.extend(self.look(id).record()?);
+        all.extend(self.look(id).past()?);
+        let mut met = HashSet::new();
+        all.retain(|version| met.insert((version.fetched, version.digest.clone())));
+        let numbered = |record: Record| Record { id, ..record };
+        Ok(std::iter::once(newest).chain(all.into_iter().skip(1)).map(numbered).collect())
+    }
+
     fn pages(&self, from: usize) -> Each<'_, (Record, Info)> {
         let rows = self
             .db
@@ -592,11 +626,17 @@ impl Records for Shared {
     }
 
     fn state(&self, key: StateKey) -> Result<Vec<Vec<u8>>, Problem> {
-        self.inner.state(key)
+        match key {
+            StateKey::Removed => look::removed(&self.db, self.membership.me.crawl),
+            _ => self.inner.state(key),
+        }
     }
 
     fn each_state(&self, key: StateKey) -> Each<'_, Vec<u8>> {
-        self.inner.each_state(key)
+        match key {
+            StateKey::Removed => look::in_pieces(look::once(self.state(key))),
+            _ => self.inner.each_state(key),
+        }
     }
 
     fn stats(&self) -> Result<Stats, Problem> {
@@ -662,6 +702,57 @@ impl Fleet for Shared {
 
     fn holds(&self, id: UrlId) -> bool {
         !self.membership.lost && self.slot(id).is_some_and(|s| self.is_open(s))
+    }
+
+    fn is_here(&self, id: UrlId) -> bool {
+        !self.membership.lost && self.slot(id).is_some()
+    }
+
+    fn has_its_share(&self) -> bool {
+        self.shards.arriving.is_empty()
+            && self.shards.owned.len() + self.peers.workers as usize > self.share()
+    }
+
+    fn all_pages(&self) -> Result<Vec<SharedPage>, Problem> {
+        let rows = self.db.ask(
+            "SELECT id, relevant, relevance, threshold, version, slot = $2,
+                    (extract(epoch FROM coalesce(first, stored)) * 1000)::int8
+             FROM gleaner.page WHERE crawl = $1 ORDER BY seq",
+            &[&self.membership.me.crawl, &self.membership.me.slot],
+        )?;
+        let page = |r: &tokio_postgres::Row| SharedPage {
+            id: url_id(r.get(0)),
+            verdict: look::verdict_of(r, 1),
+            first: Millis(r.get::<_, i64>(6).max(0) as u64),
+            is_own: r.get(5),
+        };
+        Ok(rows.iter().map(page).collect())
+    }
+
+    fn next_number(&self) -> Result<u32, Problem> {
+        if let Some(next) = self.ids.next_number() {
+            return Ok(next);
+        }
+        let rows = self
+            .db
+            .ask("SELECT next_id FROM gleaner.crawl WHERE crawl = $1", &[&self.membership.me.crawl])?;
+        Ok(rows.first().map_or(u32::MAX, |r| super::id32(r.get(0))))
+    }
+
+    fn others_state(&self, key: StateKey) -> Each<'_, Vec<u8>> {
+        let (crawl, me) = (self.membership.me.crawl, self.membership.me.slot);
+        let mut after = (-1i32, -1i64);
+        look::in_pieces(move || {
+            let rows = self.db.ask(
+                "SELECT slot, n, bytes FROM gleaner.state
+                 WHERE crawl = $1 AND name = $2 AND slot <> $3 AND (slot, n) > ($4, $5)
+                 ORDER BY slot, n LIMIT 1000",
+                &[&crawl, &key.name(), &me, &after.0, &after.1],
+            )?;
+            let Some(last) = rows.last() else { return Ok(None) };
+            after = (last.get(0), last.get(1));
+            Ok(Some(rows.iter().map(|r| r.get(2)).collect()))
+        })
     }
 
     fn rescore_far_siblings(&mut self, of: UrlId, priority: Priority, model: u32) -> Result<(), Problem> {

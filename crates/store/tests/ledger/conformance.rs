@@ -714,6 +714,11 @@ fn state_of(l: &impl Records, id: UrlId) -> State {
     l.entry(id).unwrap().unwrap().state
 }
 
+/// Every version of a page, the newest first.
+fn texts(l: &impl Records, id: UrlId) -> Vec<String> {
+    l.versions(id).unwrap().into_iter().map(|version| version.text).collect()
+}
+
 fn a_page_is_visited_again_and_stays_what_it_was_until_that_ends<P: Place>(mut p: P) {
     let again = Priority::new(Priority::REVISIT, 0.5);
     let limits = Limits { host_failures: 2, pages_per_host: Some(2), ..quick() };
@@ -745,7 +750,20 @@ fn a_page_is_visited_again_and_stays_what_it_was_until_that_ends<P: Place>(mut p
     l.apply(turn, &best).unwrap();
     l.commit().unwrap();
     assert_eq!(l.record(a.id).unwrap().unwrap().text, "newer");
-    assert_eq!(l.versions(a.id).unwrap().first().unwrap().text, "newer");
+    let first = record(a.id, "http://a/").text;
+    assert_eq!(texts(&l, a.id), ["newer", first.as_str()]);
+    // Twice between two commits: nothing is lost.
+    for text in ["third", "fourth"] {
+        assert!(l.revisit(a.id, again).unwrap());
+        let lease = leased(l.lease(Millis(4), Pick::Only(Priority::REVISIT)).unwrap());
+        let known = lease.revisit.as_ref().map(|known| known.digest.clone());
+        assert_eq!(known.as_deref(), Some(if text == "third" { "00" } else { "third" }));
+        let record = Some(types::Record { text: text.into(), digest: text.into(), ..newer.clone() });
+        l.apply(Turn { record, ..done(a.id, Outcome::Fetched, 4) }, &best).unwrap();
+    }
+    assert_eq!(texts(&l, a.id), ["fourth", "third", "newer", first.as_str()]);
+    l.commit().unwrap();
+    assert_eq!(texts(&l, a.id), ["fourth", "third", "newer", first.as_str()]);
     assert_eq!(l.pages(0).count(), 1);
     assert_eq!(l.hosts().unwrap().first().unwrap().clock.pages, 1);
     l.check().unwrap();
@@ -765,9 +783,22 @@ fn a_page_is_visited_again_and_stays_what_it_was_until_that_ends<P: Place>(mut p
     if P::KEEPS {
         l.close().unwrap();
         drop(l);
-        let l = p.open(limits, 300_000);
+        let mut l = p.open(limits, 300_000);
         assert_eq!(state_of(&l, a.id), fetched);
-        assert_eq!(l.record(a.id).unwrap().unwrap().text, "newer");
+        assert_eq!(l.record(a.id).unwrap().unwrap().text, "fourth");
+        assert_eq!(texts(&l, a.id), ["fourth", "third", "newer", first.as_str()]);
+        l.check().unwrap();
+        // A verdict is about the version it was given on.
+        let better = Verdict { relevant: true, relevance: 0.9, threshold: 0.2, version: 2 };
+        l.revise(&Revision::of(&[(a.id, better)])).unwrap();
+        assert!(l.revisit(a.id, again).unwrap());
+        let lease = leased(l.lease(Millis(900_000), Pick::Only(Priority::REVISIT)).unwrap());
+        assert_eq!(lease.revisit.map(|known| known.digest), Some("fourth".into()), "known from before");
+        let record = Some(types::Record { text: "fifth".into(), digest: "fifth".into(), ..newer });
+        l.apply(Turn { record, ..done(a.id, Outcome::Fetched, 900_000) }, &best).unwrap();
+        l.commit().unwrap();
+        assert_eq!(texts(&l, a.id), ["fifth", "fourth", "third", "newer", first.as_str()]);
+        assert!(!l.record(a.id).unwrap().unwrap().verdict.relevant);
         l.check().unwrap();
     }
 }

@@ -54,7 +54,7 @@ impl Space {
         let mixed = (hash ^ ((self as u64 + 1) << 56)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((mixed >> 44) as u32 & SLOT_MASK) | if mixed & (1 << 30) == 0 { 0 } else { SIGN }
     }
-    /// Length of the space's vector: how loud it may be beside the others (spec §6.2).
+    /// Length of the space's vector: how loud it may be beside the others.
     pub const fn scale(self) -> f64 {
         match self {
             Space::Anchor | Space::Url => 1.0,
