@@ -69,8 +69,8 @@ impl<'a> Bench<'a> {
         Ok(self.crawl(lab, &[self.baseline()])?.into_iter().flatten().collect())
     }
 
-    /// §3.5: one apprentice per baseline crawl, trained on all its links, started where that one started. `then` makes
-    /// the settings of its crawl of the name of the model file.
+    /// §3.5: one apprentice per baseline crawl, trained on all its links, started where that one started.
+    /// `then` makes the settings of its crawl of the name of the model file.
     fn trained(
         &self,
         lab: &Lab,

@@ -1,5 +1,5 @@
-//! Crawls of experiments, kept in a folder: experiments share them, and a run that was killed goes on after the last
-//! crawl that had ended. A crawl is known by everything it depends on: web, labels, seeds, settings, models.
+//! Crawls of experiments, kept in a folder: experiments share them, and a run that was killed goes on after
+//! the last crawl that had ended. A crawl is known by all it depends on: web, labels, seeds, settings, models.
 
 use super::lab::{Lab, Site, Variant};
 use crate::labels::Class;

@@ -63,8 +63,8 @@ impl Elsewhere {
         Ok((found.relevant.len() >= LEAST && inside >= LEAST).then_some(found))
     }
 
-    /// Where crawls of Chakrabarti et al. begin: at examples of the topic (§3.5), here such as the crawl can reach from
-    /// the entry pages. One list per draw.
+    /// Where crawls of Chakrabarti et al. begin: at examples of the topic (§3.5), here such as the crawl can
+    /// reach from the entry pages. One list per draw.
     pub fn starts(&self, lab: &Lab, site: &Site) -> Vec<Vec<Url>> {
         let inside = self.reached.iter().filter(|u| site.class(u) == Class::Relevant);
         let mut relevant: Vec<Url> = inside.cloned().collect();
