@@ -271,8 +271,9 @@ impl Plan<'_> {
         numbers.iter().map(of).collect()
     }
 
-    /// Runs of settings of a topic's (a name for it, settings, and which draw of the seeds); each is told with how many are
-    /// done and its place in the list, and what is made of it comes back in the order of the list.
+    /// Runs of settings of a topic's (a name for it, settings, and which draw of the seeds); each is told
+    /// with how many are done and its place in the list, and what is made of it comes back in the order of
+    /// the list.
     pub fn run_jobs<T: Send>(
         &self,
         jobs: &[(String, Config, usize)],

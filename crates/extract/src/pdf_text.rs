@@ -1,15 +1,16 @@
 //! The text of a PDF page, with blanks and lines where a reader sees them.
 //!
-//! A page says where each piece of text goes, seldom that there is a blank: it is there because the next piece
-//! begins further to the right than the last one ended. So this follows the pen: where it is, how wide the
-//! characters are, how far it moved. A move to another baseline is a line, a gap on the same one a blank.
+//! A page says where each piece of text goes, seldom that there is a blank: it is there because the next
+//! piece begins further to the right than the last one ended. So this follows the pen: where it is, how wide
+//! the characters are, how far it moved. A move to another baseline is a line, a gap on the same one a blank.
 
 use crate::pdf_names;
 use lopdf::content::Content;
 use lopdf::{Dictionary, Document, Encoding, Object, ObjectId};
 use std::collections::HashMap;
 
-/// Gap that is a blank, in heights of the font. Kerning is less, the narrowest blank of a justified line more.
+/// Gap that is a blank, in heights of the font. Kerning is less, the narrowest blank of a justified line
+/// more.
 const BLANK: f64 = 0.13;
 /// Move away from the baseline that is another line. Indices and exponents move less.
 const LINE: f64 = 0.55;
@@ -316,8 +317,8 @@ fn is_from_right(c: char) -> bool {
         && !matches!(c, '\u{660}'..='\u{669}' | '\u{6f0}'..='\u{6f9}')
 }
 
-/// A line as it is seen, from the left to the right → as it is read. Words from the left keep their order within
-/// those from the right, and the other way round.
+/// A line as it is seen, from the left to the right → as it is read. Words from the left keep their order
+/// within those from the right, and the other way round.
 fn as_read(seen: &str) -> String {
     let mut letters: Vec<char> = seen.chars().collect();
     let count = |f: fn(char) -> bool| letters.iter().filter(|c| f(**c)).count();

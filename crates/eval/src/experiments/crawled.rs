@@ -1,5 +1,6 @@
-//! Crawls of experiments, kept in a folder: experiments share them, and a run that was killed goes on after the last
-//! crawl that had ended. A crawl is known by everything it depends on: web, labels, seeds, settings, models.
+//! Crawls of experiments, kept in a folder: experiments share them, and a run that was killed goes on after
+//! the last crawl that had ended. A crawl is known by everything it depends on: web, labels, seeds, settings,
+//! models.
 
 use super::lab::{Lab, Site, Variant};
 use crate::labels::Class;
@@ -160,7 +161,8 @@ fn by_content(value: &mut toml::Value, folder: &Path) {
     }
 }
 
-/// A list of pages that a crawl of these settings reaches: kept by web, settings and seeds, whatever the topic.
+/// A list of pages that a crawl of these settings reaches: kept by web, settings and seeds, whatever the
+/// topic.
 pub(super) fn reached_once(
     lab: &Lab,
     site: &Site,
