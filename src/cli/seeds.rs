@@ -219,8 +219,8 @@ fn sections(named: Option<&str>, engine: Option<&dyn SearchEngine>) -> Result<Se
     Ok(Sections { list, named: true })
 }
 
-/// The queries: every builder for each genre of the topic (Pappas asks per genre), in the sections where it may
-/// be found.
+/// The queries: every builder for each genre of the topic (Pappas asks per genre), in the sections where it
+/// may be found.
 fn queries(
     topic: &Topic,
     builders: &[Builder],

@@ -622,8 +622,9 @@ fn rules_and_pauses_hold_for_visits_and_one_wrong_404_is_no_loss() {
     refresh(&server, &dir.path().join("none"), &[]).fails(2, &["is not a collection"]);
 }
 
-/// What a visit to a page that is as it was costs, against its first visit. The times are printed, and nothing
-/// is asserted of them: `GLEANER_LONG=1 cargo test --release --test program an_unchanged_page -- --nocapture`.
+/// What a visit to a page that is as it was costs, against its first visit. The times are printed, and
+/// nothing is asserted of them: `GLEANER_LONG=1 cargo test --release --test program an_unchanged_page --
+/// --nocapture`.
 #[test]
 fn an_unchanged_page_is_asked_for_once_and_neither_read_nor_sent() {
     let pages = if crate::common::long() { 3_000 } else { 30 };

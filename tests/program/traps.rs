@@ -1,7 +1,8 @@
-//! Every trick of a site that means harm, in one list, each beside a site that does not; and fifty wanted pages among traps.
+//! Every trick of a site that means harm, in one list, each beside a site that does not; and fifty wanted
+//! pages among traps.
 //!
-//! The short form crawls all of them at once. `GLEANER_LONG=1` (`./test long`) tries each alone and prints the table of
-//! docs/hostile.md.
+//! The short form crawls all of them at once. `GLEANER_LONG=1` (`./test long`) tries each alone and prints
+//! the table of docs/hostile.md.
 
 use crate::common::cost::measured;
 use crate::common::{crawl, file, finish, folder, gleaner, long};
@@ -296,13 +297,15 @@ fn every_trick_at_once_costs_its_neighbours_nothing() {
     }
 }
 
-// ---- fifty wanted pages ---------------------------------------------------------------------------------------------
+// ---- fifty wanted pages
+// ---------------------------------------------------------------------------------------------
 
 const PLANTED: usize = 50;
 const WANTED: &str =
     "relational model, query optimization, normalization, transactions, concurrency control, joins";
 
-/// Ten sites with five wanted pages each, three links from the start, among everything that swallows crawlers.
+/// Ten sites with five wanted pages each, three links from the start, among everything that swallows
+/// crawlers.
 fn maze(ask: &Ask) -> Reply {
     let host = ask.host.trim_end_matches(".example");
     if ask.path == "/robots.txt" {

@@ -1,7 +1,7 @@
 //! Takes pages out of a collection, for good: out of the archive, the ledger, the index and every state that
-//! speaks of them. What is left is the address, so that it is known not to be wanted, and a line that says who
-//! removed what, when and why (state `removed`). Nothing that matches such a line is ever fetched or imported
-//! again ([`crate::scope::Scope`]).
+//! speaks of them. What is left is the address, so that it is known not to be wanted, and a line that says
+//! who removed what, when and why (state `removed`). Nothing that matches such a line is ever fetched or
+//! imported again ([`crate::scope::Scope`]).
 //!
 //! Ledger and archive files are written again without the pages, beside the collection, and take the place of
 //! the old ones at once ([`store::swap`]).
@@ -182,7 +182,8 @@ pub struct Removed {
 /// Addresses that are shown.
 pub(crate) const SHOWN: usize = 1_000;
 
-/// Removes pages. Fails, and changes nothing, when another process has the collection open or when it is damaged.
+/// Removes pages. Fails, and changes nothing, when another process has the collection open or when it is
+/// damaged.
 pub fn remove(dir: &Path, loaded: &LoadedConfig, order: &Order<'_>) -> Result<Removed, Problem> {
     let _held = log::hold(dir)?;
     finish_swap(dir, loaded)?;

@@ -1,9 +1,9 @@
-//! A collection that is watched: rounds of visits to known pages and of discovery, out of one budget. What a round
-//! does is decided by [`crate::policy`]; how a page is visited again is `refresh.rs`.
+//! A collection that is watched: rounds of visits to known pages and of discovery, out of one budget. What a
+//! round does is decided by [`crate::policy`]; how a page is visited again is `refresh.rs`.
 //!
-//! Between two rounds nothing is kept but the ledger: state `watch` says which round runs or when the next one is
-//! due, state `finds` which new pages came from visits to which known ones, state `visits` the rest. A round that
-//! was broken off goes on with what is left of its budget (ADR 49).
+//! Between two rounds nothing is kept but the ledger: state `watch` says which round runs or when the next
+//! one is due, state `finds` which new pages came from visits to which known ones, state `visits` the rest. A
+//! round that was broken off goes on with what is left of its budget (ADR 49).
 
 use crate::crawl::{Crawl, JudgedPage};
 use crate::policy::{Known, Policy, Unknown};
@@ -312,8 +312,8 @@ impl Crawl {
         }
     }
 
-    /// The round is over: what it found is kept, and when the next one is due. One that was stopped is not: the
-    /// next run goes on with it.
+    /// The round is over: what it found is kept, and when the next one is due. One that was stopped is not:
+    /// the next run goes on with it.
     pub(crate) fn end_round(&mut self, stop: Stop) -> Result<(), Problem> {
         let roll = &self.judging.roll;
         let Some(refresh) = self.refresh.as_mut() else { return Ok(()) };

@@ -1,15 +1,16 @@
 //! The text of a PDF page, with blanks and lines where a reader sees them.
 //!
-//! A page says where each piece of text goes, seldom that there is a blank: it is there because the next piece
-//! begins further to the right than the last one ended. So this follows the pen: where it is, how wide the
-//! characters are, how far it moved. A move to another baseline is a line, a gap on the same one a blank.
+//! A page says where each piece of text goes, seldom that there is a blank: it is there because the next
+//! piece begins further to the right than the last one ended. So this follows the pen: where it is, how wide
+//! the characters are, how far it moved. A move to another baseline is a line, a gap on the same one a blank.
 
 use crate::pdf_names;
 use lopdf::content::Content;
 use lopdf::{Dictionary, Document, Encoding, Object, ObjectId};
 use std::collections::HashMap;
 
-/// Gap that is a blank, in heights of the font. Kerning is less, the narrowest blank of a justified line more.
+/// Gap that is a blank, in heights of the font. Kerning is less, the narrowest blank of a justified line
+/// more.
 const BLANK: f64 = 0.13;
 /// Move away from the baseline that is another line. Indices and exponents move less.
 const LINE: f64 = 0.55;

@@ -1,9 +1,9 @@
 //! The browser's copy of a document (`DOMSnapshot.captureSnapshot`) → HTML.
 //!
 //! The copy is flat (a list of nodes, each with its parent), so no page is too deep, and the browser has put
-//! shadow trees where they are seen. Frames of the same site are written as part of the page; links with their
-//! whole address, because a script may have changed what they are relative to. Scripts, styles and comments
-//! are left out.
+//! shadow trees where they are seen. Frames of the same site are written as part of the page; links with
+//! their whole address, because a script may have changed what they are relative to. Scripts, styles and
+//! comments are left out.
 
 use serde::Deserialize;
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! One page in the browser, from its beginning to its snapshot.
 //!
-//! A page gets a profile of its own that ends with it. Its clock is the browser's virtual one: it stands still
-//! while the page waits for an answer and runs ahead while nothing happens, so that a page is as far as it
-//! will get after seconds of its own time and milliseconds of ours, on a busy machine as on an idle one. What
-//! never ends is ended by the clock on the wall.
+//! A page gets a profile of its own that ends with it. Its clock is the browser's virtual one: it stands
+//! still while the page waits for an answer and runs ahead while nothing happens, so that a page is as far as
+//! it will get after seconds of its own time and milliseconds of ours, on a busy machine as on an idle one.
+//! What never ends is ended by the clock on the wall.
 
 use crate::Settings;
 use crate::errands::{Errand, Errands, Kind};
@@ -61,8 +61,8 @@ const SCROLL: &str = r"(() => {
   return document.getElementsByTagName('*').length;
 })()";
 
-/// Takes the n-th element that looks like a link and has no address: clicks it, or says its words (null: there
-/// is none).
+/// Takes the n-th element that looks like a link and has no address: clicks it, or says its words (null:
+/// there is none).
 const CLICK: &str = r"((n, click) => {
   const all = document.querySelectorAll('a:not([href]),[role=link]:not(a[href]),[data-href]:not(a[href]),[routerlink]:not(a[href])');
   const e = all[n];

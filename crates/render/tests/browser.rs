@@ -1,4 +1,5 @@
-//! A real browser, a real server, and pages that want what they must not have. The server's log is the witness.
+//! A real browser, a real server, and pages that want what they must not have. The server's log is the
+//! witness.
 
 use fetch::{Http, Settings as FetchSettings};
 use gleaner_render::{Remote, Renderer, Settings, Unrendered, Which, find};

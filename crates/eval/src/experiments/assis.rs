@@ -1,5 +1,5 @@
-//! Findings of Assis 2008 about judging: pages of narrow topics (a genre and a subject) on the hosts of the seeds, all of
-//! them labelled, judged by terms and by an SVM that was trained on other sites.
+//! Findings of Assis 2008 about judging: pages of narrow topics (a genre and a subject) on the hosts of the
+//! seeds, all of them labelled, judged by terms and by an SVM that was trained on other sites.
 
 use super::elsewhere::Elsewhere;
 use super::lab::{Judged, Lab, Site, Variant, best_f1, f1_at};
@@ -54,7 +54,8 @@ impl<'a> Field<'a> {
         Ok(best_f1(&self.judged(&all, |a| a.score)))
     }
 
-    /// F1 of an SVM at its own decision and at the best threshold, over draws of the examples from other sites.
+    /// F1 of an SVM at its own decision and at the best threshold, over draws of the examples from other
+    /// sites.
     fn svm(&self, lab: &Lab) -> Result<(Option<f64>, Option<f64>), Problem> {
         let (mut own, mut best) = (Vec::new(), Vec::new());
         for rng in lab.draws() {

@@ -10,8 +10,8 @@ use crate::tournament::Line;
 use std::time::Duration;
 use types::Problem;
 
-/// Assis's crawler: hosts of the seeds, depth 7, 200 links, whatever the order; ten requests at once, a second
-/// between two to the same host.
+/// Assis's crawler: hosts of the seeds, depth 7, 200 links, whatever the order; ten requests at once, a
+/// second between two to the same host.
 fn as_assis_crawled(name: &str, judge: &str, strategy: &str) -> Variant {
     Variant {
         concurrency: 10,
@@ -22,8 +22,8 @@ fn as_assis_crawled(name: &str, judge: &str, strategy: &str) -> Variant {
 
 const GENRE: &str = "[judge]\nkind = 'genre'\n";
 
-/// Share of the relevant pages found after a share of the visits. Both of what this crawl fetched in the end: the
-/// seeds' hosts are all there is.
+/// Share of the relevant pages found after a share of the visits. Both of what this crawl fetched in the end:
+/// the seeds' hosts are all there is.
 fn found_after(order: &[Line], share: f64) -> Option<f64> {
     let is = |l: &&Line| l.class == Class::Relevant;
     let all = order.iter().filter(is).count();
@@ -142,8 +142,8 @@ pub(super) const CRAWLERS: Experiment = Experiment {
     run: crawlers,
 };
 
-/// Visits until the last page was retrieved that the crawler itself takes for relevant and that is, per such page.
-/// Each judge decides as in Assis: terms at their best threshold on the topic, the SVM at 0.5.
+/// Visits until the last page was retrieved that the crawler itself takes for relevant and that is, per such
+/// page. Each judge decides as in Assis: terms at their best threshold on the topic, the SVM at 0.5.
 fn visits_per_retrieved(order: &[Line], threshold: f64) -> Option<f64> {
     let retrieved = |l: &Line| l.class == Class::Relevant && l.score >= threshold;
     let last = order.iter().rposition(retrieved)?;

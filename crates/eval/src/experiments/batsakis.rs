@@ -178,8 +178,8 @@ pub(super) const HMM: Experiment = Experiment {
 /// Relevant pages that the recorded user goes to.
 const TARGETS: usize = 30;
 
-/// A user who walks from a seed to one relevant page after the other, along the shortest ways, and says of each page
-/// whether it is relevant.
+/// A user who walks from a seed to one relevant page after the other, along the shortest ways, and says of
+/// each page whether it is relevant.
 fn browsing(
     reached: &[Url],
     docs: &[Option<Doc>],

@@ -1,5 +1,5 @@
-//! Findings of Chakrabarti et al. 2002 about features: what the words around a link, and where they stand, tell of the
-//! page behind it. Links and relevances are those of a baseline crawl with a naive Bayes critic.
+//! Findings of Chakrabarti et al. 2002 about features: what the words around a link, and where they stand,
+//! tell of the page behind it. Links and relevances are those of a baseline crawl with a naive Bayes critic.
 
 use super::chakrabarti_crawls::Bench;
 use super::crawled::Run;
@@ -399,8 +399,8 @@ fn around(doc: &Doc, link: &types::Link) -> HashSet<(u64, i64)> {
         .collect()
 }
 
-/// Mutual information in bits between "the feature is there" and the class: `with` of each class that has it, of
-/// `all`.
+/// Mutual information in bits between "the feature is there" and the class: `with` of each class that has it,
+/// of `all`.
 fn information(with: [f64; 2], all: [f64; 2]) -> f64 {
     let n = all[0] + all[1];
     let has = with[0] + with[1];

@@ -1,5 +1,5 @@
-//! Findings of Chakrabarti et al. 2002 about crawls: what an apprentice saves, trained on a baseline crawl or while it
-//! crawls, and inside the baseline's own pages.
+//! Findings of Chakrabarti et al. 2002 about crawls: what an apprentice saves, trained on a baseline crawl or
+//! while it crawls, and inside the baseline's own pages.
 
 use super::chakrabarti::{odds, recorded, shown};
 use super::crawled::Run;
@@ -34,8 +34,8 @@ pub(super) struct Bench<'a> {
 const APPRENTICE: &str = "[strategy]\nkind = 'apprentice'\nsplit = 'median'\n";
 
 impl<'a> Bench<'a> {
-    /// `None` without a critic, or when most of what a tenth of the web fetches is lost in any order: their topics are
-    /// "neither too broad nor too narrow".
+    /// `None` without a critic, or when most of what a tenth of the web fetches is lost in any order: their
+    /// topics are "neither too broad nor too narrow".
     pub fn of(lab: &Lab, site: &'a Site) -> Result<Option<Bench<'a>>, Problem> {
         let Some(elsewhere) = Elsewhere::of(lab, site)? else { return Ok(None) };
         let Some(critic) = elsewhere.critic(lab, site)? else { return Ok(None) };
@@ -271,8 +271,8 @@ impl Outlook {
     }
 }
 
-/// Links that wait when a baseline crawl has fetched a tenth of the web: mean relevance as the baseline expects it, as
-/// an apprentice trained on those pages does, and as the critic finds it.
+/// Links that wait when a baseline crawl has fetched a tenth of the web: mean relevance as the baseline
+/// expects it, as an apprentice trained on those pages does, and as the critic finds it.
 fn outlook(lab: &Lab, bench: &Bench, run: &Run) -> Result<Option<Outlook>, Problem> {
     let site = bench.site;
     let settings = format!("{}{APPRENTICE}mode = 'offline'\n", bench.critic);
@@ -314,8 +314,8 @@ pub(super) const RECALL: Experiment = Experiment {
     run: recall,
 };
 
-/// The pages of a crawl and every link on them that ends at one of them, redirects followed: what a crawl that is
-/// kept to these pages may ask for.
+/// The pages of a crawl and every link on them that ends at one of them, redirects followed: what a crawl
+/// that is kept to these pages may ask for.
 fn pages_and_ways(lab: &Lab, site: &Site, order: &[Line]) -> Result<Vec<String>, Problem> {
     let canon = Canon::exact();
     let pages: HashSet<Url> = order.iter().filter_map(|l| canon.parse(&l.url).ok()).collect();

@@ -38,8 +38,8 @@ pub(super) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Pages that the seeds do not reach. When too few of them are relevant, hosts without a seed are kept out of
-    /// the crawl, every second one. `None` when that leaves too few relevant pages on either side.
+    /// Pages that the seeds do not reach. When too few of them are relevant, hosts without a seed are kept
+    /// out of the crawl, every second one. `None` when that leaves too few relevant pages on either side.
     pub fn of(lab: &Lab, site: &Site) -> Result<Option<Elsewhere>, Problem> {
         let found = Elsewhere::outside(lab, site, "", false)?;
         if found.relevant.len() >= LEAST {
@@ -104,8 +104,8 @@ impl Elsewhere {
         Ok(Elsewhere { relevant, others, scope: scope.to_string(), reached })
     }
 
-    /// Settings with an SVM trained on 40 relevant and 200 other pages, as draw `rng` has them (Assis: 30 or more, and
-    /// far more others). It is trained once. `None` with too few of either.
+    /// Settings with an SVM trained on 40 relevant and 200 other pages, as draw `rng` has them (Assis: 30 or
+    /// more, and far more others). It is trained once. `None` with too few of either.
     pub fn svm(&self, lab: &Lab, site: &Site, rng: u64) -> Result<Option<String>, Problem> {
         let (yes, no) = self.examples(40, 200, rng);
         if yes.len() < 5 || no.len() < 5 {
@@ -138,8 +138,9 @@ impl Elsewhere {
         (relevant, others)
     }
 
-    /// Settings with a naive Bayes judge over the taxonomy of these pages: the wanted ones are one class, the others
-    /// a class per label, each of at most 300 examples. It is trained once. `None` when there is only one class.
+    /// Settings with a naive Bayes judge over the taxonomy of these pages: the wanted ones are one class, the
+    /// others a class per label, each of at most 300 examples. It is trained once. `None` when there is only
+    /// one class.
     pub fn critic(&self, lab: &Lab, site: &Site) -> Result<Option<String>, Problem> {
         let file = lab.scratch.join(format!("critic-{}.model", plain(&site.name)));
         if !file.exists() && !self.train_critic(lab, site, &file)? {
@@ -209,8 +210,8 @@ pub(super) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
-/// A strategy taught with a finished crawl, once, as the name of its model file; `None` when it learnt nothing.
-/// `name` tells its file from others.
+/// A strategy taught with a finished crawl, once, as the name of its model file; `None` when it learnt
+/// nothing. `name` tells its file from others.
 pub(super) fn taught(
     lab: &Lab,
     site: &Site,

@@ -1,5 +1,5 @@
-//! Results of experiments in a folder: one file each, so that a run of hours goes on where it was stopped. A result of
-//! other settings (another program, suite, web or draw) does not count.
+//! Results of experiments in a folder: one file each, so that a run of hours goes on where it was stopped. A
+//! result of other settings (another program, suite, web or draw) does not count.
 
 use super::Finding;
 use serde::{Deserialize, Serialize};

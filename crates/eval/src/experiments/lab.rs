@@ -231,8 +231,8 @@ impl<'a> Lab<'a> {
         Ok(out)
     }
 
-    /// Runs of each variant on one site: `[variant]`, one per draw of the seeds. What was crawled before is not
-    /// crawled again.
+    /// Runs of each variant on one site: `[variant]`, one per draw of the seeds. What was crawled before is
+    /// not crawled again.
     pub fn crawl_site(&self, site: &Site, variants: &[Variant]) -> Result<Vec<Vec<Run>>, Problem> {
         let shelf = |v: &Variant| Shelf::of(self, site, v, self.pages(site, v));
         let shelves = variants.iter().map(shelf).collect::<Result<Vec<Shelf>, Problem>>()?;
@@ -255,7 +255,8 @@ impl<'a> Lab<'a> {
         Ok(out.into_iter().map(|runs| runs.into_iter().flatten().collect()).collect())
     }
 
-    /// The crawls of these (variant, draw), which share the settings of the loop; each is kept as soon as it ends.
+    /// The crawls of these (variant, draw), which share the settings of the loop; each is kept as soon as it
+    /// ends.
     fn crawl_alike(
         &self,
         site: &Site,

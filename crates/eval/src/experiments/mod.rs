@@ -1,8 +1,9 @@
 //! The findings of the source documents, each tested as its source tested it. One list, [`ALL`];
 //! `gleaner experiment NAME` runs one, `gleaner experiment all` all of them.
 //!
-//! A finding is a list of claims. Each has the source's figure, ours and a [`Verdict`], which goes by the 95 %
-//! interval of the mean over topics. A claim whose protocol cannot be the source's is not tested, and says why.
+//! A finding is a list of claims. Each has the source's figure, ours and a [`Verdict`], which goes by the 95
+//! % interval of the mean over topics. A claim whose protocol cannot be the source's is not tested, and says
+//! why.
 
 mod assis;
 mod assis_crawling;
@@ -306,7 +307,8 @@ pub fn claims_table(results: &[(&Experiment, &Finding)]) -> String {
     out
 }
 
-/// What was run: experiment · what it comes to · topics · draws · minutes that it took when it was run to its end.
+/// What was run: experiment · what it comes to · topics · draws · minutes that it took when it was run to its
+/// end.
 pub fn runs_table(results: &[(&Experiment, &Finding, Option<f64>)], draws: usize) -> String {
     let mut out =
         String::from("| experiment | comes to | topics | draws | minutes |\n|---|---|---|---|---|\n");

@@ -1,4 +1,5 @@
-//! Findings of Pappas et al. 2012: agents that begin at search results and look for pages that contain a query.
+//! Findings of Pappas et al. 2012: agents that begin at search results and look for pages that contain a
+//! query.
 
 use super::assis::quoted;
 use super::crawled::Run;
@@ -56,8 +57,8 @@ impl<'a> Search<'a> {
         Ok(lists)
     }
 
-    /// Seeds of each draw, in turn of each kind, so that every agent is dealt the results of one kind. `None` with
-    /// too few results of one.
+    /// Seeds of each draw, in turn of each kind, so that every agent is dealt the results of one kind. `None`
+    /// with too few results of one.
     fn dealt(&self, lab: &Lab) -> Result<Option<Vec<Vec<Url>>>, Problem> {
         let lists = self.results(RESULTS / 3 + 1)?;
         let n = lists.iter().map(Vec::len).min().unwrap_or(0);
@@ -111,8 +112,8 @@ fn hosts(run: &Run) -> Option<f64> {
     Some(names.len() as f64)
 }
 
-/// A web whose answers take time, as long as those that Pappas et al. waited for: 3–4 minutes for 150 pages, one
-/// after the other.
+/// A web whose answers take time, as long as those that Pappas et al. waited for: 3–4 minutes for 150 pages,
+/// one after the other.
 struct Slow(Arc<dyn Recorded>);
 
 impl Web for Slow {
@@ -271,8 +272,8 @@ fn agents(lab: &Lab) -> Result<Finding, Problem> {
     Ok(Finding::of(claims, tables, HOW))
 }
 
-/// Precision (by label) of what is let through, and irrelevant pages, with and without excluded terms; on the half
-/// of the pages that they were not chosen on.
+/// Precision (by label) of what is let through, and irrelevant pages, with and without excluded terms; on the
+/// half of the pages that they were not chosen on.
 fn disambiguated(lab: &Lab, search: &Search, seeds: &[Vec<Url>]) -> Result<[Option<f64>; 4], Problem> {
     let site = search.site;
     let plain = lab.crawl_from(site, &[search.variant("plain", "agents = 1", PAGES[1])], seeds)?;
@@ -426,7 +427,8 @@ pub(super) const BEYOND: Experiment = Experiment {
     run: beyond,
 };
 
-/// Results that the engine shows. Pappas et al. have 500 of billions; of our web that would be all that there are.
+/// Results that the engine shows. Pappas et al. have 500 of billions; of our web that would be all that there
+/// are.
 const SHOWN: usize = 50;
 
 fn beyond(lab: &Lab) -> Result<Finding, Problem> {

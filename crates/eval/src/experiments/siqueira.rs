@@ -1,5 +1,5 @@
-//! Findings of Siqueira et al.: thresholds estimated from seed pages, queries that find seed pages, and the context of
-//! links as their first score.
+//! Findings of Siqueira et al.: thresholds estimated from seed pages, queries that find seed pages, and the
+//! context of links as their first score.
 
 use super::crawled::Run;
 use super::engine::Engine;

@@ -365,8 +365,8 @@ fn read_pages(r: &mut Reader) -> Result<Vec<Recorded>, Problem> {
     Ok(out)
 }
 
-/// A strategy that is trained once, when its record is long enough. The record alone is kept: it makes the same
-/// model again.
+/// A strategy that is trained once, when its record is long enough. The record alone is kept: it makes the
+/// same model again.
 pub(super) trait TrainedOnce {
     fn warmup(&mut self) -> &mut Warmup;
     fn is_trained(&self) -> bool;

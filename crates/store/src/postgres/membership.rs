@@ -9,8 +9,8 @@
 //! leave    ends the membership in order
 //! ```
 //! When the database itself is another than before (a standby took over, a backup was restored: see
-//! `Db::has_changed_history`), what was committed last may be gone. Then every worker rejoins, too, and relies
-//! on no number that it was given.
+//! `Db::has_changed_history`), what was committed last may be gone. Then every worker rejoins, too, and
+//! relies on no number that it was given.
 //!
 //! A worker that slept through its lease is buried by whoever looks first (`takeover`). When it wakes, its
 //! renewal and its commits change no row, which tells it to rejoin. Its requests stop a third of the lease
