@@ -6,13 +6,13 @@
 
 use super::shared::{Blow, CONCURRENCY, archived_twice, exported, polite, relevant_in, sound, worker};
 use crate::common::endurance::{now_ms, topic};
-use crate::common::{DemoServer, Rng, Running, file, finish, folder, gleaner, long, run, until};
+use crate::common::{DemoServer, Ran, Rng, Running, file, finish, folder, gleaner, long, run, until};
 use crate::support::line::Line;
 use crate::support::postgres::{Bouncer, Server};
 use madeup::read_log;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::{Records, SharedReader};
 
 /// Are commits on both machines before they count?
@@ -46,6 +46,20 @@ fn count(server: &Server) -> u64 {
         "t" => number(server, "SELECT count(*) FROM gleaner.page"),
         _ => 0,
     }
+}
+
+/// Waits for a worker as long as pages come: a busy machine is slow, not stuck.
+fn to_the_end(mut worker: Running, server: &Server) -> Ran {
+    let (mut at, mut since) = (count(server), Instant::now());
+    while worker.child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(200));
+        let now = count(server);
+        if now != at {
+            (at, since) = (now, Instant::now());
+        }
+        assert!(since.elapsed() < Duration::from_secs(150), "no page for so long, and it does not end");
+    }
+    worker.wait()
 }
 
 fn failover(replication: Replication) {
@@ -112,7 +126,7 @@ fn failover(replication: Replication) {
         copying = Line::to(primary.port);
         standby = Server::standby_of(copying.port, Some(port));
     }
-    for ran in workers.into_iter().map(Running::wait) {
+    for ran in workers.into_iter().map(|w| to_the_end(w, &primary)) {
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         assert!(!ran.err.contains("panicked"), "{}", ran.err);
     }
@@ -184,7 +198,7 @@ fn a_worker_that_is_killed_again_and_again_loses_nothing() {
         }
     }
     let at_last = count(&server);
-    start(0).0.wait().ok();
+    to_the_end(start(0).0, &server).ok();
     sound(&server);
     calm.wait().ok();
     let store = server.url();
