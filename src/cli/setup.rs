@@ -71,7 +71,8 @@ pub struct FetchFlags {
         value_parser = ["auto", "never", "always"]
     )]
     pub render: Option<String>,
-    /// The browser's program, or the DevTools address of one that runs, as http://127.0.0.1:9222 (default: Chromium or Chrome, if one is installed)
+    /// The browser's program, or the DevTools address of one that runs, as http://127.0.0.1:9222 (default:
+    /// Chromium or Chrome, if one is installed)
     #[arg(long, value_name = "PATH")]
     pub browser: Option<PathBuf>,
     /// The browser of --browser may run on another machine

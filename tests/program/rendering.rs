@@ -66,8 +66,8 @@ const router = VueRouter.createRouter({ history: document.documentElement.datase
 Vue.createApp({ template: '<router-view :key="$route.path"/>' }).use(router).mount('#app');
 "#;
 
-/// `react.test`, `vue.test`, `svelte.test` and `static.test` on one port, and the log of what was asked. The routes of
-/// `react-hash.test` … are fragments: the server has one page.
+/// `react.test`, `vue.test`, `svelte.test` and `static.test` on one port, and the log of what was asked. The
+/// routes of `react-hash.test` … are fragments: the server has one page.
 struct Sites {
     address: String,
     log: Arc<Mutex<Vec<String>>>,
@@ -303,8 +303,8 @@ fn applications_are_read_like_the_same_pages_as_html() {
         finish(Command::new(python).arg("-c").arg(check).args(files))
             .ok()
             .shows(&[&format!("documents {}", APPS.len() * PAGES)]);
-        // pywb replays them: what the server sent at the page's own address, what its scripts asked for at theirs,
-        // what came of it beside.
+        // pywb replays them: what the server sent at the page's own address, what its scripts asked for at
+        // theirs, what came of it beside.
         let sites =
             ["http://react.test/course/12", "http://react.test/api/course/12", "http://vue.test/vue.js"];
         let documents = ["http://svelte.test/course/31", "http://vue.test/subject/2"];
@@ -416,7 +416,8 @@ fn a_killed_crawl_leaves_no_browser_and_goes_on() {
         command.args(["--seed", "http://react-hash.test/"]).env("TMPDIR", &temporary);
         command
     };
-    // Killed whenever so many more requests have come: while the browser starts, while pages are rendered, between two.
+    // Killed whenever so many more requests have come: while the browser starts, while pages are rendered,
+    // between two.
     let steps: Vec<usize> = match std::env::var_os("GLEANER_LONG") {
         Some(_) => (1..=40).map(|n| 1 + n * 7 % 13).collect(),
         None => vec![3, 9],

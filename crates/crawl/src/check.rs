@@ -266,8 +266,8 @@ fn in_short(problem: &Problem) -> String {
     problem.cause().map_or_else(|| problem.what().to_string(), |why| format!("{}: {why}", problem.what()))
 }
 
-/// The digest that the page of an answer is known by. `None`: there is none, or the page is known by the document that
-/// a browser made of it.
+/// The digest that the page of an answer is known by. `None`: there is none, or the page is known by the
+/// document that a browser made of it.
 fn payload(answer: &WarcRecord) -> Option<Digest> {
     if answer.is_rendered() {
         return None;

@@ -36,9 +36,9 @@ const MOST_SHAPES: usize = 100_000;
 
 static BROWSER: OnceLock<(PathBuf, bool)> = OnceLock::new();
 
-/// From now on this is the browser: a program, or the DevTools address of one that runs. Said once, by whoever reads
-/// the command line: a program to be run is no setting of a topic, which may come from anyone. `elsewhere`: it may
-/// run on another machine.
+/// From now on this is the browser: a program, or the DevTools address of one that runs. Said once, by
+/// whoever reads the command line: a program to be run is no setting of a topic, which may come from anyone.
+/// `elsewhere`: it may run on another machine.
 pub fn use_browser(named: PathBuf, elsewhere: bool) {
     let _ = BROWSER.set((named, elsewhere));
 }

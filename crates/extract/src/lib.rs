@@ -80,8 +80,8 @@ pub struct Options {
     pub detect_simhash: bool,
     /// Documents that are read; others are opaque.
     pub documents: Formats,
-    /// Links to routes of applications (`#/courses`) lead to pages of their own: in a document that a browser made,
-    /// where such an address shows another page. Anywhere else they are places on a page.
+    /// Links to routes of applications (`#/courses`) lead to pages of their own: in a document that a browser
+    /// made, where such an address shows another page. Anywhere else they are places on a page.
     pub routes: bool,
 }
 

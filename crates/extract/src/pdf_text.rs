@@ -316,8 +316,8 @@ fn is_from_right(c: char) -> bool {
         && !matches!(c, '\u{660}'..='\u{669}' | '\u{6f0}'..='\u{6f9}')
 }
 
-/// A line as it is seen, from the left to the right → as it is read. Words from the left keep their order within
-/// those from the right, and the other way round.
+/// A line as it is seen, from the left to the right → as it is read. Words from the left keep their order
+/// within those from the right, and the other way round.
 fn as_read(seen: &str) -> String {
     let mut letters: Vec<char> = seen.chars().collect();
     let count = |f: fn(char) -> bool| letters.iter().filter(|c| f(**c)).count();

@@ -102,7 +102,8 @@ fn blanks_and_lines_are_where_the_pen_moves() {
     }
 }
 
-/// What a font says of its characters: a map of its own, with a name in its head that has blanks; the names in its file.
+/// What a font says of its characters: a map of its own, with a name in its head that has blanks; the names
+/// in its file.
 #[test]
 fn fonts_know_their_characters() {
     let stream =

@@ -3,8 +3,8 @@
 //! It gets a folder of its own for all it wants to keep, which goes with it; an empty environment; no network
 //! of its own where the kernel can take it away (`unshare`), and everywhere a proxy that does not exist. It
 //! never runs as root ([`user`]). It is spoken to over a pipe: no port is open that others could use, and when
-//! the crawler dies, however it dies, the pipe is closed and the browser ends. A browser that somebody else started
-//! ([`Remote`]) is only spoken to: its pages get profiles of their own, whose proxy does not exist.
+//! the crawler dies, however it dies, the pipe is closed and the browser ends. A browser that somebody else
+//! started ([`Remote`]) is only spoken to: its pages get profiles of their own, whose proxy does not exist.
 
 use crate::protocol::Line;
 use crate::socket::{self, Remote};

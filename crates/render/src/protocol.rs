@@ -1,5 +1,5 @@
-//! Questions and events: JSON messages, over the pipe of a browser of our own (each ended by a zero byte), or over a
-//! WebSocket to another one.
+//! Questions and events: JSON messages, over the pipe of a browser of our own (each ended by a zero byte), or
+//! over a WebSocket to another one.
 
 use crate::socket;
 use serde_json::{Value, json};

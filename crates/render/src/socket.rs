@@ -23,7 +23,8 @@ const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
 
-/// Where a browser answers: `ws://host:port/devtools/browser/…`, or `http://host:port`, which is asked for it.
+/// Where a browser answers: `ws://host:port/devtools/browser/…`, or `http://host:port`, which is asked for
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote(Url);
 

@@ -74,8 +74,8 @@ const CLICK: &str = r"((n, click) => {
 /// The network of a profile in a browser that has one: nothing leads anywhere, not even to its own machine.
 const NO_NETWORK: [(&str, &str); 2] =
     [("proxyServer", "socks5://gleaner.invalid:1"), ("proxyBypassList", "<-loopback>")];
-/// What does not care about proxies is taken from the page before it begins, and windows are given no opener, who could
-/// find it there.
+/// What does not care about proxies is taken from the page before it begins, and windows are given no opener,
+/// who could find it there.
 const NO_DATAGRAMS: &str = r"(() => {
   for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'RTCIceTransport', 'WebTransport', 'UDPSocket', 'TCPSocket', 'TCPServerSocket']) delete globalThis[name];
   const open = globalThis.open;

@@ -178,8 +178,8 @@ impl Canon {
     }
 }
 
-/// Does a fragment name a view of an application, as `#/courses/12` and `#!courses` do? Such an address is kept:
-/// what its reader sees is another page. All other fragments are places on a page.
+/// Does a fragment name a view of an application, as `#/courses/12` and `#!courses` do? Such an address is
+/// kept: what its reader sees is another page. All other fragments are places on a page.
 fn is_route(fragment: &str) -> bool {
     match fragment.strip_prefix('!') {
         Some(rest) => !matches!(rest, "" | "/"),

@@ -51,8 +51,8 @@ impl WarcRecord {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
     }
-    /// Is it the response of a page that a browser rendered? Such a page is known by its document, which is another
-    /// record.
+    /// Is it the response of a page that a browser rendered? Such a page is known by its document, which is
+    /// another record.
     pub fn is_rendered(&self) -> bool {
         self.header(super::compose::RENDERED).is_some()
     }
