@@ -15,14 +15,11 @@ pub(super) enum Aim {
 
 /// The line is not drawn below: where nothing is likely, nothing is relevant.
 const LOWEST: f64 = 0.2;
-/// Once a label said yes, probabilities are more than a guess. The best line is half of the best F1, and of a rare topic no
-/// more than 0.4 is to be expected for long (ADR 56).
-const LOWEST_TAUGHT: f64 = 0.1;
 /// Nor above, however sure the judge is: what is more likely than not is relevant.
 const HIGHEST: f64 = 0.5;
 
-/// The line for these probabilities, and the F1 to expect from it. `taught`: by a label that said yes.
-pub(super) fn draw(aim: Aim, taught: bool, mut probabilities: Vec<f64>) -> (f64, f64) {
+/// The line for these probabilities, and the F1 to expect from it.
+pub(super) fn draw(aim: Aim, mut probabilities: Vec<f64>) -> (f64, f64) {
     probabilities.sort_unstable_by(|a, b| b.total_cmp(a));
     let all: f64 = probabilities.iter().sum();
     let expected = |line: f64| {
@@ -41,7 +38,7 @@ pub(super) fn draw(aim: Aim, taught: bool, mut probabilities: Vec<f64>) -> (f64,
                     best = (*p, f1);
                 }
             }
-            best.0.clamp(if taught { LOWEST_TAUGHT } else { LOWEST }, HIGHEST)
+            best.0.clamp(LOWEST, HIGHEST)
         }
         Aim::Precision(wanted) => {
             let (mut right, mut line) = (0.0, wanted);
@@ -75,33 +72,23 @@ mod tests {
     #[test]
     fn the_best_line_by_hand() {
         // Taken one by one: 2·0.9/(1+1.8) = 0.64, 2·1.5/(2+1.8) = 0.79, 2·1.8/(3+1.8) = 0.75.
-        let (line, f1) = draw(Aim::Best, false, vec![0.3, 0.9, 0.6]);
+        let (line, f1) = draw(Aim::Best, vec![0.3, 0.9, 0.6]);
         assert_eq!(line, 0.5, "0.6 is more likely than not");
         assert!((f1 - 3.0 / 3.8).abs() < 1e-12);
-        let (line, _) = draw(Aim::Best, false, vec![0.45, 0.3, 0.01]);
+        let (line, _) = draw(Aim::Best, vec![0.45, 0.3, 0.01]);
         assert_eq!(line, 0.3);
-        assert_eq!(draw(Aim::Best, false, vec![0.02; 50]).0, LOWEST, "nothing is likely");
-        assert_eq!(draw(Aim::Best, false, vec![]), (HIGHEST, 0.0));
-    }
-
-    /// 2·0.18/(1+0.51) = 0.24, 2·0.35/(2+0.51) = 0.28, 2·0.51/(3+0.51) = 0.29: half of it is below all three.
-    #[test]
-    fn of_a_rare_topic_the_likeliest_are_taken_once_a_label_said_yes() {
-        let pages = || vec![0.16, 0.18, 0.17];
-        assert_eq!(draw(Aim::Best, false, pages()), (LOWEST, 0.0));
-        let (line, f1) = draw(Aim::Best, true, pages());
-        assert!(line == 0.16 && (f1 - 1.02 / 3.51).abs() < 1e-12, "{line} {f1}");
-        assert_eq!(draw(Aim::Best, true, vec![0.02; 50]).0, LOWEST_TAUGHT, "nothing is likely");
+        assert_eq!(draw(Aim::Best, vec![0.02; 50]).0, LOWEST, "nothing is likely");
+        assert_eq!(draw(Aim::Best, vec![]), (HIGHEST, 0.0));
     }
 
     #[test]
     fn precision_and_recall_as_asked() {
         let pages = || vec![0.99, 0.9, 0.5, 0.1, 0.01];
         // 0.99, 1.89/2 = 0.945, 2.39/3 = 0.797.
-        assert_eq!(draw(Aim::Precision(0.9), false, pages()).0, 0.9);
-        assert_eq!(draw(Aim::Precision(0.95), false, pages()).0, 0.95);
+        assert_eq!(draw(Aim::Precision(0.9), pages()).0, 0.9);
+        assert_eq!(draw(Aim::Precision(0.95), pages()).0, 0.95);
         // All 2.5: 0.99 + 0.9 = 1.89 is 76 %, with 0.5 it is 96 %.
-        assert_eq!(draw(Aim::Recall(0.9), false, pages()).0, 0.5);
-        assert_eq!(draw(Aim::Recall(0.97), false, pages()).0, 0.1);
+        assert_eq!(draw(Aim::Recall(0.9), pages()).0, 0.5);
+        assert_eq!(draw(Aim::Recall(0.97), pages()).0, 0.1);
     }
 }

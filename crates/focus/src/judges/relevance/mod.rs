@@ -253,8 +253,7 @@ impl Relevance {
         // Pages after the background are judged with it; only the background says where the line is.
         let shown = in_parts(&self.seen, &judged).concat();
         let probabilities = shown.iter().take(self.background).copied().filter(|p| !p.is_nan()).collect();
-        let taught = self.labels.values().any(|label| label.relevant);
-        (fitted.line, fitted.expected_f1) = line::draw(self.aim, taught, probabilities);
+        (fitted.line, fitted.expected_f1) = line::draw(self.aim, probabilities);
         fitted.shown = shown;
         fitted
     }
