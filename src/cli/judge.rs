@@ -105,6 +105,9 @@ pub fn show(name: &str, page: &types::Page, a: &Assessment, v: Verdict) {
     println!();
 }
 
+/// So many parts are all shown.
+const FEW_PARTS: usize = 6;
+
 pub fn explain_verdict(a: &Assessment, v: Verdict) {
     let word = if v.relevant { style("relevant").green().bold() } else { style("not relevant").yellow() };
     println!("  {word}: score {:.3}, threshold {:.3}", a.score, v.threshold);
@@ -112,7 +115,10 @@ pub fn explain_verdict(a: &Assessment, v: Verdict) {
         println!("  {} contains the excluded term `{term}`", style("ruled out:").red());
     }
     if !a.parts.is_empty() {
-        let parts: Vec<String> = a.parts.iter().map(|p| format!("{} {:.3}", p.name, p.value)).collect();
+        // A long list is read for what counted: parts that are nothing are left out.
+        let counts = |value: f64| a.parts.len() <= FEW_PARTS || value.abs() >= 0.0005;
+        let counted = a.parts.iter().filter(|p| counts(p.value));
+        let parts: Vec<String> = counted.map(|p| format!("{} {:.3}", p.name, p.value)).collect();
         println!("  parts    {}", parts.join("   "));
     }
     let mut sets: Vec<&str> = a.hits.iter().map(|h| h.set.as_str()).collect();
