@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn maps_to_unicode() {
-        let text = "/CMapName //home/me/Sabon LT Std/Sabon.otf,000-UTF16 def << /Registry (Adobe) >> def\n\
+        let text = "/CMapName //fonts/Sabon LT Std/Sabon.otf,000-UTF16 def << /Registry (Adobe) >> def\n\
              1 begincodespacerange <0000> <FFFF> endcodespacerange % and so on\n\
              2 beginbfchar <0002> <0021> <00E0><00660069> endbfchar\n\
              2 beginbfrange <000C> <000E> <002B> <0010> <0012> [<0061> <D83DDE00>] endbfrange endcmap";

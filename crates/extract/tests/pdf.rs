@@ -124,7 +124,7 @@ fn fonts_know_their_characters() {
     };
     let below = "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /X /DW 500 >>".to_string();
     let wide = "<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /Identity-H /DescendantFonts [7 0 R] /ToUnicode 8 0 R >>";
-    let map = "/CMapName //home/me/Sabon LT Std/Sabon.otf,000 def 1 begincodespacerange <0000> <FFFF> endcodespacerange\n\
+    let map = "/CMapName //fonts/Sabon LT Std/Sabon.otf,000 def 1 begincodespacerange <0000> <FFFF> endcodespacerange\n\
                1 beginbfchar <0022> <0054> endbfchar 2 beginbfrange <0041> <0042> <0068> <0050> <0051> [<0065> <00660069>] endbfrange";
     let more = [below.clone(), stream("", map)];
     assert_eq!(with_font(wide, &more, "<00220041005000510999>"), "Thefi");
