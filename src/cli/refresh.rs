@@ -36,7 +36,7 @@ that was stopped or killed.";
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Collection folder. With --store: where this worker keeps its archive (default: named after the crawl)
+    /// Collection folder; of a shared crawl, this worker's own (default: named after the crawl)
     #[arg(required_unless_present = "store")]
     dir: Option<PathBuf>,
     #[command(flatten)]

@@ -46,8 +46,7 @@ pub struct Args {
     /// Topic file, or the folder of a collection
     #[arg(value_name = "TOPIC|DIR", required_unless_present = "store")]
     what: Option<PathBuf>,
-    /// Collection folder (default: named after the topic file). With --store: where this worker keeps its
-    /// archive
+    /// Collection folder; of a shared crawl, this worker's own (default: named after the topic file)
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]

@@ -269,7 +269,8 @@ fn talk(dir: &std::path::Path, more: &[&str], said: &str) -> (Option<i32>, Strin
 
 /// Runs the program in a terminal (of `script`) and types `answers`: each when its text has been shown.
 fn in_a_terminal(dir: &std::path::Path, command: &str, answers: &[(&str, &str)]) -> (i32, String) {
-    let mut terminal = Terminal::start(dir, "", command);
+    // Keys may come before the program reads them: the terminal is not to edit or echo them meanwhile.
+    let mut terminal = Terminal::start(dir, "stty -icanon -echo;", command);
     for (prompt, keys) in answers {
         terminal.wait(prompt);
         terminal.press(keys);

@@ -397,7 +397,7 @@ fn pages_are_shown_in_a_browser_that_somebody_else_started() {
     // One that answers and is none: the crawl goes on without.
     let none = dir.path().join("none");
     let mut command = sites.crawl(&none);
-    command.args(["--seed", "http://vue.test/", "--browser", &format!("http://{}", sites.address)]);
+    command.args(["-v", "--seed", "http://vue.test/", "--browser", &format!("http://{}", sites.address)]);
     let ran = finish(&mut command);
     ran.ok();
     assert!(ran.err.contains("is no DevTools address"), "{ran}");

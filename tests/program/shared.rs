@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use store::archive::{Limits, WarcReader, read_at};
 use store::{Records, SharedReader};
 
-const DELAY_MS: u64 = 40;
+pub const DELAY_MS: u64 = 40;
 pub const CONCURRENCY: u64 = 8;
 
 pub fn crawl(web: &DemoServer, topic: &Path, out: &Path) -> Command {

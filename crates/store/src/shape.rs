@@ -83,7 +83,10 @@ pub fn check(dir: &Path) -> Result<(), Problem> {
 pub fn set_aside(dir: &Path, now: Millis) -> Result<Vec<(Misplaced, PathBuf)>, Problem> {
     let aside = dir.join(ASIDE);
     let mut moved = Vec::new();
-    for found in misplaced(dir) {
+    let mut all = misplaced(dir);
+    // A file in the place of the folder that everything goes to is moved first.
+    all.sort_by_key(|found| found.path != aside);
+    for found in all {
         let mut from = found.path.clone();
         if from == aside {
             // The place for it is what it stands in.
